@@ -20,16 +20,28 @@ class ProgressMessage(str):
 
     Attributes:
         done, total: numbers, where something is counted; None elsewhere.
+        skipped: how many of `done` were there before, which took no time.
+        source: name of the run directory of an episode in another process; "" for this process.
     """
 
     done: int | None = None
     total: int | None = None
+    skipped: int = 0
+    source: str = ""
 
 
-def tell(text: str, *, done: int | None = None, total: int | None = None) -> None:
+def tell(
+    text: str,
+    *,
+    done: int | None = None,
+    total: int | None = None,
+    skipped: int = 0,
+    source: str = "",
+) -> None:
     """Say how far it is, in a few words."""
     message = ProgressMessage(text)
     message.done, message.total = done, total
+    message.skipped, message.source = skipped, source
     # of counts there are many: they are not for a log
     _log.log(logging.INFO if total is None else logging.DEBUG, message)
 
@@ -45,6 +57,7 @@ class Count:
         self.total = total
         self.around = around
         self._done = 0
+        self._skipped = 0
         self._note = ""
         self._lock = threading.Lock()
 
@@ -58,6 +71,14 @@ class Count:
             self._done += n
             self._note = note
         self.tell()
+
+    def skip(self, n: int) -> None:
+        """Count `n` that were there before: they are done, and say nothing of the pace."""
+        with self._lock:
+            self._done += n
+            self._skipped += n
+        if n:
+            self.tell()
 
     def reach(self, done: int) -> None:
         """Count as many as are missing to `done`: what others have counted here counts."""
@@ -73,7 +94,7 @@ class Count:
             counts = [*self._from_outermost()]
             begun = next((count for count in counts if count._done), self)
             text = ", ".join(map(str, counts))
-            tell(text, done=begun._done, total=begun.total)
+            tell(text, done=begun._done, total=begun.total, skipped=begun._skipped)
 
     def __str__(self) -> str:
         note = f", {self._note}" if self._note else ""

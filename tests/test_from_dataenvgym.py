@@ -78,7 +78,9 @@ def test_a_skill_file_that_dataenvgym_published_is_refused_by_what_is_read(tmp_p
     skill = {"name": "adding", "reason_for_skill": None}
     asked = {"instance_id": "1", "instruction": "1 + 1", "skill": skill}
     write_json(published, {"labeled_instructions": [asked], "skill_categories": []})
-    with pytest.raises(ConfigurationError, match="reads what a run with skills=discovered") as said:
+    with pytest.raises(
+        ConfigurationError, match=r"reads the skills\.json of a run with skills=discovered"
+    ) as said:
         read_catalog(published)
     assert "is not a skill catalog" in str(said.value)
     assert "are refused: find the skills again with `skills=discovered`" in TEXT

@@ -97,6 +97,15 @@ def test_what_others_have_counted_is_not_counted_twice(heard) -> None:
     assert heard == ["0 of 4 replies", "2 of 4 replies", "4 of 4 replies"]
 
 
+def test_what_was_there_before_is_counted_and_said_to_be_so(heard) -> None:
+    with counting("problems", 4) as count:
+        count.skip(0)
+        count.skip(2)
+        count.add()
+    assert heard == ["0 of 4 problems", "2 of 4 problems", "3 of 4 problems"]
+    assert [message.skipped for message in heard] == [0, 2, 2]
+
+
 def test_after_an_error_another_count_begins_anew(heard) -> None:
     with pytest.raises(ValueError, match="no"), counting("problems", 2):
         raise ValueError("no")

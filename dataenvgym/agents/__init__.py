@@ -1,13 +1,13 @@
 """Data-generation agents: policies, engines, and the agent that joins one of each.
 
 agent          `Agent`: a policy and an engine
-policies/      how much data for what: plain ones, bandits, retention, the edge of ability
-engines/       records for a plan: procedural, by a teacher (llm/), from a pool, by the student
+policies/      plan how many records of which kind: plain, bandits, retention, edge of ability
+engines/       write the records of a plan: by rules, a teacher (llm/), a pool, the student itself
   code/        engines of the code domain
 tree/          the agent of `SkillTree-v0` and its policies
-nothing        the floor of a study: a policy and an engine that do nothing
+nothing        the lower bound of a study: a policy and an engine that do nothing
 
-`dataenvgym.plans` has the plans that a policy gives to an engine.
+`dataenvgym.plans` defines the plans that a policy gives to an engine.
 """
 
 from dataenvgym.agents.agent import Agent

@@ -13,14 +13,14 @@ from dataenvgym.seeding import derive_rng
 
 
 class Agent(PolicyAgent[Policy, Engine]):
-    """A data-generation agent: `policy` says how much of what, `engine` writes it.
+    """A data-generation agent: `policy` plans the records and `engine` writes them.
 
     Args:
         policy: turns completed instances into a plan.
         engine: turns the plan into records.
-        name: written into each record's provenance.
-        records_per_iteration: how many records each call returns, at most.
-        seed: where its random choices come from.
+        name: is written into each record's provenance.
+        records_per_iteration: the most records that a call returns.
+        seed: of its random choices.
     """
 
     parts: ClassVar[Mapping[str, type]] = {"policy": Policy, "engine": Engine}
@@ -28,7 +28,7 @@ class Agent(PolicyAgent[Policy, Engine]):
     def __call__(
         self, completed: Sequence[CompletedTaskInstance], predictor: PredictorInterface
     ) -> Sequence[TrainingDatum]:
-        """The records of this iteration: planned by the policy, written by the engine."""
+        """Return this iteration's records, planned by the policy and written by the engine."""
         situation = Situation(completed, self.engine.skills, predictor, self.iteration)
         plan = self.policy.plan(
             situation,

@@ -1,7 +1,6 @@
-"""Whether an agent can work on a task at all: asked before minutes are spent on finding out.
+"""Checks that an agent can work on a task, before the run spends time on it.
 
-Policies and engines say of themselves what they need (see `dataenvgym.plans`); what they do
-not say is not asked for.
+Policies and engines declare their needs (see `dataenvgym.plans`); nothing else is checked.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ def check_fit(
 ) -> None:
     """Refuse an agent whose policy or engine could do nothing with the task.
 
-    Only agents of a policy and an engine can be judged, and what is about problems only on tasks
-    that offer their instances; any other combination passes.
+    Only agents made of a policy and an engine are checked. The checks of problems need a task that
+    offers its instances. Any other combination passes.
 
     Args:
-        shows_skills: whether the environment lets the agent see skills.
-        labels_skills: whether the environment labels instances with skills itself.
+        shows_skills: True if the environment lets the agent see skills.
+        labels_skills: True if the environment labels instances with skills itself.
 
     Raises:
-        ConfigurationError: saying what does not fit, and the way out.
+        ConfigurationError: says what does not fit, and what to do.
     """
     instances: tuple[TaskInstance, ...] = known_instances(task)
     if not isinstance(agent, Agent | TreeAgent):
@@ -69,7 +68,7 @@ def check_fit(
 
 
 def _acts_as(agent: Agent | TreeAgent, policy: object) -> None:
-    """Refuse a policy for trees in an agent that is called for records, and the reverse."""
+    """Refuse a tree policy in an agent that writes records, and a plain policy in a tree agent."""
     method = "act" if isinstance(agent, TreeAgent) else "plan"
     if not callable(getattr(policy, method, None)):
         way_out = (
@@ -84,7 +83,7 @@ def _acts_as(agent: Agent | TreeAgent, policy: object) -> None:
 
 
 def _writes_something(policy: object, engine: object) -> None:
-    """Refuse a pair that would never write a record, but for the floor of a study."""
+    """Refuse a pair that would never write a record, except `agent=none`."""
     asks, needs = policy_fit(policy), engine_fit(engine)
     if needs.writes and not needs.is_told_enough(asks) and asks.tells == "nothing":
         raise ConfigurationError(
@@ -113,21 +112,21 @@ def _shows_skills(policy: str, task: str, *, shows_skills: bool, has_skills: boo
 
 
 def _title(policy: object) -> str:
-    """The policy's class, with that of the one it wraps: `RetentionPolicy(SkillListPolicy)`."""
+    """The policy's class, and the class it wraps: `RetentionPolicy(SkillListPolicy)`."""
     inner = getattr(policy, "policy", None)
     name = type(policy).__name__
     return name if inner is None else f"{name}({_title(inner)})"
 
 
 def _engine_title(engine: object) -> str:
-    """The engine's class, with that of the one it wraps: `PreferenceEngine(PocketEngine)`."""
+    """The engine's class, and the class it wraps: `PreferenceEngine(PocketEngine)`."""
     inner = getattr(engine, "engine", None)
     name = type(engine).__name__
     return name if inner is None else f"{name}({_engine_title(inner)})"
 
 
 def _reader(engine: object) -> Callable[[str], bool] | None:
-    """The engine's method that says whether it can write records like a problem, or None."""
+    """The engine's method that checks whether it can read a problem, or None."""
     inner = getattr(engine, "engine", None)
     if inner is not None:
         return _reader(inner)

@@ -1,4 +1,4 @@
-"""The floor of a study: no plan and no records, so that every step trains nothing."""
+"""The lower bound of a study: no plan and no records, so the student never changes."""
 
 from __future__ import annotations
 

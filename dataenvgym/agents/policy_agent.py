@@ -1,4 +1,4 @@
-"""The base of agents made of a policy and an engine: a seed, and a count of iterations."""
+"""The base of agents made of a policy and an engine: keeps a seed and counts iterations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ EngineT = TypeVar("EngineT")
 
 
 class PolicyAgent(Generic[PolicyT, EngineT]):
-    """An agent whose chance all derives from `seed` and the iteration.
+    """An agent whose random choices all derive from `seed` and the iteration.
 
-    So the state to save is the iteration, and that of those `parts` that have one.
+    So its state is the iteration, and the states of its stateful `parts`.
 
     Attributes:
-        parts: the attributes that are its own, with the protocol that each has to fit.
+        parts: names of the attributes with its parts, and the protocol of each.
     """
 
     parts: ClassVar[Mapping[str, type]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,7 +130,14 @@ def _model(section: DictConfig) -> str:
     if model is None:
         return str(section._target_).rsplit(".", 1)[-1]
     where = re.sub(r"//[^/@]*@", "//", str(url)).partition("?")[0]
-    return f"{model}" if url is None else f"{model} at {where}"
+    return f"{model}{'' if url is None else f' at {where}'}{_missing_key(section)}"
+
+
+def _missing_key(section: DictConfig) -> str:
+    """A note if the run will need a key that is not there; `--dry` needs none."""
+    variable = section.get("api_key_variable")
+    is_there = variable is None or os.environ.get(str(variable))
+    return "" if is_there else f" ({variable} is not set, which the run needs)"
 
 
 def _show_prompt(console: Console, title: str, conversation: Conversation) -> None:

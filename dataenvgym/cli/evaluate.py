@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.environments.jsonl_files import write_completed
 from dataenvgym.episodes.texts import counts, plain, several
-from dataenvgym.evaluation_runs.running import Evaluation, run_evaluation
+from dataenvgym.evaluation_runs import Evaluation, run_evaluation
 from dataenvgym.evaluation_runs.splits import ALL
-from dataenvgym.progress import listening
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,14 +18,13 @@ if TYPE_CHECKING:
 
 def evaluate(arguments: Namespace) -> None:
     """Put the problems to the student, as often as is asked for; show its scores and metrics."""
-    from rich.text import Text
-
     quieten()
+    from dataenvgym.cli.progress_bar import showing_progress
+
     console = open_console()
     with (
         showing_warnings(console),
-        console.status(said := "the student answers ...") as status,
-        listening(lambda text: status.update(Text(f"{said} {text}"))),
+        showing_progress(console, "the student answers"),
     ):
         evaluation = run_evaluation(
             arguments.overrides,

@@ -30,8 +30,9 @@ def run(arguments: Namespace) -> None:
         check_run(config)
     if arguments.dry:
         from dataenvgym.cli.dry import show_plan
+        from dataenvgym.llm.keys import needing_no_keys
 
-        with showing_warnings(console):
+        with showing_warnings(console), needing_no_keys():
             show_plan(
                 config,
                 run_directory(config),

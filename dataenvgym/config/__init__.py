@@ -2,7 +2,8 @@
 
     composition     `compose(overrides)`: the folder `configs/` and `key=value` -> one DictConfig
     overrides       what was typed, checked, "did you mean", and short names of students
-    building        a DictConfig -> task, predictor, agent, environment
+    building        a DictConfig -> task, predictor, teacher, judge, agent
+    building_environments   ... -> environment
     targets         one section of it -> the object that its `_target_` names
     resolved        its values as YAML, which is read back as the same values
     identity        the name of a run, and the values that determine its results
@@ -15,11 +16,13 @@
 
 from dataenvgym.config.building import (
     build_agent,
-    build_environment,
     build_judge,
     build_predictor,
     build_task,
     build_teacher,
+)
+from dataenvgym.config.building_environments import (
+    build_environment,
     make_open_ended,
     make_skill_list,
     make_skill_tree,

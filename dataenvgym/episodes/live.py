@@ -15,12 +15,12 @@ from rich.text import Text
 
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.hearing import Hearing, folder_line, title, warning_line
-from dataenvgym.episodes.pace import Pace, episode_seconds_left
+from dataenvgym.episodes.pace import episode_seconds_left
+from dataenvgym.episodes.phase_progress import PhaseProgress, bar_width, time_left
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import iteration_table, outcome, shares
 from dataenvgym.episodes.texts import minutes, plain, several, sparkline
 from dataenvgym.episodes.warning_log import RunWarning
-from dataenvgym.progress import ProgressMessage
 
 
 class LiveProgress(EpisodeCallback):
@@ -43,7 +43,7 @@ class LiveProgress(EpisodeCallback):
     def on_start(self, plan: EpisodePlan) -> None:
         self._stop()
         self._view = _View(self._clock, plan)
-        self._hearing.begin(self._hear)
+        self._hearing.begin(self._view.phase.hear)
         self._console.print(Text(folder_line(plan)), soft_wrap=True)  # stays above the display
         # the live display knows the view and not this object, which can thus be collected
         self._live = Live(
@@ -56,21 +56,13 @@ class LiveProgress(EpisodeCallback):
         self._live.start()
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
-        self._view.told, self._view.count = "", None
-        self._view.pace.forget()
+        self._view.phase.forget()
         if event == "begin":
             self._view.begin(iteration, phase)
 
     def on_warning(self, warning: RunWarning) -> None:
         # printed above the display, and stays there
         self._console.print(Text(plain(warning_line(warning)), style="yellow"))
-
-    def _hear(self, message: ProgressMessage) -> None:
-        if message.total is None:
-            self._view.told = plain(message)
-        else:
-            self._view.pace.hear(message)
-            self._view.count = message
 
     def on_iteration(self, summary: IterationSummary) -> None:
         self._view.iterations = (*self._view.iterations, summary)
@@ -100,21 +92,19 @@ class _View:
 
     Attributes:
         now: the iteration and the phase that run, and when each of them began.
-        count: the last message with a count; told: the last one without, both of this phase.
+        phase: how far that phase is.
     """
 
     clock: Callable[[], float]
     plan: EpisodePlan | None = None
     now: tuple[int, float, str, float] | None = None
-    told: str = ""
-    count: ProgressMessage | None = None
     iterations: tuple[IterationSummary, ...] = ()
-    pace: Pace = field(init=False)
+    phase: PhaseProgress = field(init=False)
     began: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.began = self.clock()
-        self.pace = Pace(self.clock)
+        self.phase = PhaseProgress(self.clock)
 
     def begin(self, iteration: int, phase: str) -> None:
         """A phase begins."""
@@ -139,9 +129,10 @@ class _Frame:
         parts: list[RenderableType] = [Text(title(plan), style="bold")]
         about = [Text(line, no_wrap=True, overflow="ellipsis") for line in shares(plan.problems)]
         parts += [*about, self._bars(console, plan)]
-        if told := self._view.told:
-            parts.append(Text(told, style="dim", no_wrap=True, overflow="ellipsis"))
-        room = console.height - 8 - bool(told) - bool(self._view.count) - len(about)
+        said, count = self._view.phase.said, self._view.phase.count
+        if said:
+            parts.append(Text(said, style="dim", no_wrap=True, overflow="ellipsis"))
+        room = console.height - 8 - bool(said) - (count is not None) - len(about)
         room = max(1, room)
         if len(iterations) > room:
             hidden = several(len(iterations) - room, "earlier iteration")
@@ -156,7 +147,7 @@ class _Frame:
 
     def _bars(self, console: Console, plan: EpisodePlan) -> Table:
         """Two lines: how far the episode is, and how far its phase is, if that is counted."""
-        width = min(24, console.width // 4)
+        width = bar_width(console.width)
         rows = Table.grid(padding=(0, 1))
         rows.add_column(no_wrap=True)
         rows.add_column(no_wrap=True)
@@ -164,11 +155,8 @@ class _Frame:
         done = max(0, len(self._view.iterations) - 1)
         bar = ProgressBar(total=plan.n_iterations, completed=done, width=width)
         rows.add_row(bar, f"{done}/{plan.n_iterations}", Text(self._episode(plan)))
-        if (count := self._view.count) is not None:
-            total, done = count.total or 1, count.done or 0
-            bar = ProgressBar(total=total, completed=done, width=width)
-            text = plain(f"{count}{_left(self._view.pace.seconds_left())}")
-            rows.add_row(bar, f"{done / total:.0%}", Text(text, style="dim"))
+        if self._view.phase.count is not None:
+            rows.add_row(*self._view.phase.bar(width))
         return rows
 
     def _episode(self, plan: EpisodePlan) -> str:
@@ -178,8 +166,6 @@ class _Frame:
             return f"starting, {so_far}"
         iteration, began, phase, phase_began = now
         left = episode_seconds_left(self._view.iterations, plan.n_iterations, clock - began)
-        return f"iteration {iteration}, {phase} {clock - phase_began:.0f} s, {so_far}{_left(left)}"
-
-
-def _left(seconds: float | None) -> str:
-    return "" if seconds is None else f", about {minutes(seconds)} left"
+        return (
+            f"iteration {iteration}, {phase} {clock - phase_began:.0f} s, {so_far}{time_left(left)}"
+        )

@@ -27,24 +27,24 @@ class Pace:
         """Start anew."""
         self._total: int | None = None
         self._first, self._began = 0, 0.0
-        self._done, self._at = 0, 0.0
+        self._done, self._skipped, self._at = 0, 0, 0.0
 
     def hear(self, message: ProgressMessage) -> None:
         """Take in how far it is; messages without a count change nothing."""
         if message.done is None or message.total is None:
             return
-        now = self._clock()
-        if message.total != self._total or message.done < self._done:
+        now, done = self._clock(), message.done - message.skipped
+        if message.total != self._total or done < self._done:
             self._total = message.total
-            self._first, self._began = message.done, now
-        self._done, self._at = message.done, now
+            self._first, self._began = done, now
+        self._done, self._skipped, self._at = done, message.skipped, now
 
     def seconds_left(self) -> float | None:
         """Until all is counted; None before that can be said."""
         counted, took = self._done - self._first, self._at - self._began
         if self._total is None or not counted or took < _TRUSTED_AFTER:
             return None
-        left = took / counted * (self._total - self._done)
+        left = took / counted * (self._total - self._skipped - self._done)
         return max(0.0, left - (self._clock() - self._at))
 
 

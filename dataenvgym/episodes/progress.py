@@ -21,7 +21,7 @@ from dataenvgym.progress import ProgressMessage
 LONG_PHASE = 5.0
 """Seconds from which a phase gets a plain line of its own."""
 
-TOLD_EVERY = 10.0
+SAID_EVERY = 10.0
 """Seconds between two plain lines on how far a phase is."""
 
 
@@ -108,7 +108,7 @@ class PlainProgress(EpisodeCallback):
     def _hear(self, message: ProgressMessage) -> None:
         self._pace.hear(message)
         now = self._clock()
-        if now - self._told_at >= TOLD_EVERY:
+        if now - self._told_at >= SAID_EVERY:
             self._told_at = now
             where = "" if self._iteration is None else f"iteration {self._iteration}: "
             left = None if message.total is None else self._pace.seconds_left()

@@ -116,7 +116,7 @@ def draw_samples(
         for sample in range(samples):
             for number, chunk in enumerate(chunks):
                 kept = _kept(files, sample, number, chunk, retry_errors=retry_errors)
-                counter.add(len(kept))
+                counter.skip(len(kept))
                 if asked := [instance for instance in chunk if instance.id not in kept]:
                     seed = sample_seed(tried.sampling.seed, sample)
                     sampling = tried.sampling.model_copy(update={"seed": seed})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from dataenvgym.environments.identity import (
 )
 from dataenvgym.errors import (
     ConfigurationError,
-    EvaluationError,
     InvalidInstanceError,
     RunDirectoryError,
 )
@@ -31,8 +29,7 @@ from dataenvgym.evaluation.drawing import (
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.judged import JudgedSamples, judge_samples
 from dataenvgym.evaluation.metrics import parse_metrics, quoted_metrics
-from dataenvgym.evaluation.results import EvaluationResults, completed_of, sum_up
-from dataenvgym.evaluation_runs.dimension_table import DimensionTable
+from dataenvgym.evaluation.results import completed_of, sum_up
 from dataenvgym.evaluation_runs.directory import (
     EVALUATIONS,
     evaluation_directory,
@@ -41,6 +38,7 @@ from dataenvgym.evaluation_runs.directory import (
     fingerprint,
 )
 from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
+from dataenvgym.evaluation_runs.evaluation import Evaluation
 from dataenvgym.evaluation_runs.scenes import Scenes, scenes_of
 from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
 from dataenvgym.format_version import raise_format
@@ -49,75 +47,12 @@ from dataenvgym.interfaces import (
     TaskInterface,
 )
 from dataenvgym.judging import RubricJudge
-from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.rollouts import close_speakers, student_speakers
 from dataenvgym.rollouts.student_speaker import FORMER
-from dataenvgym.tasks.adapted import one_by_one, task_of
+from dataenvgym.tasks.adapted import task_of
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """A finished evaluation.
-
-    Attributes:
-        directory: its folder.
-        results: metrics, and scores by skill.
-        dimensions: of scenes between characters: the mean of each dimension; else None.
-        task: the task, on the split.
-        split: whose problems were put; "all" for all that there are.
-        student: who answered, in words.
-        problems: what part of the task's problems was put, in words; None if it is all of them.
-        was_finished: whether nothing was left to do.
-        doubt: a note on an evaluation that was finished already (see `_doubt`), or None.
-    """
-
-    directory: Path
-    results: EvaluationResults
-    dimensions: DimensionTable | None
-    task: TaskInterface
-    split: str
-    student: str
-    problems: str | None
-    was_finished: bool
-    doubt: str | None
-    _files: EvaluationFiles
-
-    @property
-    def samples(self) -> int:
-        """How many of each problem."""
-        return self.results.samples
-
-    @property
-    def temperature(self) -> float:
-        """At which the samples were drawn."""
-        return task_of(self.task).sampling.temperature
-
-    @property
-    def can_be_extended(self) -> bool:
-        """Whether more samples would be others than these."""
-        return one_by_one(self.task) is not None and self.temperature > 0.0
-
-    @property
-    def report(self) -> PerformanceReport:
-        """Scores by skill.
-
-        Raises:
-            EvaluationError: if no sample could be scored.
-        """
-        if self.results.report is None:
-            reason = next(self._files.read_samples(self.samples)).error
-            raise EvaluationError(
-                f"no sample could be scored: {reason}; once the cause is gone, the same command "
-                "with --retry-errors draws them again"
-            )
-        return self.results.report
-
-    def completed(self) -> list[CompletedTaskInstance]:
-        """Every sample, as a completed instance."""
-        return completed_of(self._files, self.samples)
 
 
 def run_evaluation(

@@ -26,7 +26,7 @@ from dataenvgym.errors import WorkerLostError
 from dataenvgym.executors.errors import CarriedError
 from dataenvgym.executors.interface import Episode, EpisodeOutcome, build_episode
 from dataenvgym.executors.worker import CallbackMessage, Order, WorkerContext
-from dataenvgym.progress import tell
+from dataenvgym.progress import ProgressMessage, tell
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import remove_temporaries, write_json
 
@@ -167,7 +167,7 @@ class DrivenEpisode:
                 self._on_start(*told.arguments)
             case "on_progress":
                 (message,) = told.arguments
-                tell(message, done=message.done, total=message.total)
+                self._tell(message)
             case "on_iteration" if told.arguments[0].iteration < self._n_announced:
                 pass  # a second worker repeats what the first one told
             case "on_end":
@@ -187,7 +187,17 @@ class DrivenEpisode:
                 f"the process of {name!r}{times} {lost.how}; the same command continues{said}"
             )
         remove_temporaries(self.directory)
-        tell(f"the process of {name!r} {lost.how}: another one continues")
+        self._tell(ProgressMessage(f"the process of {name!r} {lost.how}: another one continues"))
+
+    def _tell(self, message: ProgressMessage) -> None:
+        """Say how far this episode is, as if it ran here."""
+        tell(
+            message,
+            done=message.done,
+            total=message.total,
+            skipped=message.skipped,
+            source=self.directory.name,
+        )
 
     def _on_start(self, plan: EpisodePlan) -> None:
         if self._plan is not None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from dataenvgym.agents.fitting import check_fit
-from dataenvgym.config.building import (
+from dataenvgym.config import (
     build_agent,
     build_environment,
     build_predictor,

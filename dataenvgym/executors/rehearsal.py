@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dataenvgym.agents import Agent, TreeAgent
-from dataenvgym.config.building import build_agent, build_environment
+from dataenvgym.config import build_agent, build_environment
 from dataenvgym.environments import TeachingEnvironment
 from dataenvgym.interfaces import Reply, SamplingParameters, TaskInterface, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum

@@ -1,21 +1,22 @@
 """Large language models: a client of OpenAI-compatible servers, and teachers that answer engines.
 
-Teacher (teacher), StudentTeacher (student_teacher)   who is asked: a server, or the student
+Teacher (teacher), StudentTeacher (student_teacher)   ask a server, or the student
 └── MeteredTeacher (metered_teacher)   `ask`, from any thread
     ├── Enquiry (enquiry)         one call to `ask`
     ├── ReplyCache (cache)        in a folder, or in Redis (redis_cache)
     └── TeacherLog (teacher_log)       its calls and costs, in the run directory
-        ├── Account (budget)      what was spent, and whether more may be (prices, usage)
+    ├── Account (budget)      costs so far, and the rest of the budget (prices, usage)
         └── Transcript (transcript)   every call, one line each
-ChatClient (client)       what the rest of the package uses, from any thread
+ChatClient (client)       used by the rest of the package, from any thread
 └── Dispatcher (dispatcher)   its queue and its requests, in one event loop
     ├── LoopThread (loop)     that loop, in a daemon thread
     ├── Session (session)     the connections to the server
-    ├── Revival (revival)     the one call that brings a dead server back
+    ├── Revival (revival)     restarts a dead server, once for all its callers
     └── payloads, transient   requests and answers as bytes; failures that may pass
 """
 
-from dataenvgym.llm.client import ChatClient, ask_all, key_from
+from dataenvgym.llm.client import ChatClient, ask_all
+from dataenvgym.llm.keys import key_from
 from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.llm.teacher import Teacher
 from dataenvgym.llm.usage import TeacherUsage, count_malformed

@@ -1,4 +1,4 @@
-"""How much a teacher may be asked, and the account that sees to it."""
+"""The budget of a teacher, and the account that enforces it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dataenvgym.records import Model
 
 
 class Budget(Model):
-    """Limits for a whole run; None is no limit.
+    """Limits for a whole run; None is unlimited.
 
     Attributes:
-        max_requests: kept exactly, also over kills: the request after the last one is not made.
-        max_tokens: of prompts and completions. No request is made once so many are counted; those
-            that are under way then are waited for, so that the sum ends over it by what they take;
-            what a killed run did not hear of is not counted.
-        max_cost: in US dollars, kept as `max_tokens` is.
+        max_requests: kept exactly, also across kills: no further request is made.
+        max_tokens: of prompts and completions. After this number, no request is made. Requests in
+            progress are completed, so the sum exceeds the limit by their tokens. Answers that a
+            killed run did not receive are not counted.
+        max_cost: in US dollars, kept like `max_tokens`.
     """
 
     max_requests: int | None = Field(default=None, ge=0)
@@ -30,10 +30,10 @@ class Budget(Model):
 
 
 class Account:
-    """Counts the requests to a teacher, from several threads, and says when its budget is spent.
+    """Counts the requests to a teacher, from several threads, and reports when the budget is spent.
 
     Args:
-        price: None if it is not known; the cost is None then.
+        price: None if it is unknown; the cost is then None.
         usage: the amounts spent before.
     """
 
@@ -50,17 +50,17 @@ class Account:
             return self._priced(self._usage)
 
     def reserve(self) -> str | None:
-        """Enter one request, to be made now; or else the reason why there is no budget for it."""
+        """Enter one request, to be made now; or return why the budget does not allow it."""
         with self._lock:
             if (spent := self._spent()) is None:
                 self._add(requests=1, unanswered=1)
             return spent
 
     def count(self, outcome: Reply | Failure) -> None:
-        """Enter what came of a request.
+        """Enter the outcome of a request.
 
         Raises:
-            ConfigurationError: if the answer's tokens are not counted, and the budget needs them.
+            ConfigurationError: if the server does not count tokens, and the budget needs them.
         """
         with self._lock:
             if isinstance(outcome, Failure):
@@ -90,12 +90,12 @@ class Account:
             self._add(unasked=n)
 
     def count_malformed(self, n: int) -> None:
-        """Enter answers that were of no use."""
+        """Enter answers that could not be used."""
         with self._lock:
             self._add(malformed=n)
 
     def cost_of(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
-        """US dollars for so many tokens; None if that cannot be known."""
+        """US dollars for these tokens; None if that is unknown."""
         if self._price is None or prompt_tokens is None or completion_tokens is None:
             return None
         return self._price.cost(prompt_tokens, completion_tokens)
@@ -105,7 +105,7 @@ class Account:
         self._usage = self._usage.model_copy(update=sums)
 
     def _priced(self, usage: TeacherUsage) -> TeacherUsage:
-        """From all tokens at once: the sum of many small costs would drift."""
+        """Compute the cost from all tokens at once: a sum of many small costs would drift."""
         is_known = not usage.uncounted and not usage.unanswered
         return usage.model_copy(update={"cost": self._known_cost(usage) if is_known else None})
 
@@ -124,7 +124,7 @@ class Account:
             if limit is not None and spent is not None and spent >= limit:
                 return (
                     f"the teacher's budget is spent: {text}, and teacher.{name} is {limit:g}; "
-                    f"go on with a higher teacher.{name}"
+                    f"to continue, set a higher teacher.{name}"
                 )
         return None
 
@@ -142,8 +142,8 @@ def parse_budget(
     """The budget in a configuration.
 
     Raises:
-        ConfigurationError: for a limit that is none, and for one in money of a model without a
-            known price.
+        ConfigurationError: for an invalid limit, and for one in money if the price of the model
+            is unknown.
     """
     limits = {"max_requests": max_requests, "max_tokens": max_tokens, "max_cost": max_cost}
     for name, limit in limits.items():

@@ -1,8 +1,8 @@
-"""Replies that need not be asked for again: in a folder, or in Redis (see `redis_cache`).
+"""Stored replies of a teacher: in a folder, or in Redis (see `redis_cache`).
 
-A reply is filed under the hash of everything that it depends on: who is asked, the request as it
-is sent, and which sample of that request it is. Only replies are kept, never failures. Whatever
-cannot be read, or is not what was filed, is as if it were not there.
+The key of a reply is the hash of everything that it depends on: the teacher's identity, the request
+as it is sent, and which sample of that request it is. Only replies are stored, never failures. An
+entry that cannot be read, or has another key, is ignored.
 
 Runs that share a cache at the same time do not ask the same question twice: before a run asks, it
 claims the key (see `shared_replies`).
@@ -30,26 +30,26 @@ log = logging.getLogger(__name__)
 
 
 class ReplyCache(Protocol):
-    """Keeps replies by key; from any thread, and for several processes at once."""
+    """Stores replies by key; used from any thread and by several processes at once."""
 
     def get(self, keys: Sequence[str]) -> list[Reply | None]:
         """The reply under each key, or None."""
         ...
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply."""
+        """Store a reply."""
         ...
 
     def claim(self, key: str) -> Reply | bool:
-        """The reply, if it is there; else whether nobody else has claimed the key, and we have."""
+        """The reply, if it is stored; otherwise whether the key was free and is now ours."""
         ...
 
     def release(self, key: str) -> None:
-        """Give a claim back."""
+        """Release a claim."""
         ...
 
     def renew(self) -> None:
-        """Keep all claims; without this call, they end some seconds after they were made."""
+        """Renew all claims; otherwise they expire some seconds after they were made."""
         ...
 
 
@@ -73,9 +73,9 @@ class FolderCache:
         return [self._read(key) for key in keys]
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply; the log says so if the folder does not take it."""
+        """Store a reply; if the folder refuses it, that is only logged."""
         path = self._path(key)
-        # a name of its own: another process may be writing the same reply
+        # a unique name: another process may be writing the same reply
         temporary = path.with_name(f".{path.stem}.{uuid.uuid4().hex}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ class FolderCache:
             log.warning("the cache in %s did not take a reply: %s", self.folder, error)
 
     def claim(self, key: str) -> Reply | bool:
-        """The reply, if it is there; else whether nobody else has claimed the key, and we have."""
+        """The reply, if it is stored; otherwise whether the key was free and is now ours."""
         if not self._locks.acquire(key):
             return False
         if (reply := self._read(key)) is not None:
@@ -97,11 +97,11 @@ class FolderCache:
         return True
 
     def release(self, key: str) -> None:
-        """Give a claim back."""
+        """Release a claim."""
         self._locks.release(key)
 
     def renew(self) -> None:
-        """Nothing is to be done: locks last as long as their process."""
+        """Do nothing: locks last as long as their process."""
 
     def _read(self, key: str) -> Reply | None:
         try:
@@ -137,13 +137,13 @@ def open_cache(where: str | Path) -> ReplyCache:
 
 
 def request_key(identity: str, body: bytes, sampling: SamplingParameters, sample: int) -> str:
-    """Where a reply is filed (SHA-256, hex).
+    """The key of a reply (SHA-256, hex).
 
     Args:
-        identity: who is asked.
+        identity: the teacher's.
         body: the request as it is sent, with model and messages.
-        sampling: what the request may not say, such as the seed of a greedy one.
-        sample: the how manieth (from 0) of several samples of the same request.
+        sampling: contains settings that the request may omit, such as a greedy one's seed.
+        sample: the number (from 0) among several samples of the same request.
     """
     request = [identity, body.decode(), sampling.model_dump(mode="json"), sample]
     return hashlib.sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -160,7 +160,7 @@ def to_entry(key: str, reply: Reply) -> bytes:
 
 
 def from_entry(key: str, entry: bytes) -> Reply | None:
-    """The reply in an entry; None if it is broken, or of another key."""
+    """The reply in an entry; None if it is broken, or has another key."""
     try:
         read = _Entry.model_validate_json(entry)
     except ValidationError:

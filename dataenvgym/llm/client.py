@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import weakref
@@ -27,39 +26,38 @@ if TYPE_CHECKING:
 class ChatClient:
     """Asks an OpenAI-compatible server, many conversations at once.
 
-    All methods may be called from any thread. The client connects when it is first used; copied
-    or sent to another process, it is there as if it were new. It is a context manager, and closes
-    itself when it is no longer used or the process ends.
+    All methods may be called from any thread. The client connects at first use; a copy, or one sent
+    to another process, starts unconnected. It is a context manager, and closes itself when it is
+    garbage-collected or the process ends.
 
-    A call that fails for now (status 408, 409, 429 or 5xx, a timeout, a lost connection) is tried
-    again after a pause, which doubles, or which the server asks for with `Retry-After`. What fails
-    for good, or too often, is a `Failure`, never an answer. A server that refuses the key (401, or
-    403 before it has answered anything) raises a `ServerError` from this call and from all that
-    wait; so does one without such a model (404), unless `on_disconnect` is there to see to that.
+    A call with a temporary failure (status 408, 409, 429 or 5xx, a timeout, a lost connection) is
+    retried after a pause. The pause doubles each time, or is what the server asks for with
+    `Retry-After`. A permanent failure, or one too many, is a `Failure`, never an answer. If the
+    server refuses the key (401, or 403 before its first answer), this call and all waiting ones
+    raise a `ServerError`; so they do if the model does not exist (404), unless `on_disconnect` is
+    given to handle that.
 
     Args:
         base_url: the server, e.g. "http://127.0.0.1:8000", with or without "/v1".
         api_key: sent as bearer token, if there is one.
-        api_key_header: the header that the key is sent in as it is, in place of the bearer token;
-            Azure's is "api-key".
-        form: how the server wants its requests.
-        concurrency: how many conversations the server gets at the same time, at most; a call that
-            pauses before another try counts. The others queue up, as many as there are.
+        api_key_header: send the key in this header instead, without "Bearer"; Azure's is "api-key".
+        form: the form of requests that the server expects.
+        concurrency: largest number of conversations at the server at the same time, including calls
+            that pause before a retry. Any number of others wait in a queue.
         timeout: seconds that one try may take.
         retries: how often a call is tried again.
-        on_disconnect: called, in a thread, when the connection cannot be made or breaks, or when
-            the server does not know the model (404: it was restarted, and models that were loaded
-            while it ran are gone): it sees to it that the server answers again. One call serves
-            all requests that the server left behind; they are then asked again, which is no
-            retry, up to five times each. What it raises (`ServerError`), all calls raise that
-            were made by then.
-        scout: whether the first call goes ahead alone, for a second at most, so that a server that
+        on_disconnect: called in a thread when the connection cannot be made or breaks, or when the
+            server does not know the model (404: after a restart, adapters loaded at run time are
+            gone). It must make the server answer again. One call serves all interrupted requests;
+            they are then sent again, up to five times each, which does not count as a retry. If it
+            raises (`ServerError`), all calls made until then raise the same error.
+        scout: whether the first call is sent alone, for at most a second, so that a server that
             refuses everything is asked once.
-        backoff: seconds of the first pause, from half of it to the whole.
-        jitter: draws the pauses; a generator of its own if None.
+        backoff: seconds of the first pause; each pause is between half of its length and all of it.
+        jitter: draws the pauses; None uses a new generator.
 
     Raises:
-        ConfigurationError: for a value that cannot be.
+        ConfigurationError: for an invalid value.
     """
 
     def __init__(
@@ -103,7 +101,7 @@ class ChatClient:
         self._closed = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied or sent to another process, it is not yet connected there."""
+        """A copy, or a client sent to another process, starts unconnected."""
         return partial(type(self), **self._options), (self.base_url,)
 
     def submit(
@@ -112,8 +110,8 @@ class ChatClient:
         """Ask `model` for the next message; the future can be cancelled at any time.
 
         Raises:
-            PredictionError: if the client is closed. The future raises what `on_disconnect` did,
-                and `ServerError` if the server refuses everything.
+            PredictionError: if the client is closed. The future raises the error of
+                `on_disconnect`, and `ServerError` if the server refuses everything.
         """
         return self._started().put(conversation, sampling, model)
 
@@ -125,21 +123,21 @@ class ChatClient:
         *,
         timeout: float | None = None,
     ) -> Any:
-        """Any other request, e.g. `request("GET", "/health")`: one try, waited for.
+        """Any other request, e.g. `request("GET", "/health")`: tried once, and waited for.
 
-        It does not queue behind conversations, and does not call `on_disconnect`.
+        It does not wait behind conversations, and does not call `on_disconnect`.
 
         Returns:
             The answer's JSON, or its text if it is not JSON.
 
         Raises:
-            ServerError: without an answer, or for one with an error status (`error.status`).
+            ServerError: if there is no answer, or one with an error status (`error.status`).
             PredictionError: if the client is closed.
         """
         return self._started().request(method, path, payload, timeout)
 
     def close(self) -> None:
-        """Hang up. Conversations without an answer get a `Failure`; closing twice is fine."""
+        """Disconnect. Conversations without an answer get a `Failure`; closing twice is fine."""
         with self._lock:
             self._closed = True
         if self._finalizer is not None:
@@ -187,33 +185,13 @@ def ask_all(
     conversations: Sequence[Conversation],
     sampling: SamplingParameters,
 ) -> list[Reply | Failure]:
-    """Submit all conversations and wait for all replies, in their order; none is left behind."""
+    """Submit all conversations and wait for all replies, which are returned in order."""
     futures = [submit(conversation, sampling) for conversation in conversations]
     try:
         return [future.result() for future in futures]
     finally:
         for future in futures:
             future.cancel()
-
-
-def key_from(variable: str | None, *, option: str = "predictor.api_key_variable") -> str | None:
-    """The API key in that environment variable; None for a server without keys.
-
-    Args:
-        option: that names the variable, for the message.
-
-    Raises:
-        ConfigurationError: if the variable is not set.
-    """
-    if variable is None:
-        return None
-    if not (key := os.environ.get(variable)):
-        raise ConfigurationError(
-            f"the environment variable {variable} is not set: set it to your key, or set "
-            f"{option} to null for a server without keys"
-        )
-    keep_secret(key)
-    return key
 
 
 def _key_headers(key: str | None, header: str | None) -> dict[str, str]:
@@ -223,7 +201,7 @@ def _key_headers(key: str | None, header: str | None) -> dict[str, str]:
 
 
 def _normalized(base_url: str) -> str:
-    """The URL without a slash and "/v1" at the end of its path."""
+    """The URL without "/v1" and a slash at the end of its path."""
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(

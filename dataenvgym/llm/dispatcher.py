@@ -1,12 +1,12 @@
 """The queue of a chat client and the workers that empty it, in one event loop.
 
-A call waits in a plain queue at no cost but its own; at most `concurrency` workers, which are
-tasks, take calls from it, each seeing one through to its end: tries, pauses and all. There are no
-more of them than were ever needed at the same time.
+A call waits in a plain queue, which costs almost nothing. At most `concurrency` workers, which are
+tasks, take calls from it. A worker stays with a call until it is done, with all tries and pauses.
+New workers are created only when all others are busy.
 
-Callers wait for answers in other threads, and each change of threads costs about as much as a
-request. So threads meet once in each turn of the loop and no more often: the answers that came in
-it are handed out together, and what was asked meanwhile is begun together.
+Callers wait for answers in other threads, and each switch between threads costs about as much as a
+request. So threads synchronize once in each turn of the loop: all answers of the turn are handed
+out together, and all new calls begin together.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MOST_DEATHS = 5
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a dispatcher; `ChatClient` explains them. `url` ends before "/v1"."""
+    """Options of a dispatcher; see `ChatClient`. `url` ends before "/v1"."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
@@ -54,7 +54,7 @@ class Options:
 
 
 class Call(Future[Reply | Failure]):
-    """One conversation on its way to the server and back; cancelling it hangs up."""
+    """One conversation for the server, and its future reply; cancelling it disconnects."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Call(Future[Reply | Failure]):
         return cancelled
 
     def settle(self, outcome: Reply | Failure | BaseException) -> None:
-        """Give the outcome to its waiting caller; too late if it was cancelled."""
+        """Give the outcome to the waiting caller; ignored if the call was cancelled."""
         with suppress(InvalidStateError):
             if isinstance(outcome, BaseException):
                 self.set_exception(outcome)
@@ -129,7 +129,7 @@ class Dispatcher:
             raise ServerError(f"{method} {path}: the client was closed") from None
 
     def close(self) -> None:
-        """Fail what is open, hang up and end the loop."""
+        """Fail open calls, disconnect and end the loop."""
         if not self._closed:
             self._closed = True
             self._fail_waiting(_CLOSED)
@@ -149,10 +149,10 @@ class Dispatcher:
     # --- in the loop ---
 
     def _wake(self) -> None:
-        """Set workers to work, once each turn of the loop until nothing new is put."""
+        """Start workers, once each turn of the loop until no new calls come."""
         if not self._wanted():
             self._woken = False
-            if not self._wanted():  # else it was put just now, by someone who saw us awake
+            if not self._wanted():  # else it was put just now, by a thread that saw us awake
                 return
             self._woken = True
         for _ in range(self._wanted()):
@@ -184,14 +184,14 @@ class Dispatcher:
                 continue
             if not call.cancelled():
                 await self._attend(call, worker)
-            del call  # through its callbacks it may hold on to the client, and it to all of this
+            del call  # its callbacks may refer to the client, which refers to all of this
 
     async def _attend(self, call: Call, worker: asyncio.Task[None]) -> None:
         call.worker = worker
         try:
             self._answered(call, await self._see_through(call))
         except asyncio.CancelledError:
-            # two cancellations may come as one: that of the call, and that of closing
+            # cancelling the call and closing may arrive as one cancellation
             if self._closed or not call.cancelled():
                 call.settle(_CLOSED)
                 raise
@@ -212,7 +212,7 @@ class Dispatcher:
             call.settle(outcome)
 
     async def _see_through(self, call: Call) -> Reply | Failure | DataEnvGymError:
-        """Try until there is an answer, or no hope."""
+        """Try until there is an answer or a permanent failure."""
         options, revival = self._options, self._revival
         self._scout.set_out()
         body = chat_payload(call.conversation, call.sampling, model=call.model, form=options.form)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dataenvgym.llm.metered_teacher import MeteredTeacher
 
 RequestOutcome = Reply | Failure
-_SEEDS = 2**31  # some servers take no larger ones
+_SEEDS = 2**31  # some servers accept no larger ones
 _AHEAD_S = 1.0
 _LOOK_S = 0.2
 _RENEW_S = 2.0
@@ -41,7 +41,7 @@ class TeacherRequest:
     Attributes:
         position: of its conversation in the call to `ask`.
         sampling: with the seed of this sample.
-        sample: how many equal conversations came before it in that call.
+        sample: the number of equal conversations before it in that call.
     """
 
     position: int
@@ -59,7 +59,7 @@ class _Sent:
 
 
 class Enquiry:
-    """One call to `ask`; its replies are taken in the thread that asks, as they come."""
+    """One call to `ask`; the calling thread processes replies in the order of their arrival."""
 
     def __init__(self, teacher: MeteredTeacher, log: TeacherLog, page: Page, purpose: str) -> None:
         self._teacher = teacher
@@ -106,7 +106,7 @@ class Enquiry:
             self._settle_cached(by_position[position], reply)
 
     def _ask(self, waiting: deque[TeacherRequest]) -> tuple[int, str | None]:
-        """Ask what is waiting; how many the budget does not reach, and why."""
+        """Send the waiting requests; return how many the budget does not reach, and the reason."""
         spent: str | None = None
         n_unasked = 0
         try:
@@ -133,14 +133,14 @@ class Enquiry:
                 self._shared.renew()
                 self._log.save(soon=True)
         finally:
-            for sent in self._open.values():  # left behind by an error
+            for sent in self._open.values():  # still open after an error
                 sent.future.cancel()
                 self._teacher.slots.release()
             self._shared.give_all_back()
         return n_unasked, spent
 
     def _take_slot(self, batch: list[TeacherRequest]) -> bool:
-        """Take a place among the requests under way; waited for if nothing else is to be done."""
+        """Take a place among the requests in progress; wait only if nothing else can be done."""
         if not self._teacher.is_tried and (self._open or batch):
             return False
         return self._teacher.slots.acquire(blocking=not (self._open or batch))
@@ -148,7 +148,7 @@ class Enquiry:
     def _claim(self, request: TeacherRequest) -> bool:
         """Whether the request is ours to make; if not, it is answered, or another run makes it.
 
-        A run that makes none for long may hang: then it is ours all the same.
+        Another run that has made no request for long may hang: then the request is ours, too.
         """
         claimed = self._shared.claim(request.position)
         if isinstance(claimed, Reply):
@@ -161,7 +161,7 @@ class Enquiry:
         return True
 
     def _look_elsewhere(self) -> list[TeacherRequest]:
-        """Take what other runs were answered; the other requests are to be claimed again."""
+        """Collect replies that other runs got; claim the other requests again."""
         if not self._elsewhere or time.monotonic() - self._looked_at < _LOOK_S:
             return []
         self._looked_at = time.monotonic()
@@ -182,12 +182,12 @@ class Enquiry:
             future.add_done_callback(partial(self._done, sent))
 
     def _done(self, sent: _Sent, _: Future[RequestOutcome]) -> None:
-        """Called in the thread that has the answer: the rest is done in the one that asked."""
+        """Pass an outcome from the thread of the answer to the thread that asked."""
         sent.seconds = time.perf_counter() - sent.at
         self._ended.put(sent)
 
     def _wait(self) -> None:
-        """Take the next outcome; wait no longer than until something else is to be done."""
+        """Take the next outcome; wait no longer than until something else can be done."""
         limit: float | None = None
         is_first = bool(self._open) and not self._teacher.is_tried
         if is_first:

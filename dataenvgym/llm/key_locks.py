@@ -1,4 +1,4 @@
-"""Locks by key, held across threads and processes, that the kernel frees if their holder dies."""
+"""Locks by key, held across threads and processes; the kernel frees them if their holder dies."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _TAKEN = (errno.EAGAIN, errno.EACCES)
 
 
 class KeyLocks:
-    """Each key is one byte of a file, which a process locks and never writes.
+    """Each key is one byte of a file, which is locked and never written.
 
-    Where the system has no such locks, or the file cannot be opened, everybody gets every lock.
+    If the system lacks such locks, or the file cannot be opened, every lock is granted.
 
     Args:
-        path: of the file; it appears with the first lock.
+        path: of the file, which the first lock creates.
     """
 
     def __init__(self, path: Path) -> None:
@@ -27,7 +27,7 @@ class KeyLocks:
         self._file: int | None = None
 
     def acquire(self, key: str) -> bool:
-        """Take the lock of a key (hex); False if it is held, by this object or another one."""
+        """Take the lock of a key (hex); False if it is held, by this object or another."""
         with self._lock:
             if key in self._held:
                 return False
@@ -37,7 +37,7 @@ class KeyLocks:
             return True
 
     def release(self, key: str) -> None:
-        """Give the lock back, if it is held."""
+        """Release the lock, if it is held."""
         with self._lock:
             if key in self._held:
                 self._held.remove(key)
@@ -47,7 +47,7 @@ class KeyLocks:
         try:
             import fcntl
 
-            # of an open file, not of a process: two objects in one process are two holders
+            # these locks belong to an open file, so two objects in one process are two holders
             command = fcntl.F_OFD_SETLK
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)

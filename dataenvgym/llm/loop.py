@@ -24,14 +24,14 @@ class LoopThread:
         self._thread.start()
 
     def soon(self, callback: Callable[..., object], *args: Any) -> bool:
-        """Have the loop call `callback(*args)`; a loop that has ended does not: False."""
+        """Let the loop call `callback(*args)`; False if the loop has ended."""
         with self._lock:
             if not self._ended:
                 self._loop.call_soon_threadsafe(callback, *args)
             return not self._ended
 
     def start(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> Future[T]:
-        """Have the loop run `function(*args)`. Cancelled if the loop has ended, or ends first."""
+        """Let the loop run `function(*args)`. Cancelled if the loop ends first."""
         future: Future[T] = Future()
         with self._lock:
             if not self._ended:
@@ -40,7 +40,7 @@ class LoopThread:
         return future
 
     def stop(self, finish: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run `finish`, then end the loop and its thread; waits for it, except from the loop."""
+        """Run `finish`, then end the loop and its thread; wait unless called in the loop."""
 
         async def finish_and_stop() -> None:
             try:
@@ -63,7 +63,7 @@ class LoopThread:
 
 
 async def _cancel_others() -> None:
-    await asyncio.sleep(0)  # what was asked for last becomes a task
+    await asyncio.sleep(0)  # the last callbacks become tasks
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -71,7 +71,7 @@ async def _cancel_others() -> None:
 
 
 def in_daemon_thread(function: Callable[[], T]) -> asyncio.Future[T]:
-    """Call `function` in a daemon thread, which a process that ends does not wait for."""
+    """Call `function` in a daemon thread; the process does not wait for it at its end."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
 

@@ -1,7 +1,7 @@
-"""A teacher that remembers replies, keeps to its budget, and writes down every call.
+"""A teacher that caches replies, keeps to its budget, and records every call.
 
-Who answers is left to subclasses: `Teacher` asks an OpenAI-compatible server, `StudentTeacher` the
-student. They say who is asked (`identity`), what a request is (`body`), and ask it (`send`).
+Subclasses answer: `Teacher` asks an OpenAI-compatible server, `StudentTeacher` the student. They
+define the teacher's `identity`, the `body` of a request, and `send`.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from dataenvgym.records import Conversation
 class MeteredTeacher(ABC):
     """All methods may be called from any thread.
 
-    A conversation that is k times in one call to `ask` is k samples: each is drawn with a seed
-    of its own (the first with the one that is given), and is an entry of its own in the cache. The
-    same call again, with the same seed, gets the same replies from there.
+    A conversation that occurs k times in one call to `ask` asks for k samples. Each has a seed of
+    its own (the first has the given one), and an entry of its own in the cache. Repeating the call
+    with the same seed gives the same replies from the cache.
 
     Args:
-        model: who is asked, for the transcript.
-        concurrency: how many requests are under way at the same time, at most.
+        model: its name, for the transcript.
+        concurrency: largest number of requests in progress at the same time.
         cache: None for none, a folder, or a Redis server ("redis://HOST:PORT").
         directory: the run directory; None keeps no transcript, and counts in memory.
 
     Attributes:
-        is_tried: False sends the next question ahead of the others, for a second at most, so that
-            a server that refuses the key or the model is asked once.
+        is_tried: False sends the next question alone, for at most a second, so that a server that
+            refuses the key or the model is asked once.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class MeteredTeacher(ABC):
 
     @abstractmethod
     def identity(self) -> str:
-        """Who is asked now, for the cache: another identity never gets this one's replies."""
+        """The present identity, for the cache: another identity never gets these replies."""
 
     @abstractmethod
     def body(self, request: TeacherRequest) -> bytes:
-        """The request with all that its reply depends on, for the cache."""
+        """The request with everything that its reply depends on, for the cache."""
 
     @abstractmethod
     def send(self, requests: Sequence[TeacherRequest]) -> Sequence[Future[RequestOutcome]]:
-        """Ask; a future for each request. Cancelling one that is not answered gives it up."""
+        """Ask; a future for each request. Cancelling a future abandons its request."""
 
     def ask(
         self,
@@ -81,17 +81,17 @@ class MeteredTeacher(ABC):
     ) -> list[RequestOutcome]:
         """One reply or failure for each conversation, in their order.
 
-        Cached answers cost nothing and need no budget. The other
-        conversations are asked in their order, as far as the budget goes.
+        Cached answers cost nothing and need no budget. The other conversations are asked in their
+        order, as far as the budget allows.
 
         Args:
             purpose: of the calls, for the transcript.
 
         Raises:
-            BudgetSpentError: if there is none that could be answered for lack of budget. If there
-                are some, those that the budget did not reach are failures.
+            BudgetSpentError: if the budget allows no answer at all. Otherwise, conversations that
+                the budget does not reach are failures.
             ExternalError: if the cache cannot be reached.
-            ServerError: if the server refuses the key, or has no such model.
+            ServerError: if the server refuses the key, or does not have the model.
         """
         if not conversations:
             return []
@@ -103,7 +103,7 @@ class MeteredTeacher(ABC):
             log.save()
 
     def count_malformed(self, n: int = 1) -> None:
-        """Count answers that turned out to be of no use, in `usage.malformed`."""
+        """Count answers that could not be used, in `usage.malformed`."""
         self._log.account.count_malformed(n)
         self._log.save()
 

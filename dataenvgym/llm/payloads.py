@@ -1,11 +1,11 @@
 """Requests and answers of the chat completions endpoint, as bytes.
 
-What differs from our records: in OpenAI's form a tool call has an id, its arguments are JSON text,
+Differences to our records: in OpenAI's form, a tool call has an id, its arguments are JSON text,
 and a tool's message names the call that it answers. Our conversations answer calls in order, so
-the ids are made up here: `call_0`, `call_1`, ... through the conversation.
+the ids are generated here: `call_0`, `call_1`, ... through the conversation.
 
-A reply is text. Tool calls that a server returns apart from the text are written behind it, in the
-form of `tool_formats.hermes`.
+A reply is text. Tool calls that a server returns separately are appended to the text, in the form
+of `tool_formats.hermes`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ _SHOWN = 500
 
 @dataclass(frozen=True)
 class RequestForm:
-    """How a server wants its requests, where that differs from what most of them take.
+    """The form of requests that a server expects, where it differs from most servers.
 
     Attributes:
-        max_tokens_field: the field with the longest reply; OpenAI's newer models want
+        max_tokens_field: the field for the longest reply; OpenAI's newer models expect
             "max_completion_tokens".
-        fields: more fields of each request, or other values of ours; None leaves a field out.
-        tool_format: writes conversations with tools; `native` sends them apart from the text.
-        call_id: the id of a call, by its number. Mistral's templates want nine letters and digits.
+        fields: more fields of each request, or other values for ours; None leaves a field out.
+        tool_format: writes conversations with tools; `native` sends them separately from the text.
+        call_id: the id of a call, from its number. Mistral's templates require nine letters and
+            digits.
     """
 
     max_tokens_field: str = "max_tokens"
@@ -77,7 +78,7 @@ def chat_payload(
 
 
 def to_messages(conversation: Conversation, call_id: str = PLAIN.call_id) -> list[dict[str, Any]]:
-    """The conversation as OpenAI's servers take it."""
+    """The conversation in the form of OpenAI's servers."""
     messages: list[dict[str, Any]] = []
     n_calls = n_answered = 0
     for message in conversation:
@@ -94,12 +95,12 @@ def to_messages(conversation: Conversation, call_id: str = PLAIN.call_id) -> lis
                 }
                 for i, call in enumerate(message.tool_calls)
             ]
-            n_answered = n_calls  # what was not answered by now never is
+            n_answered = n_calls  # calls without an answer so far never get one
             n_calls += len(message.tool_calls)
         elif message.role == "tool" and n_answered < n_calls:
             sent["tool_call_id"] = call_id.format(n_answered)
             n_answered += 1
-        elif message.role == "tool":  # on a call that could not be read; servers know of none
+        elif message.role == "tool":  # about a malformed call, which servers do not know
             sent["role"] = "user"
         messages.append(sent)
     return messages
@@ -123,7 +124,7 @@ def parse_reply(body: bytes) -> Reply | Failure:
 
 
 def _with_calls(text: Any, calls: Any) -> Any:
-    """The reply's text, and behind it the calls of tools, if there are any."""
+    """The reply's text, followed by its tool calls, if there are any."""
     if not calls:
         return text
     functions = [call["function"] for call in calls]
@@ -132,14 +133,14 @@ def _with_calls(text: Any, calls: Any) -> Any:
 
 
 def _arguments(written: Any) -> Any:
-    """The arguments as JSON; text that is not JSON stays as it is."""
+    """The arguments as JSON; text that is not JSON is unchanged."""
     with contextlib.suppress(orjson.JSONDecodeError):
         return orjson.loads(written) if isinstance(written, str) else written
     return written
 
 
 def _token_counts(usage: Any) -> dict[str, int]:
-    """The tokens of prompt and reply, as far as the server says."""
+    """The number of tokens of prompt and reply, if the server reports them."""
     if not isinstance(usage, dict):
         return {}
     counts = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
@@ -147,7 +148,7 @@ def _token_counts(usage: Any) -> dict[str, int]:
 
 
 def server_message(body: bytes) -> str:
-    """What the server says about an error: its own message if there is one, else the body."""
+    """The server's description of an error: its own message if there is one, else the body."""
     try:
         said = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -16,21 +16,21 @@ class Price(Model):
     """US dollars for a million tokens.
 
     Attributes:
-        prompt: of what is asked; discounts for prompts that the server has cached are not known
-            here, so that a cost is the most that it can have been.
-        completion: of what is answered.
+        prompt: of prompts. Discounts for prompts that the server has cached are not applied, so a
+            cost is an upper bound.
+        completion: of answers.
     """
 
     prompt: float = Field(ge=0.0, allow_inf_nan=False)
     completion: float = Field(ge=0.0, allow_inf_nan=False)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """US dollars for so many tokens."""
+        """The cost of these tokens in US dollars."""
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
 
 
 def parse_price(price: Price | Mapping[str, float] | None) -> Price | None:
-    """The price in a configuration; None if the model has no known price.
+    """The price in a configuration; None if the price is unknown.
 
     Raises:
         ConfigurationError: if it is not a price.

@@ -7,14 +7,14 @@
       The skill that they practice: {skill}
 
 - `{name}`, in lower case and at least two letters long, stands for a value.
-- A paragraph of `user` whose values are all empty is left out, so that one prompt serves with and
+- A paragraph of `user` whose values are all empty is left out, so one prompt works with and
   without them.
 - Other braces are text: JSON, and LaTeX with its arguments (`\\boxed{answer}`, `x^{two}`).
   `{{name}}` is the text `{name}`.
 - In a file of a Hydra group, `${` begins an interpolation; as text it is written `\\${`.
 
-The code that uses a prompt lists its names (`as_prompt`), so that a misspelled one is found
-before anything is asked.
+Code that uses a prompt lists the names of its values (`as_prompt`), so a misspelled name is found
+before a model is asked.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Prompt(Model):
         return _names(self.system) | _names(self.user)
 
     def render(self, **values: str | int | None) -> Conversation:
-        """The conversation to send, with values in the place of their names.
+        """The conversation to send, with values in place of their names.
 
-        None and "" are empty values. Values are put in as they are: braces in them are text.
+        None and "" are empty values. Braces in values are text.
 
         Raises:
-            ConfigurationError: for a name in the prompt that has no value here.
+            ConfigurationError: for a name in the prompt without a value here.
         """
         self.check(values)
         texts = {name: "" if v is None else str(v).strip() for name, v in values.items()}
@@ -67,15 +67,15 @@ class Prompt(Model):
         return (Message(role="system", content=system), user) if system else (user,)
 
     def check(self, may: Collection[str], needs: Collection[str] = (), *, name: str = "") -> None:
-        """Refuse names that there are not, and the want of one that there has to be.
+        """Refuse unknown names, and prompts that lack a required one.
 
         Args:
-            may: all the names that it can be given values for.
-            needs: those of them that have to be in it.
+            may: all allowed names.
+            needs: the required ones among them.
             name: of the prompt, for the error.
 
         Raises:
-            ConfigurationError: saying which name.
+            ConfigurationError: naming them.
         """
         title = f"prompt {name!r}" if name else "the prompt"
         for found in sorted(self.names - set(may)):
@@ -96,15 +96,16 @@ def as_prompt(
     needs: Collection[str] = (),
     may: Collection[str] = (),
 ) -> Prompt:
-    """A prompt from itself, from a section of the configuration, or by its name, checked.
+    """Make and check a prompt, given as a prompt, as a section of the configuration, or by name.
 
     Args:
-        prompt: the prompt, a mapping with `system` and `user`, or the name of one of ours.
-        needs: the names that have to be in it.
-        may: the names that can be in it besides.
+        prompt: the prompt, a mapping with `system` and `user`, or the name of a prompt in the
+            package.
+        needs: the required names.
+        may: further allowed names.
 
     Raises:
-        ConfigurationError: if there is no such prompt, or its names are not those.
+        ConfigurationError: if there is no such prompt, or its names are wrong.
     """
     name = prompt if isinstance(prompt, str) else ""
     if isinstance(prompt, str):
@@ -119,7 +120,7 @@ def default_prompt(name: str) -> Prompt:
     """The prompt in `configs/prompt/NAME.yaml`.
 
     Raises:
-        ConfigurationError: if there is none, or it is not a prompt.
+        ConfigurationError: if it does not exist, or is not a prompt.
     """
     folder = config_directory() / "prompt"
     if not (file := folder / f"{name}.yaml").exists():
@@ -135,7 +136,7 @@ def read_prompt(file: str | Path) -> Prompt:
     """The prompt in a YAML file with `system` (may be missing) and `user`.
 
     Raises:
-        ConfigurationError: if it is not one.
+        ConfigurationError: if it does not contain a prompt.
     """
     import yaml
 

@@ -1,4 +1,4 @@
-"""Replies in Redis, for several processes and machines that ask the same teacher."""
+"""Stores replies in Redis, for several processes and machines that ask the same teacher."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ T = TypeVar("T")
 
 _PREFIX = "dataenvgym:reply:"
 _CLAIM = "dataenvgym:claim:"
-_CLAIM_S = 10.0  # after which the claims of a run that died end
+_CLAIM_S = 10.0  # after which the claims of a dead run expire
 _RENEW_S = 3.0
 _AT_ONCE = 512  # keys in one request
 
-# A claim that has ended may be another run's by now.
+# An expired claim may belong to another run by now.
 _RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end"
 _RENEW = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('pexpire', KEYS[1], ARGV[2]) end"
 
@@ -31,12 +31,11 @@ log = logging.getLogger(__name__)
 
 
 class RedisCache:
-    """Keeps replies in a Redis server; connects when it is first used.
+    """Stores replies in a Redis server; connects at first use.
 
-    A server that cannot be reached is an error when replies are first looked up, before anything is
-    spent. One that is lost later is given up, with a warning: from then on this object knows no
-    reply and keeps none. A server that takes no reply because it is full costs that entry; the log
-    says so.
+    If the server cannot be reached at the first look-up, that is an error, before anything is
+    spent. If it is lost later, a warning says so, and from then on this object finds and stores no
+    replies. If the server is full, only that entry is lost; the log says so.
 
     Args:
         settings: how to reach the server.
@@ -56,7 +55,7 @@ class RedisCache:
         """The reply under each key, or None.
 
         Raises:
-            ExternalError: if the server cannot be reached, or refuses, and never answered before.
+            ExternalError: if the server cannot be reached or refuses, and never answered before.
         """
         from redis.exceptions import RedisError
 
@@ -79,7 +78,7 @@ class RedisCache:
         return [(e and from_entry(k, e)) or None for k, e in zip(keys, entries, strict=True)]
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply."""
+        """Store a reply."""
         from redis.exceptions import ResponseError
 
         def keep(server: Any) -> None:
@@ -91,7 +90,7 @@ class RedisCache:
         self._unless_lost(keep)
 
     def claim(self, key: str) -> Reply | bool:
-        """The reply, if it is there; else whether nobody else has claimed the key, and we have."""
+        """The reply, if it is stored; otherwise whether the key was free and is now ours."""
 
         def claim(server: Any) -> Reply | bool:
             with server.pipeline() as both:
@@ -110,13 +109,13 @@ class RedisCache:
         return True if claimed is None else claimed
 
     def release(self, key: str) -> None:
-        """Give a claim back."""
+        """Release a claim."""
         if key in self._claims:
             self._claims.discard(key)
             self._unless_lost(lambda server: server.eval(_RELEASE, 1, _CLAIM + key, self._owner))
 
     def renew(self) -> None:
-        """Keep all claims; without this call, they end some seconds after they were made."""
+        """Renew all claims; otherwise they expire some seconds after they were made."""
         with self._lock:
             if time.monotonic() - self._renewed_at < _RENEW_S:
                 return
@@ -132,7 +131,7 @@ class RedisCache:
         self._unless_lost(renew)
 
     def _unless_lost(self, use: Callable[[Any], T]) -> T | None:
-        """Use the server; None if it is lost, or refuses."""
+        """Use the server; None if it is lost or refuses."""
         from redis.exceptions import RedisError, ResponseError
 
         if self._is_given_up:

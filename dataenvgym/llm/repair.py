@@ -1,8 +1,8 @@
-r"""JSON as language models write it, read as far as it can be.
+r"""Reads JSON as language models write it, and repairs it where its meaning is clear.
 
-What is forgiven: prose and fences around it, trailing or missing commas, line breaks and LaTeX
-(`\(`, `\sum`) within strings, single quotes, Python's `True`, `False` and `None`, and an end that
-is missing. Of what was cut off, whole members stay and the unfinished one goes: half a string is
+Tolerated: prose and fences around it, trailing or missing commas, line breaks and LaTeX (`\(`,
+`\sum`) within strings, single quotes, Python's `True`, `False` and `None`, and a missing end. If
+the end is missing, complete members are kept and the incomplete one is dropped: half a string is
 never taken for a whole one.
 """
 
@@ -19,7 +19,7 @@ _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
 _WORD = re.compile(r"-?[A-Za-z0-9_.+]+(?:(?<=[eE])-[0-9]+)?")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _UNICODE = re.compile(r"u[0-9a-fA-F]{4}")
-_LATEX = re.compile(  # commands that begin as an escape does: `\times` is not a tab and "imes"
+_LATEX = re.compile(  # commands that begin like an escape: `\times` is not a tab and "imes"
     r"(?:t(?:imes|ext[a-z]*|heta|frac|riangle|an)|n(?:eq|abla)|r(?:ight|ho|angle|floor|ceil))"
     r"(?![A-Za-z])"
 )
@@ -28,16 +28,16 @@ _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": Fal
 _DEEPEST = 50
 _MOST_STARTS = 50
 _LONGEST_NUMBER = 300
-_MOST_IN_VAIN = 1_000_000  # characters of one reply that are read and turn out to be no JSON
+_MOST_IN_VAIN = 1_000_000  # characters of one reply that may be read and found not to be JSON
 
 
 def json_in(text: str, *, whole: bool = False) -> Iterator[Any]:
-    """The JSON objects and arrays in `text` that have something in them, repaired, in order.
+    """The JSON objects and arrays in `text` that are not empty, repaired, in order.
 
     Fenced text comes first.
 
     Args:
-        whole: leave out those whose end is missing.
+        whole: leave out those without an end.
     """
     text = _THOUGHT.sub("", text)
     in_vain = 0
@@ -60,7 +60,7 @@ def json_in(text: str, *, whole: bool = False) -> Iterator[Any]:
 
 
 class _BrokenError(Exception):
-    """This is not JSON, even with good will."""
+    """The text is not JSON, and cannot be repaired."""
 
 
 class _CutOffError(Exception):
@@ -68,7 +68,7 @@ class _CutOffError(Exception):
 
 
 class _Reader:
-    """A recursive-descent reader; `at` is where it is, `is_cut_off` whether an end was missing."""
+    """A recursive-descent reader at position `at`; `is_cut_off` is set if an end was missing."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text = text
@@ -125,7 +125,7 @@ class _Reader:
         self.at += 1
         while True:
             plain = _PLAIN[quote].match(self.text, self.at)
-            assert plain is not None  # it matches nothing, too
+            assert plain is not None  # the pattern also matches nothing
             parts.append(plain[0])
             self.at = plain.end()
             if self.at >= len(self.text) - (self.text[self.at : self.at + 1] == "\\"):
@@ -137,9 +137,9 @@ class _Reader:
             parts.append(self.escape())
 
     def escape(self) -> str:
-        r"""The character that an escape stands for; of LaTeX, all as it is.
+        r"""The character for an escape; a LaTeX command is returned unchanged.
 
-        JSON's `\b` and `\f` are left out: models write `\beta` and `\frac`, never a backspace.
+        JSON's `\b` and `\f` are not supported: models write `\beta` and `\frac`, never a backspace.
         """
         sign = self.text[self.at + 1]
         if code := _UNICODE.match(self.text, self.at + 1):
@@ -156,7 +156,7 @@ class _Reader:
         if match is None or match.end() - match.start() > _LONGEST_NUMBER:
             raise _BrokenError
         self.at = match.end()
-        if self.at == len(self.text):  # there may be more of it to come
+        if self.at == len(self.text):  # the rest of it may have been cut off
             raise _CutOffError
         if match[0] in _WORDS:
             return _WORDS[match[0]]
@@ -182,5 +182,5 @@ class _Reader:
 
 
 def _whole(text: str) -> str:
-    """The text with pairs of surrogates joined to the character that they stand for."""
+    """The text with pairs of surrogates joined into characters."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

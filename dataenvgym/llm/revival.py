@@ -1,8 +1,8 @@
-"""Bringing a dead server back, once for all the requests that it left behind.
+"""Restarts a dead server, once for all requests that it interrupted.
 
-Each life of the server has a number, its generation. A caller that loses the connection names the
-generation in which its request began; the first one starts the revival, the others wait for it, and
-latecomers learn that a newer generation is already up.
+Each start of the server has a number, its generation. A caller that loses the connection passes the
+generation in which its request began. The first such caller starts the revival, the others wait for
+it, and later ones learn that a newer generation is already running.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataenvgym.llm.loop import in_daemon_thread
 
 
 class Revival:
-    """Lives in one event loop; `revive` is called in a thread, by one caller at a time.
+    """Used in one event loop; `revive` is called in a thread, once at a time.
 
     Args:
         revive: returns once the server answers again, or raises.
@@ -36,7 +36,7 @@ class Revival:
         return self._under_way is not None
 
     async def after(self, generation: int) -> DataEnvGymError | None:
-        """Wait for a server later than this generation's; the error if there will be none."""
+        """Wait for a server later than this generation's; return the error if none will come."""
         if generation == self.generation:
             if self._under_way is None:
                 self._under_way = asyncio.create_task(self._bring_back())

@@ -1,7 +1,7 @@
-"""One call goes ahead of the others, so that a server that refuses everything is asked once.
+"""Sends one call ahead of the others, so that a server that refuses everything is asked once.
 
-A wrong key or model is refused within milliseconds, an answer may take a minute: after a second
-without either the others follow.
+A wrong key or model is refused within milliseconds, but an answer may take a minute. If there is
+neither after a second, the other calls follow.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _AHEAD_S = 1.0
 
 
 class Scout:
-    """Lives in one event loop.
+    """Used in one event loop.
 
     Args:
-        is_wanted: whether any call goes ahead; if not, nothing here happens.
+        is_wanted: whether a call is sent ahead; if not, this class does nothing.
         follow: called when the others may follow.
     """
 
@@ -27,19 +27,19 @@ class Scout:
         self._clock: asyncio.TimerHandle | None = None
 
     def set_out(self) -> None:
-        """A call is about to be sent."""
+        """Call it before a call is sent."""
         if self.is_ahead and self._clock is None:
             self._clock = asyncio.get_running_loop().call_later(_AHEAD_S, self.is_answered)
 
     def is_answered(self) -> None:
-        """The server does not refuse everything."""
+        """Call it when the server does not refuse everything."""
         if self.is_ahead:
             self.is_ahead = False
             self._stop_clock()
             self._follow()
 
     def is_refused(self) -> None:
-        """The server refuses everything; the next call goes ahead again."""
+        """Call it when the server refuses everything; the next call is then sent ahead again."""
         self.is_ahead = self._is_wanted
         self._stop_clock()
 

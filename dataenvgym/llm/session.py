@@ -1,8 +1,8 @@
 """The HTTP session of a chat client: its connections to one server, in one event loop.
 
-It is aiohttp's, and not that of OpenAI's package: with that, even over aiohttp, a request costs
-three to five times the processor time, and 2,000 conversations at once get 0.15 (its typed calls)
-to 0.32 (its plainest) of the requests a second of a bare aiohttp loop, in place of 0.8.
+It uses aiohttp and not OpenAI's package. With the latter, even over aiohttp, a request costs three
+to five times the processor time. At 2,000 conversations at once, that package reaches 0.15 (typed
+calls) to 0.32 (plainest calls) of the requests per second of a bare aiohttp loop; this module 0.8.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dataenvgym.llm.transient import Trouble, parse_retry_after
 from dataenvgym.secrets import redact, redact_bytes, without_secrets
 
 CONNECT_S = 30.0
-"""Seconds after which a connection that is not there yet will not come."""
-# Servers hang up on idle connections (uvicorn after 5 s): be first, or a request may meet that.
+"""Seconds after which a connection attempt is given up."""
+# Servers close idle connections (uvicorn after 5 s). Close them first, or a request may hit that.
 _KEEP_ALIVE_S = 3.0
 
 
@@ -37,11 +37,11 @@ class Answer(NamedTuple):
 
 
 class Session:
-    """Connects when it is first used; lives in the event loop of that use.
+    """Connects at first use, in the event loop of that use.
 
     Args:
         url: the server, without "/v1".
-        headers: sent with every request, beside our own.
+        headers: sent with every request, in addition to our own.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
@@ -59,7 +59,7 @@ class Session:
         """aiohttp's session."""
         if self._http is None:
             self._http = aiohttp.ClientSession(
-                # no limit here: the workers are as many as may be, and `request` needs room;
+                # no limit here: the number of workers is the limit, and `request` needs room;
                 # no total timeout either: aiohttp's own costs more than a clock for each try
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -70,7 +70,7 @@ class Session:
         return self._http
 
     async def ask(self, body: bytes, timeout: float) -> Answer | Trouble | Failure:
-        """One chat completions request."""
+        """Send one chat completions request."""
         try:
             async with (
                 asyncio.timeout(timeout) as clock,
@@ -93,7 +93,7 @@ class Session:
         return Answer(response.status, answer, wait)
 
     async def request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:
-        """One request of any kind; see `ChatClient.request`."""
+        """Send one request of any kind; see `ChatClient.request`."""
         url = self._at(path)
         what = f"{method} {without_secrets(str(url))}"
         body = None if payload is None else orjson.dumps(payload)
@@ -125,11 +125,11 @@ class Session:
         return self._url.with_path(whole, encoded=True, keep_query=True).extend_query(query)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         if self._http is not None:
             await self._http.close()
 
 
 def lost_connection(error: Exception) -> str:
-    """The connection's error in words."""
+    """Describe a connection error."""
     return redact(f"no connection: {type(error).__name__}: {error}")

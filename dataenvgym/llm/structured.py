@@ -1,11 +1,11 @@
-"""Structured output: a language model is asked for JSON, and its answer is checked.
+"""Structured output: asks a language model for JSON and checks the answers.
 
-    ask_json(teacher, conversations, schema, ...) -> what each answered, or None
+    ask_json(teacher, conversations, schema, ...) -> a value or None for each conversation
 
-The schema goes with the request, so that a server that can holds the model to it. Whatever comes
-back is read with good will (`repair`), brought into shape where its meaning is plain (one item
-where a list is wanted), checked against the schema, and None if it cannot be used. A teacher that
-has `count_malformed(n)` gets the number of unusable answers.
+The schema is sent with the request, so that a server can enforce it if it is able to. Each reply is
+repaired (`repair`), brought into shape if its meaning is clear (one item instead of a list), and
+checked against the schema; it becomes None if it cannot be used. A teacher that has
+`count_malformed(n)` gets the number of unusable answers.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def ask_json(
 ) -> list[Any | None]:
     """The teacher's answer to each conversation, as JSON that fits `schema`.
 
-    None stands for a call that failed and for an answer that cannot be used.
+    None means that the call failed or that the answer cannot be used.
 
     Args:
-        schema: see `problem_with` for the keywords that are checked. Servers in strict mode want
-            `required` to name all properties, and `additionalProperties: false`.
+        schema: see `problem_with` for the keywords that are checked. Servers in strict mode require
+            that `required` names all properties, and `additionalProperties: false`.
         purpose: see `TeacherInterface.ask`.
 
     Raises:
-        BudgetSpentError: if nothing at all could be asked.
+        BudgetSpentError: if the budget allows no question at all.
     """
     replies = teacher.ask(
         conversations, sampling.model_copy(update={"json_schema": schema}), purpose=purpose
@@ -69,16 +69,16 @@ def ask_json(
 
 
 def parse_reply(reply: Reply, schema: Schema) -> Any | None:
-    """The first JSON in a reply, repaired, that fits `schema`; None if there is no such thing."""
+    """The first JSON in a reply, repaired, that fits `schema`; None if there is none."""
     values = (shaped(value, schema) for value in json_in(reply.text))
     return next((value for value in values if problem_with(value, schema) is None), None)
 
 
 def shaped(value: Any, schema: Schema) -> Any:
-    """`value` in the shape of a schema that is an object with one list, where it meant that.
+    """`value` in the shape of `schema`, if that is an object with one list and `value` is close.
 
-    The list alone becomes the object; one item in the place of the list, or of the object, becomes
-    a list of one.
+    A list alone becomes the object. One item instead of the list, or of the object, becomes a list
+    with one item.
     """
     properties = schema.get("properties")
     if not isinstance(properties, dict) or len(properties) != 1:

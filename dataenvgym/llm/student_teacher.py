@@ -24,25 +24,25 @@ from dataenvgym.storage import hash_files
 
 
 class StudentTeacher(MeteredTeacher):
-    """Asks the student, as it is at that moment; see `MeteredTeacher` for the rest.
+    """Asks the student in its present state; see `MeteredTeacher` for the rest.
 
-    A student that cannot be held to a JSON schema is asked without it.
+    A student that cannot be constrained by a JSON schema is asked without it.
 
     Args:
         predictor: the student.
-        batch_size: conversations that it gets at the same time, at most.
-        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT"). A student that
-            has learned is another one: for each call to `ask`, what it has learned is written to a
-            temporary folder and hashed, which for a large student may take longer than asking it.
-        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is without
-            limit. The last two need a predictor that counts tokens, as servers do.
+        batch_size: largest number of conversations that it gets at the same time.
+        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT"). Training changes
+            the student's identity: for each call to `ask`, its adapter is written to a temporary
+            folder and hashed, which may take longer than asking a large student.
+        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is
+            unlimited. The last two need a predictor that counts tokens, as servers do.
         price: `{prompt: ..., completion: ...}` in US dollars for a million tokens; None if it is
-            not known.
+            unknown.
         directory: the run directory; None keeps no transcript, and counts in memory.
 
     Raises:
-        ConfigurationError: for a value that cannot be, for `max_cost` without a price, and for a
-            cache with a predictor that does not say who it is.
+        ConfigurationError: for an invalid value, for `max_cost` without a price, and for a cache
+            with a predictor that has no `describe`.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class StudentTeacher(MeteredTeacher):
         return orjson.dumps(known, default=str, option=orjson.OPT_SORT_KEYS).decode()
 
     def body(self, request: TeacherRequest) -> bytes:
-        """The request as a server would get it."""
+        """The request in the form of a server's."""
         return chat_payload(request.conversation, request.sampling, model=self.model)
 
     def send(self, requests: Sequence[TeacherRequest]) -> Sequence[Future[RequestOutcome]]:
-        """Have the student answer, all requests that are sampled alike at once."""
+        """Let the student answer; all requests with the same sampling form one batch."""
         answers: dict[int, RequestOutcome] = {}
         alike = sorted(requests, key=_seed)  # stable: otherwise in their order
         for _, group in groupby(alike, key=_seed):
@@ -104,7 +104,7 @@ class StudentTeacher(MeteredTeacher):
         return [_ended(answers[request.position]) for request in requests]
 
     def describe(self) -> dict[str, Any]:
-        """Who teaches."""
+        """The settings of the teacher."""
         return {"name": type(self).__name__}
 
     def _predict(
@@ -117,7 +117,7 @@ class StudentTeacher(MeteredTeacher):
                 except ConfigurationError:
                     free = sampling.model_copy(update={"json_schema": None})
                     replies = self._predictor.predict(conversations, free)
-                    self._takes_schema = False  # so that was what it refused
+                    self._takes_schema = False  # the schema was the reason for the refusal
                     return replies
             free = sampling.model_copy(update={"json_schema": None})
             return self._predictor.predict(conversations, free)

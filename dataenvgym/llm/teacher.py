@@ -10,8 +10,9 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llm.budget import parse_budget
-from dataenvgym.llm.client import ChatClient, key_from
+from dataenvgym.llm.client import ChatClient
 from dataenvgym.llm.enquiry import RequestOutcome, TeacherRequest
+from dataenvgym.llm.keys import key_from
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import RequestForm, chat_payload
 from dataenvgym.llm.prices import Price, parse_price
@@ -20,32 +21,32 @@ from dataenvgym.llm.prices import Price, parse_price
 class Teacher(MeteredTeacher):
     """Asks a model by its name; see `MeteredTeacher` for cache, budget and transcript.
 
-    A request without an answer in time is a failure after some more tries.
+    A request without an answer in time becomes a failure after some more tries.
 
     Args:
         model: its name on the server; for Azure, that of the deployment.
         base_url: the server, with or without "/v1"; for Azure
             "https://NAME.openai.azure.com/openai/v1".
-        api_key_variable: the environment variable with the key; None for a server without.
-        api_key_header: the header that the key is sent in, such as Azure's "api-key"; None sends
-            it as bearer token, which Azure takes too.
-        concurrency: requests that the server gets at the same time, at most.
+        api_key_variable: the environment variable with the key; None for a server without keys.
+        api_key_header: send the key in this header, such as Azure's "api-key"; None sends it as
+            bearer token, which Azure accepts too.
+        concurrency: largest number of requests at the server at the same time.
         timeout: seconds that one try of one request may take.
-        retries: how often a request is tried again after a failure that may pass.
+        retries: how often a request is tried again after a temporary failure.
         max_tokens_field: the field of a request that limits the reply: "max_tokens", or
-            "max_completion_tokens", without which OpenAI's newer models refuse.
-        fields: more fields of each request (`{reasoning_effort: low}`), or other values of ours;
+            "max_completion_tokens", which OpenAI's newer models require.
+        fields: more fields of each request (`{reasoning_effort: low}`), or other values for ours;
             None leaves a field out (`{temperature: null}`).
         cache: None for none, a folder, or a Redis server ("redis://HOST:PORT").
-        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is without
-            limit.
+        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is
+            unlimited.
         price: `{prompt: ..., completion: ...}` in US dollars for a million tokens; None if it is
-            not known.
+            unknown.
         directory: the run directory; None keeps no transcript, and counts in memory.
 
     Raises:
-        ConfigurationError: for a value that cannot be, a key that is not there, and for `max_cost`
-            without a price.
+        ConfigurationError: for an invalid value, a missing key, and for `max_cost` without a
+            price.
     """
 
     def __init__(
@@ -101,12 +102,12 @@ class Teacher(MeteredTeacher):
         )
 
     def send(self, requests: Sequence[TeacherRequest]) -> Sequence[Future[RequestOutcome]]:
-        """Put the requests to the server."""
+        """Send the requests to the server."""
         client, model = self._client, self.model
         return [client.submit(r.conversation, r.sampling, model=model) for r in requests]
 
     def describe(self) -> dict[str, str]:
-        """Who teaches."""
+        """The settings of the teacher."""
         return {
             "name": type(self).__name__,
             "model": self.model,
@@ -114,5 +115,5 @@ class Teacher(MeteredTeacher):
         }
 
     def close(self) -> None:
-        """Hang up; requests in progress fail."""
+        """Disconnect; requests in progress fail."""
         self._client.close()

@@ -4,10 +4,10 @@
     teacher/calls.jsonl   the transcript: every call
     teacher/usage.json    the totals of all calls (`TeacherUsage`)
 
-A resumed run continues to count from what is there. `usage.json` is written when calls have ended,
-and once a second while they are under way, so a process that is killed may leave one that lags
-behind the transcript; what counts is the larger of both. Requests that were begun and stand in
-neither count as requests, and as unanswered: their cost is unknown.
+A resumed run continues these counts. `usage.json` is written when calls have ended, and once a
+second while they are in progress. A killed process may thus leave it older than the transcript; the
+larger numbers count. Requests that were begun and are in neither file count as requests, and as
+unanswered: their cost is unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LAG_S = 1.0
 
 
 class TeacherLog:
-    """Opened when the first question is asked; nothing on disk is read or written before.
+    """Opened at the first question; before that, no file is read or written.
 
     Args:
         directory: the run directory; None keeps the account in memory, and no transcript.
@@ -47,7 +47,7 @@ class TeacherLog:
         self._lock = threading.Lock()
 
     def begin(self, n: int) -> None:
-        """Write down that `n` requests are about to be sent."""
+        """Record that `n` requests are about to be sent."""
         if self._directory is None:
             return
         path = begun_file(self._directory)
@@ -60,7 +60,7 @@ class TeacherLog:
             stream.write(b"." * n)
 
     def save(self, *, soon: bool = False) -> None:
-        """Write the account. `soon`: unless that was done within the last second."""
+        """Write the account. `soon`: unless it was written within the last second."""
         if self._directory is None:
             return
         with self._lock:
@@ -87,7 +87,7 @@ def _usage_so_far(directory: Path | None) -> TeacherUsage:
 
 
 def _count_calls(path: Path) -> dict[str, int]:
-    """The account by the transcript."""
+    """The account as computed from the transcript."""
     names = ("requests", "cached", "failed", "prompt_tokens", "completion_tokens", "uncounted")
     counts = dict.fromkeys(names, 0)
     for line in whole_lines(path):

@@ -1,9 +1,8 @@
 """Every call of a teacher, one JSON line each: `teacher/calls.jsonl` in the run directory.
 
-Lines are in the order of the calls to `ask` and of the conversations in them, whatever the order
-in which replies come: each call to `ask` fills a page of its own, and a page is written as far as
-nothing before it is missing. A process that is killed may leave a torn last line, which readers
-pass over and the next process removes.
+Lines are in the order of the calls to `ask` and of the conversations in them, not of the replies.
+Each call to `ask` fills a page, and a page is written as far as all lines before are complete. A
+killed process may leave an incomplete last line, which readers ignore and the next process removes.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ class TeacherCall(Model):
     """One conversation that a teacher was asked, and its result.
 
     Attributes:
-        time: when the answer came, in UTC, ISO 8601.
+        time: of the answer, in UTC, ISO 8601.
         purpose: of the question.
-        model: who was asked.
+        model: the teacher's.
         messages: the conversation.
-        sampling: how the reply was to be drawn.
-        sample: the how manieth (from 0) of several samples of the same request.
+        sampling: how the reply should be drawn.
+        sample: the number (from 0) among several samples of the same request.
         reply: the answer's text; None if there is none.
         finish_reason: "stop" or "length"; None if there is no answer.
         failure: why there is no answer, or None.
         cached: whether the cache answered.
-        prompt_tokens, completion_tokens: what this call took, so 0 from the cache; None where the
-            server does not say.
-        cost: in US dollars, 0 from the cache; None where it is not known.
+        prompt_tokens, completion_tokens: of this call, so 0 from the cache; None if the server does
+            not report them.
+        cost: in US dollars, 0 from the cache; None if it is unknown.
         seconds: from sending the request to its answer, retries included.
     """
 
@@ -64,13 +63,13 @@ def calls_file(directory: Path) -> Path:
 
 
 def read_calls(directory: Path) -> Iterator[TeacherCall]:
-    """The calls of the teacher of the run in `directory`, in their order; none if it has none."""
+    """The teacher's calls of the run in `directory`, in order; none if it has no teacher."""
     for line in whole_lines(calls_file(directory)):
         yield TeacherCall.model_validate_json(line)
 
 
 def whole_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file, less a torn last one; none if there is no file."""
+    """The complete lines of a file; none if there is no file."""
     try:
         stream = path.open("rb")
     except FileNotFoundError:
@@ -94,7 +93,7 @@ class Page:
         self._transcript.flush()
 
     def due(self) -> list[TeacherCall]:
-        """The calls that may be written now; a full page has no more to wait for."""
+        """The calls that may be written now; a full page returns all that are left."""
         calls = self._calls
         end = len(calls) if self.is_full else self._written
         while end < len(calls) and calls[end] is not None:
@@ -129,7 +128,7 @@ class Transcript:
             self.flush()
 
     def flush(self) -> None:
-        """Write what nothing is missing before."""
+        """Write all lines that are due."""
         with self._lock:
             due: list[TeacherCall] = []
             while self._pages:

@@ -10,20 +10,20 @@ from dataenvgym.storage import read_json
 
 
 class TeacherUsage(Model):
-    """Calls of a teacher, all purposes together.
+    """Counts of a teacher's calls, for all purposes together.
 
     Attributes:
         requests: questions that went to the server; a retry by the client is the same request.
         cached: questions answered from the cache, at no cost.
         unasked: questions that the budget did not reach.
         failed: requests that ended without an answer.
-        unanswered: requests of which nothing is known: they are under way, or they were when the
-            run was killed or interrupted.
+        unanswered: requests with an unknown result: they are in progress, or were when the run was
+            killed or interrupted.
         malformed: answers that could not be used, even after repair.
-        prompt_tokens, completion_tokens: as the server counts them; 0 where it does not say.
-        uncounted: answers of which the server did not say how many tokens they took.
-        cost: in US dollars; None if the model has no known price, or if there are uncounted
-            answers or unanswered requests (never 0 for that reason).
+        prompt_tokens, completion_tokens: as the server counts them; 0 if it does not report them.
+        uncounted: answers for which the server did not report the number of tokens.
+        cost: in US dollars; None if the price is unknown, or if there are uncounted answers or
+            unanswered requests (never 0 for that reason).
     """
 
     requests: int = 0
@@ -40,7 +40,7 @@ class TeacherUsage(Model):
 
 @runtime_checkable
 class CountsMalformed(Protocol):
-    """A teacher that keeps count of answers which turned out to be of no use."""
+    """A teacher that counts answers that could not be used."""
 
     def count_malformed(self, n: int = 1) -> None:
         """Count `n` answers as malformed."""
@@ -48,7 +48,7 @@ class CountsMalformed(Protocol):
 
 
 def count_malformed(teacher: object, n: int = 1) -> None:
-    """Tell the teacher that `n` of its answers were of no use, if it keeps count of that."""
+    """Report `n` unusable answers to the teacher, if it counts them."""
     if n and isinstance(teacher, CountsMalformed):
         teacher.count_malformed(n)
 
@@ -59,18 +59,18 @@ def usage_file(directory: Path) -> Path:
 
 
 def begun_file(directory: Path) -> Path:
-    """Where the requests are counted that a run's teacher began: one byte each."""
+    """The file with one byte for each request that a run's teacher began."""
     return directory / "teacher" / "begun"
 
 
 def read_usage(directory: Path) -> TeacherUsage | None:
-    """The usage so far of the teacher of the run in `directory`; None if it asked nothing."""
+    """The present usage of the teacher of the run in `directory`; None if it asked nothing."""
     path, begun = usage_file(directory), begun_file(directory)
     n_begun = begun.stat().st_size if begun.exists() else 0
     if not path.exists() and not n_begun:
         return None
     usage = TeacherUsage.model_validate(read_json(path)) if path.exists() else TeacherUsage()
-    n_more = n_begun - usage.requests  # begun after the account was written last
+    n_more = n_begun - usage.requests  # begun after the account was last written
     if n_more <= 0:
         return usage
     update = {"requests": n_begun, "unanswered": usage.unanswered + n_more, "cost": None}

@@ -1,10 +1,10 @@
-"""Quality checks that act: records that they do not pass are not trained on.
+"""Quality checks: records that fail one are not trained on.
 
-`dataenvgym.environments.record_judge` asks them. Duplicates, overlap with evaluation data and the
-record budget are the environment's own checks (`dataenvgym.environments.checks`); those here ask
-the task, a teacher or the student. A check of your own is a class with a `reason` and
-`passes(records, predictor)` (`RecordCheckInterface`), which answers True, False, or a `Failure` for
-a record that it could not judge.
+The checks here ask the task, a teacher or the student; `dataenvgym.environments.record_judge` runs
+them. Duplicates, overlap with evaluation data and the record budget are the environment's own
+checks (`dataenvgym.environments.checks`). To write your own check, define a class with a `reason`
+and `passes(records, predictor)` (`RecordCheckInterface`), which returns True, False, or a `Failure`
+for a record that it could not judge.
 """
 
 from dataenvgym.quality.already_known import AlreadyKnownCheck

@@ -1,4 +1,4 @@
-"""Drops what the student knows already: it would learn nothing new from it."""
+"""Drops records that the student already knows, because it would learn nothing new from them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dataenvgym.tasks.lessons import problem_of
 
 
 class AlreadyKnownCheck:
-    """A record fails if the student solves the problem that it puts.
+    """A record fails if the student solves its problem.
 
-    The student is asked greedily, and in `samples` further tries at `temperature`; it knows the
-    answer if the greedy one is right and at least `share` of the tries are. Records that are not
-    problems of the task (plain text, undesirable answers, earlier turns of their own) pass.
+    The student answers once greedily and `samples` more times at `temperature`. It knows the answer
+    if the greedy one is right and at least `share` of the other tries are. Records that are not
+    problems of the task (plain text, undesirable answers, records with earlier turns) pass.
 
     Args:
         task: makes problems of records, and judges the answers.
         samples: tries besides the greedy answer.
-        share: of the tries that have to be right, in (0, 1].
-        temperature: of the tries.
-        max_tokens: the longest answer, in tokens; None is that of the task.
+        share: the share of these tries that must be right, in (0, 1].
+        temperature: of these tries.
+        max_tokens: the longest answer, in tokens; None takes the task's limit.
         seed: of the tries.
     """
 
@@ -63,14 +63,14 @@ class AlreadyKnownCheck:
     def passes(
         self, records: Sequence[TrainingDatum], predictor: PredictorInterface
     ) -> list[bool | Failure]:
-        """Whether the student does not know it yet; a `Failure` where that cannot be told.
+        """For each record, True if the student does not know it yet; `Failure` if unknown.
 
         Raises:
-            PredictionError: if the student is gone.
+            PredictionError: if the student no longer answers at all.
         """
         try:
             attemptable(self._task)
-        except ConfigurationError as error:  # the check of a group that is there for all tasks
+        except ConfigurationError as error:  # a task without environments cannot be judged
             return [Failure(reason=str(error))] * len(records)
         passes: list[bool | Failure] = [True] * len(records)
         domain = self._task.domain
@@ -89,7 +89,7 @@ class AlreadyKnownCheck:
         return passes
 
     def _is_new(self, tries: Sequence[bool | Failure]) -> bool | Failure:
-        """Whether too few of the tries are right; a failure if those that failed decide that."""
+        """True if too few of the tries are right; a failure if the failed ones could decide it."""
         enough = self._share * self._samples
         n_right = sum(verdict is True for verdict in tries)
         failures = [verdict for verdict in tries if isinstance(verdict, Failure)]
@@ -103,7 +103,7 @@ class AlreadyKnownCheck:
         predictor: PredictorInterface,
         sampling: SamplingParameters,
     ) -> dict[int, bool | Failure]:
-        """For each problem whether the student solves it, or why that cannot be told."""
+        """For each problem, True if the student solves it; a failure says why that is unknown."""
         tried = self._task.attempt(predictor, list(problems.values()), sampling=sampling)
         refuse_gone(
             lambda conversations: predictor.predict(conversations, sampling),

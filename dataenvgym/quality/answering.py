@@ -1,4 +1,4 @@
-"""Asking in a quality check: one question may fail, but somebody who is gone ends the check."""
+"""Questions of a quality check: one may fail, but a model that no longer answers ends the check."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _GREETING: Conversation = (Message(role="user", content="Hello!"),)
 def answers_of(
     ask: Ask, conversations: Sequence[Conversation], *, who: str
 ) -> list[Reply | Failure]:
-    """One reply or failure for each conversation.
+    """Ask for one reply to each conversation; a failed question gives a failure.
 
     Raises:
-        PredictionError: as `refuse_gone`.
+        PredictionError: as in `refuse_gone`.
     """
     outcomes = list(ask(conversations)) if conversations else []
     refuse_gone(ask, [o.reason if isinstance(o, Failure) else None for o in outcomes], who=who)
@@ -27,11 +27,11 @@ def answers_of(
 
 
 def refuse_gone(ask: Ask, errors: Sequence[str | None], *, who: str) -> None:
-    """If all questions failed, find out by a greeting whether that was due to the questions.
+    """If all questions failed, send a greeting to see if the model still answers.
 
     Args:
         errors: why each question failed, or None for one that was answered.
-        who: is asked, for the message.
+        who: the name of the model, for the message.
 
     Raises:
         PredictionError: if not even the greeting is answered.

@@ -1,4 +1,4 @@
-"""Drops records whose answer does not hold: by the task's own judge, or by a teacher's majority."""
+"""Drops records with wrong answers, judged by the task or by a teacher's majority."""
 
 from __future__ import annotations
 
@@ -25,27 +25,26 @@ from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 
 
 class WrongAnswerCheck:
-    """A record fails if what it claims does not hold.
+    """A record fails if one of its claims is false.
 
-    The claims of a record: its answer is right; of a preference, the chosen answer is right and
-    the rejected one is not; of a KTO record, its answer is right, or not, as it is `desirable`.
+    A record claims that its answer is right; a preference record, that the chosen answer is right
+    and the rejected one is wrong; a KTO record, that its answer is right if it is `desirable`, else
+    wrong.
 
-    Who judges: the task's domain, if it judges records and this one (`judge_record`); else the
-    teacher, if there is one, which solves the problem up to `samples` times. If more than half of
-    the samples come to the same answer, as the domain reads and compares them, that is the right
-    one. A record that cannot be judged passes; where that is so because a question failed, the
-    teacher's budget is spent, or the domain has no form in which answers can be compared
-    (`answer_form`), it is counted and named in a warning.
+    The task's domain judges, if it can judge this record (`judge_record`). Otherwise the teacher,
+    if there is one, solves the problem up to `samples` times. If more than half of the samples have
+    the same answer, as the domain reads and compares answers, it counts as right.
+    A record that cannot be judged passes. If the reason is a failed question, a spent budget, or a
+    domain that cannot compare answers (it has no `answer_form`), a warning counts the record.
 
     Args:
-        task: whose domain reads and compares answers, and may judge records.
-        teacher: who solves what the task cannot judge, or None.
-        samples: how often the teacher solves each problem; it is asked no more once a majority
-            is there.
+        task: the task whose domain reads and compares answers, and may judge records.
+        teacher: solves problems that the task cannot judge, or None.
+        samples: the most times that the teacher solves a problem; it stops at a majority.
         temperature, max_tokens: of the teacher's replies.
         prompt: for the teacher, with the problem as `{instruction}` and the domain's
-            `{answer_form}`. One without the latter is trusted to give a form of its own.
-        needs_judge: whether to refuse a combination without any judge.
+            `{answer_form}`. A prompt without `{answer_form}` must describe a form itself.
+        needs_judge: refuse a combination without any judge.
         seed: of the teacher's samples.
 
     Raises:
@@ -86,10 +85,10 @@ class WrongAnswerCheck:
     def passes(
         self, records: Sequence[TrainingDatum], predictor: PredictorInterface
     ) -> list[bool | Failure]:
-        """Whether each record's claims hold; a `Failure` where the answer to that is missing.
+        """For each record, True if its claims hold; a `Failure` if a question about it failed.
 
         Raises:
-            PredictionError: if the teacher is gone.
+            PredictionError: if the teacher no longer answers at all.
         """
         verdicts = [self._by_task(record) for record in records]
         open_at = [i for i, verdict in enumerate(verdicts) if not isinstance(verdict, bool)]
@@ -111,7 +110,7 @@ class WrongAnswerCheck:
     def _by_majority(
         self, teacher: TeacherInterface, records: Sequence[TrainingDatum]
     ) -> list[bool | Failure | None]:
-        """For each record whether its claims hold; None where there is no majority."""
+        """For each record, True if its claims hold; None without a majority."""
         claims = [[(c, _problem(c)) for c in claims_of(record)] for record in records]
         if self._no_majority:
             return [Failure(reason=self._no_majority) if some else None for some in claims]
@@ -128,10 +127,10 @@ class WrongAnswerCheck:
     def _solved(
         self, teacher: TeacherInterface, problems: Mapping[str, TaskInstance]
     ) -> dict[str, str | Failure | None]:
-        """The answer to each problem that most samples come to; None without such.
+        """Find the majority answer to each problem; None if there is none.
 
-        A problem is asked again as long as it has no majority. One that has none and whose answer
-        is missing somewhere is a failure.
+        Asks again while a problem has no majority. A problem without a majority is a failure if one
+        of its questions failed.
         """
         given: dict[str, list[str]] = {problem: [] for problem in problems}
         solved: dict[str, str | None] = dict.fromkeys(problems)
@@ -152,7 +151,7 @@ class WrongAnswerCheck:
     def _answer(self, problem: TaskInstance, reply: str) -> str | None:
         try:
             return self._domain.answer_class(problem, reply)
-        except DataEnvGymError:  # the problem has no more than a text to judge by
+        except DataEnvGymError:  # the problem cannot be judged by an answer alone
             return None
 
     def _majority(self, problem: TaskInstance, answers: Sequence[str]) -> str | None:
@@ -164,7 +163,7 @@ class WrongAnswerCheck:
     def _holds(
         self, answers: Sequence[tuple[Claim, TaskInstance, str | Failure | None]]
     ) -> bool | Failure | None:
-        """Whether all claims hold, given the right answer to each: no if one does not."""
+        """True if all claims hold, given the right answer to each; False if one does not."""
         verdict = all_hold(
             [
                 claim.holds(self._domain.gives(problem, claim.answer, right))
@@ -179,7 +178,7 @@ class WrongAnswerCheck:
     def _asked(
         self, teacher: TeacherInterface, problems: Sequence[str], number: int
     ) -> Sequence[Reply | Failure]:
-        """The teacher's replies in that round, one for each problem."""
+        """The teacher's replies in this round, one for each problem."""
         seed = derive_seed(self._seed, "wrong_answer", number)
         sampling = self._sampling.model_copy(update={"seed": seed})
 
@@ -197,7 +196,7 @@ class WrongAnswerCheck:
 
 
 def _no_majority(task: Task, teacher: TeacherInterface | None, prompt: Prompt) -> str | None:
-    """Why a teacher's majority can judge no record, and the way out; None if it can judge some."""
+    """Why a teacher's majority cannot judge any record, and what to do; None if it can."""
     if teacher is None:
         return "there is no teacher: choose one, such as teacher=openai teacher.model=NAME"
     if "answer_form" in prompt.names and not task.domain.answer_form:
@@ -210,7 +209,7 @@ def _no_majority(task: Task, teacher: TeacherInterface | None, prompt: Prompt) -
 
 
 def _problem(claim: Claim) -> str:
-    """The prompt as one text: its only message, or all of them with who says it."""
+    """The prompt as one text: its only message, or all messages with their roles."""
     if len(claim.prompt) == 1:
         return claim.question
     return "\n\n".join(f"{message.role}: {message.content}" for message in claim.prompt)

@@ -1,15 +1,15 @@
-"""Skills: which ones a task's questions need, where gold labels are missing or not wanted.
+"""Finds the skills that a task's questions need, if gold labels are missing or not wanted.
 
 labeler          CatalogLabeler: makes a catalog once for a run, labels instances from it
-├── discovered   DiscoveredSkills: a teacher names, merges and sorts them
-├── clusters     ClusteredSkills: clusters of the questions' embeddings, named by telling words
-└── placing      PlacingLabeler: a teacher or similarity places what its catalog does not know
-    ├── gold     FilledGoldSkills: the task's own, with missing ones filled in
-    └── saved    SavedSkills: those of an earlier run
+├── discovered   DiscoveredSkills: a teacher names, merges and sorts skills
+├── clusters     ClusteredSkills: clusters of the questions' embeddings, named by typical words
+└── placing      PlacingLabeler: a teacher or similarity labels questions not in the catalog
+    ├── gold     FilledGoldSkills: the task's own labels; fills in missing ones
+    └── saved    SavedSkills: the skills of an earlier run
 catalog          SkillCatalog: the labels of a labeler, as a file
-asking           what a teacher is asked about skills
-embeddings       texts as vectors, local or from a server
-similarity       the nearest text
+asking           questions to a teacher about skills
+embeddings       text embeddings, local or from a server
+similarity       nearest-neighbor search
 """
 
 from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read_catalog

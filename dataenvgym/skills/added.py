@@ -11,18 +11,18 @@ from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read
 from dataenvgym.storage import read_json, write_json
 
 Labels = dict[tuple[str, str], SkillLabel]
-"""By id and question. An id alone may mean another question: tasks can be drawn anew."""
+"""Labels by id and question. An id alone is not enough: a redrawn task may reuse it."""
 
 
 class Added(Model):
-    """Labels of questions, and new skills among them, beside the catalog of that hash."""
+    """Labels of new questions, and their new skills, for the catalog with that hash."""
 
     catalog: str
     skills: tuple[Skill, ...] = ()
     labels: tuple[LabeledQuestion, ...] = ()
 
     def to(self, catalog: SkillCatalog) -> SkillCatalog:
-        """The catalog with the additions."""
+        """Return the catalog with the additions."""
         return catalog.model_copy(
             update={
                 "skills": (*catalog.skills, *self.skills),
@@ -36,7 +36,7 @@ class Added(Model):
 
 
 def read_added(directory: Path | None, catalog: SkillCatalog) -> Added:
-    """The additions to this catalog in that run directory; none, if they are another one's."""
+    """Read the additions to this catalog in a run directory; none if they belong to another."""
     file = None if directory is None else directory / "skills_added.json"
     if file is not None and file.exists():
         added = Added.model_validate(read_json(file))
@@ -54,9 +54,9 @@ def labels_of(catalog: SkillCatalog) -> Labels:
 def labeled_as_in_run(
     completed: Sequence[CompletedTaskInstance], directory: Path
 ) -> list[CompletedTaskInstance]:
-    """The same instances with the skills that the run in `directory` knew them by.
+    """Give the instances the skills that the run in `directory` gave them.
 
-    Those of a run without a skill catalog, and those that it never labeled, stay as they are.
+    Instances that the run never labeled stay unchanged; all do if it has no skill catalog.
     """
     if not (directory / "skills.json").exists():
         return list(completed)

@@ -1,7 +1,6 @@
-"""Questions to a teacher about skills: to name them, and to sort names into fewer.
+"""Asks a teacher to name skills, and to sort many names into fewer groups.
 
-Whatever it answers, nothing breaks: an unusable answer is None, or left out, and the caller
-finds another way.
+An unusable answer raises nothing: it becomes None, or is left out, and the caller falls back.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ class SkillTeacher:
     """A teacher with the two prompts of skill discovery.
 
     Args:
-        teacher: who is asked.
+        teacher: the model to ask.
         label_prompt: with {count}, {problems} and maybe {known}.
         merge_prompt: with {count} and {skills}.
         batch_size: questions in one conversation.
-        attempts: how often a question without a usable answer is asked.
+        attempts: the most times that a question is asked until its answer is usable.
         temperature, max_tokens, seed: of the teacher's replies.
     """
 
@@ -59,15 +58,15 @@ class SkillTeacher:
         )
 
     def name_skills(self, questions: Sequence[str], known: Sequence[str] = ()) -> list[str | None]:
-        """The name of the skill that each question needs; None where no answer was of use.
+        """Name the skill that each question needs; None if no answer was usable.
 
-        A question without a name after one attempt is asked again, with the names known by then.
+        Questions without a name are asked again, together with the names known by then.
 
         Args:
-            known: names that it should use where they fit.
+            known: names to use where they fit.
 
         Raises:
-            BudgetSpentError, PredictionError: if the teacher could answer nothing at all.
+            BudgetSpentError, PredictionError: if the teacher answered nothing at all.
         """
         names: list[str | None] = [None] * len(questions)
         for attempt in range(self.attempts):
@@ -95,9 +94,9 @@ class SkillTeacher:
         return names
 
     def sort(self, names: Sequence[str], count: int) -> dict[str, str]:
-        """The group of each name, at most `count` of them; names that it left out are missing.
+        """Sort the names into at most `count` groups; names that the teacher left out are missing.
 
-        Many names are sorted in parts, so that there may be more groups than that.
+        Many names are sorted in parts, so there may be more groups in all.
         """
         parts = [names[start : start + _LINES] for start in range(0, len(names), _LINES)]
         conversations = [

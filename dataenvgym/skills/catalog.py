@@ -1,8 +1,7 @@
-"""A skill catalog: which skills a task's questions need, found once, then a file like any other.
+"""A skill catalog: the skills that a task's questions need, in a file (`skills.json` of a run).
 
-`skills.json` in a run directory is one; another run, and another task's people, can read it. It
-holds the questions that it was made from, so that a question which it does not know can be compared
-with those that it does.
+Other runs can read it. It contains the questions that it was made from, so that new questions can
+be compared with them.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from dataenvgym.storage import read_json, write_json
 
 
 class Skill(Model):
-    """A skill, and the category that it belongs to, or None."""
+    """A skill, and its category or None."""
 
     name: str = Field(min_length=1)
     category: str | None = None
 
 
 class LabeledQuestion(Model):
-    """An instance, by its id and as the student reads it, and the name of the skill it needs."""
+    """An instance's id, its question as the student reads it, and the name of its skill."""
 
     id: str
     question: str
@@ -44,8 +43,8 @@ class SkillCatalog(Model):
         options: other settings that determined it, by name.
         skills: sorted by category and name; every label names one of them.
         labels: one for each question, in the order of the task's instances.
-        counts: statistics of its making, such as how many labels came about by
-            similarity because the teacher's answer was of no use.
+        counts: statistics of how it was made, such as the number of labels given by similarity
+            because the teacher's answer was unusable.
     """
 
     method: str
@@ -66,7 +65,7 @@ class SkillCatalog(Model):
 
     @property
     def hash(self) -> str:
-        """16 hex digits of SHA-256 over everything in it."""
+        """16 hex digits of the SHA-256 of its contents."""
         content = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(content).hexdigest()[:16]
 
@@ -76,10 +75,10 @@ class SkillCatalog(Model):
 
 
 def read_catalog(path: Path) -> SkillCatalog:
-    """The catalog in a file that `SkillCatalog.save` wrote, or in that run directory.
+    """Read a catalog from a file that `SkillCatalog.save` wrote, or from its run directory.
 
     Raises:
-        ConfigurationError: if there is none.
+        ConfigurationError: if there is no catalog, or it cannot be read.
     """
     file = path / "skills.json" if path.is_dir() else path
     if not file.exists():
@@ -92,18 +91,18 @@ def read_catalog(path: Path) -> SkillCatalog:
     except ValueError as error:
         reason = str(error).partition("\n")[0]
         raise ConfigurationError(
-            f"{file} is not a skill catalog: {reason}. skills=saved reads what a run with "
-            "skills=discovered or skills=clusters wrote (skills.json); if it is the one of this "
-            "run, remove it to have the skills found again"
+            f"{file} is not a skill catalog: {reason}. skills=saved reads the skills.json of a "
+            "run with skills=discovered or skills=clusters; if the file belongs to this run, "
+            "remove it to find the skills again"
         ) from error
 
 
 def sorted_skills(skills: Iterable[Skill]) -> tuple[Skill, ...]:
-    """By category and name; those without a category first."""
+    """Sort by category and name; skills without a category come first."""
     return tuple(sorted(skills, key=lambda skill: (skill.category or "", skill.name)))
 
 
 def hash_of_questions(instances: Sequence[TaskInstance]) -> str:
-    """16 hex digits that tell these questions from others."""
+    """16 hex digits of a hash of these questions."""
     asked: list[Any] = [[instance.id, instance.instruction] for instance in instances]
     return hashlib.sha256(orjson.dumps(asked)).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Skills as clusters of the questions' texts: no teacher, no gold, only wording."""
+"""Skills as clusters of similar question texts, without a teacher or gold labels."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from dataenvgym.tasks.words import words_of
 class ClusteredSkills(CatalogLabeler):
     """Clusters of embedded questions (k-means) as skills, and clusters of those as categories.
 
-    A question that it does not know belongs to the nearest center.
+    A new question belongs to the nearest cluster center.
 
     Args:
-        clusters: how many skills, or fewer where there are fewer different questions.
-        categories: how many categories, or None for none.
+        clusters: the number of skills; fewer if there are fewer different questions.
+        categories: the number of categories, or None for no categories.
         embedder: turns questions into vectors (default: `TfidfEmbedder()`).
         task, directory, options: those of `CatalogLabeler`.
 
@@ -118,9 +118,9 @@ class ClusteredSkills(CatalogLabeler):
 
 
 def _k_means(vectors: Vectors, k: int, seed: int) -> list[int]:
-    """The cluster of each row, numbered in the order in which they first appear.
+    """Cluster the rows; clusters are numbered in the order of their first rows.
 
-    One thread: the sums of several come in any order, and equal seeds would not be equal.
+    Uses one thread: several threads add in varying order, so equal seeds could give other results.
     """
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -133,7 +133,7 @@ def _k_means(vectors: Vectors, k: int, seed: int) -> list[int]:
 
 
 def _n_different(vectors: Vectors) -> int:
-    """How many different rows there are."""
+    """The number of different rows."""
     if hasattr(vectors, "tocsr"):
         rows = vectors.tocsr()
         ends = zip(rows.indptr, rows.indptr[1:], strict=False)
@@ -142,7 +142,7 @@ def _n_different(vectors: Vectors) -> int:
 
 
 def _centres(vectors: Vectors, groups: Sequence[int]) -> np.ndarray:
-    """(n groups, d): the mean of each group's rows, at length 1."""
+    """The mean of each group's rows, scaled to length 1 (n groups, d)."""
     members = [np.flatnonzero(np.array(groups) == g) for g in range(max(groups) + 1)]
     means = np.stack([np.asarray(vectors[rows].mean(axis=0)).ravel() for rows in members])
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
@@ -157,11 +157,11 @@ def _grouped(texts: Sequence[str], groups: Sequence[int]) -> list[list[str]]:
 
 
 def telling_words(groups: Sequence[Sequence[str]], *, count: int) -> list[str]:
-    """A name for each group of texts: its `count` most telling words, all names different.
+    """Name each group of texts by its `count` most typical words; all names differ.
 
-    A word tells by the share of the group's texts that have it, times the squared logarithm of how
-    many times the mean share over all groups that is. Numbers, and words of one or two letters,
-    tell nothing; a group without any other words is "group N".
+    The score of a word is the share of the group's texts that have it, times the squared logarithm
+    of the ratio of this share to its mean over all groups. Numbers and words of one or two letters
+    are ignored; a group without other words is named "group N".
     """
     shares = [_shares(texts) for texts in groups]
     spread: Counter[str] = Counter()
@@ -170,7 +170,7 @@ def telling_words(groups: Sequence[Sequence[str]], *, count: int) -> list[str]:
     names: list[str] = []
     for number, group in enumerate(shares, start=1):
         weights = {
-            # rounded, so that equally telling words are in alphabetical order
+            # rounded, so that words with equal scores are in alphabetical order
             word: round(share * math.log(max(1.0, len(groups) * share / spread[word])) ** 2, 9)
             for word, share in group.items()
         }
@@ -180,7 +180,7 @@ def telling_words(groups: Sequence[Sequence[str]], *, count: int) -> list[str]:
 
 
 def _shares(texts: Sequence[str]) -> dict[str, float]:
-    """The share of the texts that each word is in."""
+    """For each word, the share of the texts that contain it."""
     found: Counter[str] = Counter()
     for text in texts:
         found.update({w for w in words_of(text) if len(w) > 2 and not any(map(str.isdigit, w))})

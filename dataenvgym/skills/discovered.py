@@ -1,9 +1,9 @@
-"""Skills that a teacher discovers, in two stages.
+"""A teacher discovers skills in two stages: it names them, then merges and sorts the names.
 
     questions --name--> labels, one for each --merge--> skills --sort--> categories
 
-A question that gets no usable label has that of the most similar one. A question that is new later
-on is put to the teacher with the skills that there are; it may name a new one.
+A question without a usable label gets the label of the most similar question. For later questions
+the teacher sees the existing skills; it may name a new one.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _ROUNDS = 4
 
 
 class DiscoveredSkills(CatalogLabeler):
-    """Skills by two stages of questions to a teacher.
+    """Skills that a teacher names and merges.
 
     Args:
-        teacher: who names and merges.
-        skills: how many skills are left after merging, at most.
-        categories: how many categories at most, or None for none.
-        embedder: tells what is similar where the teacher's answer is of no use.
+        teacher: the model that names and merges.
+        skills: the most skills after merging.
+        categories: the most categories, or None for no categories.
+        embedder: finds similar questions if the teacher's answer is unusable.
         label_prompt, merge_prompt, batch_size, attempts, temperature, max_tokens: see
             `SkillTeacher`.
         task, directory, options: those of `CatalogLabeler`.
@@ -97,11 +97,11 @@ class DiscoveredSkills(CatalogLabeler):
         }
 
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        """Ask the teacher for everything.
+        """Ask the teacher for labels, skills and categories.
 
         Raises:
-            ConfigurationError: if not one of its answers is of use.
-            BudgetSpentError, PredictionError: if it could answer nothing at all.
+            ConfigurationError: if none of its answers is usable.
+            BudgetSpentError, PredictionError: if it answered nothing at all.
         """
         questions = [instance.instruction for instance in instances]
         names = self.teacher.name_skills(questions)
@@ -130,13 +130,13 @@ class DiscoveredSkills(CatalogLabeler):
         return place(instances, catalog, self.embedder, self.teacher)
 
     def _completed(self, questions: list[str], names: list[str | None]) -> list[str]:
-        """The names, with that of the most similar question where one is missing."""
+        """Fill in missing names from the most similar question."""
         known = {i: name for i, name in enumerate(names) if name is not None}
         if not known:
             raise ConfigurationError(
                 f"the teacher named a skill for none of {len(questions)} questions: its answers "
-                "were no JSON of the form that was asked for, or there were none. Try another "
-                "teacher, or skills=clusters"
+                "were missing or not JSON of the requested form. Try another teacher, or "
+                "skills=clusters"
             )
         places = list(known)
         left = [i for i in range(len(questions)) if i not in known]
@@ -147,10 +147,9 @@ class DiscoveredSkills(CatalogLabeler):
         return [known[i] for i in range(len(questions))]
 
     def _merged(self, counts: Counter[str]) -> dict[str, str]:
-        """For each label the skill that it becomes, `skills` of them at most.
+        """Map each label to the skill that it is merged into; there are at most `skills` skills.
 
-        Names that the teacher does not merge are merged by their similarity into the skills
-        that most questions have.
+        Names that the teacher leaves out are merged by similarity into the most frequent skills.
         """
         merged = {label: label for label in sorted(counts)}
         for _ in range(_ROUNDS):

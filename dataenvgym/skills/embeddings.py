@@ -1,7 +1,6 @@
-"""Text embeddings: texts as vectors of unit length, so that their products are similarities.
+"""Text embeddings: unit vectors, so that dot products are cosine similarities.
 
-- `TfidfEmbedder`: words and pieces of words, weighted by how rare they are (scikit-learn); local,
-  without a model.
+- `TfidfEmbedder`: TF-IDF of words and parts of words (scikit-learn); local, without a model.
 - `EndpointEmbedder`: any server with OpenAI's `/v1/embeddings`.
 """
 
@@ -21,7 +20,7 @@ from dataenvgym.llm.transient import is_transient
 from dataenvgym.tasks.words import words_of
 
 Vectors = Any
-"""(n, d), each row of length 1 or 0: an array, or a sparse matrix of scipy."""
+"""(n, d), each row of length 1 or 0: a NumPy array, or a sparse matrix of SciPy."""
 
 
 @runtime_checkable
@@ -29,23 +28,23 @@ class EmbedderInterface(Protocol):
     """Turns texts into vectors."""
 
     def embed(self, texts: Sequence[str], corpus: Sequence[str]) -> Vectors:
-        """One row for each text.
+        """Return one row for each text.
 
         Args:
-            texts: to embed.
-            corpus: the texts among which they are to be told apart; vectors are only comparable
-                with those that were made with the same corpus.
+            texts: the texts to embed.
+            corpus: the reference texts, for example for document frequencies; only vectors made
+                with the same corpus are comparable.
         """
         ...
 
 
 class TfidfEmbedder:
-    """Words, and their pieces of 3 to 5 characters, by TF-IDF. The same words, the same vector.
+    """TF-IDF of words and of their parts of 3 to 5 characters. The same words give the same vector.
 
     Args:
-        mask_numbers: make all numbers, and rows of numbers, look alike: the topic of a problem
-            seldom hangs on its numbers.
-        max_features: keep the most frequent of them, at most so many.
+        mask_numbers: replace all numbers, and rows of numbers, by the same word, because the topic
+            of a problem seldom depends on its numbers.
+        max_features: keep at most this number of the most frequent features.
 
     Raises:
         ConfigurationError: if scikit-learn is not installed.
@@ -78,18 +77,18 @@ class TfidfEmbedder:
 
 
 class EndpointEmbedder:
-    """The embeddings of a server that speaks OpenAI's protocol.
+    """Embeddings from a server with OpenAI's protocol.
 
-    Embeddings are remembered while the process runs. A call that fails for now is tried
-    again; these calls do not count against the teacher's budget.
+    Embeddings are kept in memory while the process runs. Temporary failures are retried. These
+    calls do not count against the teacher's budget.
 
     Args:
-        model: its name there.
+        model: the model's name on the server.
         base_url: the server, with or without "/v1".
-        api_key_variable: the environment variable with the key; None: none.
+        api_key_variable: the environment variable with the key; None sends no key.
         batch_size: texts in one request.
         timeout: seconds that one request may take.
-        retries: how often a request is tried again, after 1, 2, 4 ... seconds.
+        retries: the most retries of a request, after 1, 2, 4 ... seconds.
     """
 
     def __init__(
@@ -111,10 +110,10 @@ class EndpointEmbedder:
         self._known: dict[str, np.ndarray] = {}
 
     def embed(self, texts: Sequence[str], corpus: Sequence[str] = ()) -> Vectors:
-        """One row for each text; the corpus changes nothing.
+        """Return one row for each text; the corpus is ignored.
 
         Raises:
-            ServerError: if the server does not answer, or not with embeddings.
+            ServerError: if the server does not answer, or answers something else.
         """
         missing = list(dict.fromkeys(t for t in texts if t not in self._known))
         for start in range(0, len(missing), self.batch_size):
@@ -141,7 +140,7 @@ class EndpointEmbedder:
 
 
 def masked(text: str) -> str:
-    """The text with every number, and every row of numbers, as the same word."""
+    """Replace every number, and every row of numbers, by the same word."""
     return _ROW_OF_NUMBERS.sub(_NUMBER, text)
 
 
@@ -161,7 +160,7 @@ _ROW_OF_NUMBERS = re.compile(r"\d+(?:[.,;:\s]*\d+)*")
 
 
 def _parsed(answer: Any, count: int, server: str) -> np.ndarray:
-    """(count, d) unit vectors from the answer of the endpoint."""
+    """Parse the endpoint's answer as unit vectors (count, d)."""
     try:
         rows = sorted(answer["data"], key=lambda row: int(row["index"]))
         vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The task's own skills, with a label for the instances that have none."""
+"""The task's own skills; instances without one get a label."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dataenvgym.skills.placing import PlacingLabeler
 
 
 class FilledGoldSkills(PlacingLabeler):
-    """Gold skills, where an instance has one.
+    """Gold skills, with missing ones filled in.
 
-    Others get a teacher's choice among them, or the skill of the most similar instance.
-    Its arguments are those of `PlacingLabeler`.
+    A teacher chooses a gold skill for instances without one; without a usable answer they get the
+    skill of the most similar instance. The arguments are those of `PlacingLabeler`.
     """
 
     method: ClassVar[str] = "gold"
@@ -27,12 +27,12 @@ class FilledGoldSkills(PlacingLabeler):
         return {}
 
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        """Take the gold skills, and fill what is missing.
+        """Take the gold skills, and fill in missing ones.
 
         Raises:
             ConfigurationError: if no instance has a gold skill.
         """
-        # a skill whose instances disagree on the category belongs to the first one's
+        # if a skill's instances disagree on the category, the first one decides
         categories: dict[str, str | None] = {}
         for instance in instances:
             if instance.skill:

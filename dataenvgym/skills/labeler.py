@@ -1,10 +1,10 @@
-"""A labeler that keeps a catalog: made when it is first needed, once for a run directory.
+"""A labeler with a catalog, which is made at first use, once for a run directory.
 
     the task's instances --discover--> SkillCatalog = skills.json
-    an instance that it does not know --place--> a label, kept in skills_added.json
+    an instance not in the catalog --place--> a label, kept in skills_added.json
 
-Made in the same way from the same questions, the catalog of the run directory is taken up again,
-also by an episode that starts anew there: delete `skills.json` to have the skills found again.
+The run directory's catalog is used again if the settings and the questions are the same, also by an
+episode that starts over there. Delete `skills.json` to find the skills again.
 """
 
 from __future__ import annotations
@@ -43,15 +43,14 @@ class LabelerOptions(TypedDict, total=False):
 
 
 class CatalogLabeler(ABC):
-    """Labels instances from a catalog; a subclass says how that is made.
+    """Labels instances from a catalog; a subclass makes the catalog.
 
     Args:
-        task: whose questions the skills are found in. A task without `instances` is known by those
-            that are labeled first.
+        task: the task with the questions to find skills in. If it has no `instances`, the catalog
+            is made from the instances that are labeled first.
         directory: the run directory; None keeps everything in memory.
-        splits: of the questions that skills are found in: "validation", "train", or both. The test
-            split stays unseen.
-        seed: where all chance comes from.
+        splits: where to find skills: "validation", "train", or both. The test split stays unseen.
+        seed: of all random choices.
     """
 
     method: ClassVar[str]
@@ -85,24 +84,24 @@ class CatalogLabeler(ABC):
     @property
     @abstractmethod
     def options(self) -> dict[str, JsonValue]:
-        """The settings that determine the catalog, besides the questions."""
+        """The settings, besides the questions, that determine the catalog."""
 
     @abstractmethod
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        """The catalog, with one label for each of these instances (at least one)."""
+        """Make the catalog, with a label for each of these instances (at least one)."""
 
     @abstractmethod
     def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
-        """For each instance that the catalog does not know a skill, of its own or a new one."""
+        """Give each instance that is not in the catalog a skill, an existing or a new one."""
 
     # --- what it offers ---
 
     @property
     def catalog(self) -> SkillCatalog:
-        """The catalog; made now if need be.
+        """The catalog; it is made at first use.
 
         Raises:
-            ConfigurationError: if the task has no instances to make it from.
+            ConfigurationError: if the task offers no instances to make it from.
         """
         if self._catalog is None:
             if not (instances := self._instances()):
@@ -115,7 +114,7 @@ class CatalogLabeler(ABC):
         return self._catalog
 
     def label(self, instances: Sequence[TaskInstance]) -> list[SkillLabel]:
-        """The label of each instance; new ones get theirs now, and keep it."""
+        """Return the label of each instance; a new instance is labeled now and keeps its label."""
         if not instances:
             return []
         if self._catalog is None:
@@ -126,9 +125,9 @@ class CatalogLabeler(ABC):
         return [self._labels[_key(instance)] for instance in instances]
 
     def describe(self) -> dict[str, Any]:
-        """Its identity for `environment.json`: the method, and the catalog's hash.
+        """The labeler's identity for `environment.json`: the method, and the catalog's hash.
 
-        A task without `instances` has no catalog yet when an episode begins, and no hash here.
+        If the task has no `instances`, there is no catalog when an episode begins, so no hash here.
         """
         if not self._instances():
             return {"method": self.method, **self.options}
@@ -148,7 +147,7 @@ class CatalogLabeler(ABC):
         return tuple(i for each in tasks for i in known_instances(each))
 
     def _take(self, instances: Sequence[TaskInstance]) -> None:
-        """The catalog of the run directory if it was made so from these; else make it."""
+        """Use the run directory's catalog if its settings and questions match; else make one."""
         made_by: dict[str, JsonValue] = {
             **self.options,
             "splits": list(self.splits),

@@ -1,4 +1,4 @@
-"""Skills for questions that a catalog does not know: by a teacher, else by similarity."""
+"""Finds skills for questions that are not in a catalog: by a teacher, else by similarity."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class PlacingLabeler(CatalogLabeler):
     """Asks a teacher, if there is one, for the skill of a new question; else similarity decides.
 
     Args:
-        teacher: who places what is unknown; None leaves it to similarity.
-        embedder: tells what is similar (default: `TfidfEmbedder()`).
+        teacher: the model that chooses skills; None leaves it to similarity.
+        embedder: turns questions into vectors (default: `TfidfEmbedder()`).
         label_prompt: see `SkillTeacher`.
         task, directory, options: those of `CatalogLabeler`.
 
@@ -68,7 +68,7 @@ class PlacingLabeler(CatalogLabeler):
 def place_by_similarity(
     questions: Sequence[str], catalog: SkillCatalog, embedder: EmbedderInterface
 ) -> list[Skill]:
-    """For each question the skill of the most similar one in the catalog."""
+    """For each question, the skill of the most similar question in the catalog."""
     skills = {skill.name: skill for skill in catalog.skills}
     known = [label.question for label in catalog.labels]
     return [skills[catalog.labels[i].skill] for i in nearest(questions, known, embedder)]
@@ -80,11 +80,11 @@ def place(
     embedder: EmbedderInterface,
     teacher: SkillTeacher | None = None,
 ) -> list[Skill]:
-    """For each instance a skill of the catalog, or a new one that the teacher names.
+    """For each instance, a skill of the catalog or a new one that the teacher names.
 
     Args:
-        teacher: asked first, if there is one; similarity decides where it has no usable answer, or
-            no budget.
+        teacher: is asked first; similarity decides if there is no teacher, no usable answer, or no
+            budget.
     """
     questions = [instance.instruction for instance in instances]
     names = _named(questions, catalog, teacher) if teacher else [None] * len(questions)

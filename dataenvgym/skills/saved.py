@@ -1,4 +1,4 @@
-"""Skills that an earlier run found, used again."""
+"""Uses the skills that an earlier run found."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
 class SavedSkills(PlacingLabeler):
     """The catalog of another run.
 
-    Questions that it does not know are placed by a teacher, if there is one, or by similarity. The
-    run keeps a copy, and no longer needs the file.
+    A teacher, if there is one, or similarity labels questions that are not in it. The run keeps a
+    copy and no longer needs the file.
 
     Args:
-        path: a `skills.json`, or the run directory that has one.
-        other_task: take a catalog that was made from another task's questions; refused if False.
+        path: a `skills.json`, or a run directory that has one.
+        other_task: accept a catalog that was made from another task's questions.
         teacher, embedder, task, directory, options: those of `PlacingLabeler`.
     """
 
@@ -57,10 +57,10 @@ class SavedSkills(PlacingLabeler):
         return {"path": str(self.path)}
 
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        """Read the catalog, and bring it to these instances.
+        """Read the catalog, and label these instances.
 
         Raises:
-            ConfigurationError: if it cannot be read, or is another task's.
+            ConfigurationError: if it cannot be read, or belongs to another task.
         """
         saved = read_catalog(self.path)
         if saved.task != self._task_name and not self.other_task:

@@ -1,4 +1,4 @@
-"""Which of some texts is most like another one."""
+"""Finds the most similar of some texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataenvgym.skills.embeddings import EmbedderInterface, Vectors
 
 
 def nearest(texts: Sequence[str], known: Sequence[str], embedder: EmbedderInterface) -> list[int]:
-    """For each text the position of the most similar one in `known`; the first of several.
+    """For each text, the position of the most similar one in `known`; of equals, the first.
 
     Args:
         known: at least one text.
@@ -21,12 +21,12 @@ def nearest(texts: Sequence[str], known: Sequence[str], embedder: EmbedderInterf
 
 
 def most_similar(rows: Vectors, others: Vectors) -> list[int]:
-    """For each row the position of the row of `others` with the largest product."""
+    """For each row, the position of the row of `others` with the largest dot product."""
     found: list[int] = []
     for start in range(0, rows.shape[0], _CHUNK):
         products = rows[start : start + _CHUNK] @ others.T
         dense = products.toarray() if hasattr(products, "toarray") else np.asarray(products)
-        # rounded, so that equal texts stay equal whatever the order of the additions
+        # rounded, so that equal texts stay equal in any order of additions
         found += [int(i) for i in dense.round(9).argmax(axis=1)]
     return found
 

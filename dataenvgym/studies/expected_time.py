@@ -40,10 +40,15 @@ class ExpectedTime:
             self._n_left += 1
 
     def end(self, kind: str, iterations: int) -> None:
-        """One episode less is to be run."""
+        """One episode less is to be run; so many of its iterations were left."""
+        self.advance(kind, iterations)
+        with self._lock:
+            self._n_left -= 1
+
+    def advance(self, kind: str, iterations: int = 1) -> None:
+        """So many iterations less are to be run."""
         with self._lock:
             self._left[kind] = max(0, self._left[kind] - iterations)
-            self._n_left -= 1
 
     def measured(self, kind: str, iterations: int, seconds: float) -> None:
         """An episode took so long."""
@@ -65,6 +70,14 @@ class ExpectedTime:
             each = {k: self._seconds[k] / n for k, n in self._iterations.items() if n}
             total = sum(each.get(kind, 0.0) * left for kind, left in self._left.items())
             return total / max(1, min(self._workers or 1, self._n_left))
+
+    def short(self) -> str:
+        """`about 12 min left`, and the kinds that it does not count; "" if nothing is known."""
+        unknown, seconds = self.unknown, self.seconds
+        if not seconds:
+            return ""
+        kinds = f", not counting {', '.join(unknown)}" if unknown else ""
+        return f"about {minutes(seconds)} left{kinds}"
 
     def __str__(self) -> str:
         """`about 12 min`, and the parts that it leaves out."""

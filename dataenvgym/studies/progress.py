@@ -13,10 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
+from dataenvgym.episodes.hearing import Hearing
+from dataenvgym.episodes.phase_progress import PhaseProgress
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome
-from dataenvgym.episodes.texts import minutes, one_line, plain
+from dataenvgym.episodes.texts import minutes, plain
 from dataenvgym.episodes.warning_log import RunWarning, warning_lines
+from dataenvgym.progress import ProgressMessage
 from dataenvgym.studies.expected_time import ExpectedTime
 
 
@@ -25,12 +28,23 @@ class Running:
     """An episode that runs, as the display knows it."""
 
     label: str
+    kind: str
     began: float
-    n_iterations: int
-    n_left: int
+    plan: EpisodePlan
+    progress: PhaseProgress
     iteration: int = 0
     phase: str = "starting"
     score: float | None = None
+    n_done: int = 0
+
+    @property
+    def n_planned(self) -> int:
+        """Iterations that were left when it began, the evaluation of the base student counted."""
+        return self.plan.n_iterations + 1 - self.plan.n_finished
+
+    def now(self) -> str:
+        """Its phase, and how far that is: `train, 48 of 95 training steps`."""
+        return ", ".join(filter(None, [self.phase, self.progress.counted() or self.progress.said]))
 
 
 class StudyProgress:
@@ -41,6 +55,7 @@ class StudyProgress:
         total: episodes of the study.
         done: of these, how many were finished before.
         expected: how long what is left takes; None leaves it unsaid.
+        prefix: of all labels; left out where room is short.
         clock: seconds.
     """
 
@@ -51,6 +66,7 @@ class StudyProgress:
         total: int,
         done: int,
         expected: ExpectedTime | None = None,
+        prefix: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = console
@@ -60,6 +76,7 @@ class StudyProgress:
         self._failed = 0
         self._clock = clock
         self._expected = expected
+        self._prefix = prefix
         self._knows_all = expected is not None and not expected.unknown
         self._began = clock()
         self._running: dict[str, Running] = {}
@@ -86,24 +103,43 @@ class StudyProgress:
         """
         return _Watch(self, label, kind)
 
-    def begin(self, label: str, plan: EpisodePlan) -> None:
-        now = self._clock()
+    def begin(self, label: str, plan: EpisodePlan, kind: str = "") -> None:
+        """An episode begins."""
+        progress = PhaseProgress(self._clock)
+        done = max(0, plan.n_finished - 1)
         with self._lock:
-            done = max(0, plan.n_finished - 1)
-            left = plan.n_iterations + 1 - plan.n_finished
-            self._running[label] = Running(label, now, plan.n_iterations, left, done)
+            self._running[label] = Running(label, kind, self._clock(), plan, progress, done)
 
-    def tell(self, label: str, **changes: object) -> None:
+    def enter(self, label: str, iteration: int, phase: str) -> None:
+        """A phase of it begins."""
         with self._lock:
             if (running := self._running.get(label)) is not None:
-                for name, value in changes.items():
-                    setattr(running, name, value)
+                running.iteration, running.phase = iteration, phase
+                running.progress.forget()
+
+    def hear(self, label: str, message: ProgressMessage) -> None:
+        """How far the phase is."""
+        with self._lock:
+            if (running := self._running.get(label)) is not None:
+                running.progress.hear(message)
+
+    def advance(self, label: str, summary: IterationSummary) -> None:
+        """An iteration is finished; one of a run that is resumed is not new."""
+        with self._lock:
+            if (running := self._running.get(label)) is None:
+                return
+            running.score = summary.val_score
+            if summary.iteration >= running.plan.n_finished:
+                running.n_done += 1
+                if self._expected is not None:
+                    self._expected.advance(running.kind)
 
     def warn(self, label: str, warning: RunWarning) -> None:
         text = f"warning: {label}: {warning_lines([warning])[0]}"
         self._console.print(Text(plain(text), style="yellow"), soft_wrap=self._live is None)
 
-    def end(self, label: str, summary: Summary, kind: str = "") -> None:
+    def end(self, label: str, summary: Summary) -> None:
+        """An episode is finished, interrupted or failed."""
         with self._lock:
             running = self._running.pop(label, None)
             self._ended += 1
@@ -114,9 +150,9 @@ class StudyProgress:
         style = "red" if summary.status == "failed" else ""
         self._console.print(Text(plain(text), style=style), soft_wrap=self._live is None)
         if self._expected is not None and running is not None:
-            self._expected.end(kind, running.n_left)
+            self._expected.end(running.kind, running.n_planned - running.n_done)
             if summary.status == "finished":
-                self._expected.measured(kind, running.n_left, seconds)
+                self._expected.measured(running.kind, running.n_planned, seconds)
             self._tell_expected(self._expected)
 
     def _tell_expected(self, expected: ExpectedTime) -> None:
@@ -130,31 +166,32 @@ class StudyProgress:
         """How far it is, in a line."""
         elapsed = self._clock() - self._began
         number = self._done_before + self._ended
-        parts = [f"{number}/{self._total} episodes done", f"{len(self._running)} running"]
+        running = f"{len(self._running)} running" if self._running or self._ended else "starting"
+        parts = [f"{number}/{self._total} episodes done", running]
         if self._failed:
             parts.append(f"{self._failed} failed")
         parts.append(f"{minutes(elapsed)} so far")
-        if self._expected is not None and self._expected.seconds:
-            parts.append(f"left: {self._expected}")
-        return ", ".join(parts)
+        if self._expected is not None:
+            parts.append(self._expected.short().replace(self._prefix, ""))
+        return ", ".join(filter(None, parts))
 
     def _render(self) -> RenderableType:
-        table = Table.grid(padding=(0, 2))
-        for name in ("label", "iteration", "phase", "score", "seconds"):
-            table.add_column(
-                no_wrap=True, overflow="ellipsis", ratio=1 if name == "label" else None
-            )
+        """A line, and one for each episode that runs; none wraps, so that the height is steady."""
+        table = Table.grid(padding=(0, 2), expand=True)
+        for ratio in (2, None, 3, None, None):  # label, iteration, phase, score, time
+            table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
         with self._lock:
             now, running = self._clock(), list(self._running.values())
-        for one in running[: max(1, self._console.height - 3)]:
-            table.add_row(
-                Text(one_line(one.label, 60)),
-                f"iteration {one.iteration}/{one.n_iterations}",
-                one.phase,
-                "" if one.score is None else f"{one.score:.3f}",
-                f"{now - one.began:.0f} s",
-            )
-        return Group(Text(self.head(), style="bold"), table)
+            for one in running[: max(1, self._console.height - 3)]:
+                table.add_row(
+                    Text(plain(one.label.removeprefix(self._prefix))),
+                    f"iteration {one.iteration}/{one.plan.n_iterations}",
+                    Text(one.now()),
+                    "" if one.score is None else f"{one.score:.3f}",
+                    minutes(now - one.began),
+                )
+        head = Text(plain(self.head()), style="bold", no_wrap=True, overflow="ellipsis")
+        return Group(head, table) if running else head
 
 
 class _Watch(EpisodeCallback):
@@ -162,19 +199,29 @@ class _Watch(EpisodeCallback):
         self._progress = progress
         self._label = label
         self._kind = kind
+        self._name = ""
+        self._hearing = Hearing()
 
     def on_start(self, plan: EpisodePlan) -> None:
-        self._progress.begin(self._label, plan)
+        self._progress.begin(self._label, plan, self._kind)
+        self._name = plan.name
+        self._hearing.begin(self._hear)
+
+    def _hear(self, message: ProgressMessage) -> None:
+        """Messages come from the process of an episode; in this one, one at a time runs."""
+        if message.source in ("", self._name):
+            self._progress.hear(self._label, message)
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         if event == "begin":
-            self._progress.tell(self._label, iteration=iteration, phase=phase)
+            self._progress.enter(self._label, iteration, phase)
 
     def on_warning(self, warning: RunWarning) -> None:
         self._progress.warn(self._label, warning)
 
     def on_iteration(self, summary: IterationSummary) -> None:
-        self._progress.tell(self._label, score=summary.val_score)
+        self._progress.advance(self._label, summary)
 
     def on_end(self, summary: Summary) -> None:
-        self._progress.end(self._label, summary, self._kind)
+        self._hearing.end()
+        self._progress.end(self._label, summary)

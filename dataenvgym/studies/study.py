@@ -134,7 +134,11 @@ class Study:
 
             total = len(self.plan.cells)
             done, expected = total - len(cells), self.expected_time()
-            progress = StudyProgress(console, total=total, done=done, expected=expected)
+            tasks = self.plan.grid.tasks
+            prefix = f"{tasks[0].name}: " if len(tasks) == 1 else ""
+            progress = StudyProgress(
+                console, total=total, done=done, expected=expected, prefix=prefix
+            )
         with progress:
             watched = partial(_watched, progress if console is not None else None)
             outcomes = executor.run([watched(cell) for cell in cells])

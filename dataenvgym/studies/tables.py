@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -25,22 +25,28 @@ class Cells:
 
     Attributes:
         expendable: numbers of columns, the first to go first where a terminal is too narrow.
+        gap: blanks between columns.
     """
 
     title: str
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     expendable: tuple[int, ...] = ()
+    gap: int = 2
 
     def fitted(self, width: int) -> Cells:
-        """The table without the columns that `width` has no room for."""
+        """The whole table, closer if need be; else without the columns that have no room."""
+        closer = replace(self, gap=1)
+        return closer if self._width() > width >= closer._width() else self._airy(width)
+
+    def _airy(self, width: int) -> Cells:
         if self._width() <= width or not self.expendable:
             return self
         gone, *others = self.expendable
         names = self.names[:gone] + self.names[gone + 1 :]
         rows = tuple(row[:gone] + row[gone + 1 :] for row in self.rows)
         left = tuple(i - (i > gone) for i in others)
-        return Cells(self.title, names, rows, left).fitted(width)
+        return Cells(self.title, names, rows, left)._airy(width)
 
     def hidden_in(self, fitted: Cells) -> list[str]:
         """The columns that `fitted` leaves out; one whose name is not unique, with its neighbor."""
@@ -54,7 +60,7 @@ class Cells:
     def _width(self) -> int:
         columns = list(zip(self.names, *self.rows, strict=True))
         widths = [max(map(len, column)) for column in columns]
-        return min(widths[0], _NAME_WIDTH) + sum(widths[1:]) + 2 * (len(widths) - 1)
+        return min(widths[0], _NAME_WIDTH) + sum(widths[1:]) + self.gap * (len(widths) - 1)
 
 
 def study_cells(results: StudyResults) -> list[Cells]:
@@ -221,7 +227,7 @@ def _rich(cells: Cells) -> Table:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         show_edge=False,
-        padding=(0, 1, 0, 0),
+        padding=(0, cells.gap - 1, 0, 0),  # the box puts one blank between columns
     )
     for i, name in enumerate(cells.names):
         table.add_column(

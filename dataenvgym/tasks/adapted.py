@@ -1,7 +1,7 @@
-"""Tasks of other classes as a `Task`: the one place that inspects an outsider's task.
+"""Turns tasks of other classes into a `Task`; only this module inspects such tasks.
 
-`TaskInterface` asks for `evaluate` and `generate_performance_report` alone. Strategies, checks and
-evaluation ask for more; `task_of` gives them a `Task` for any task, so that they need not look.
+`TaskInterface` requires only `evaluate` and `generate_performance_report`. Strategies, checks and
+evaluation need more; `task_of` makes a `Task` of any task, so they need not inspect it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, template_rea
 from dataenvgym.tasks.source import SPLITS, Split
 
 OPTIONS = ("sampling", "chunk_size", "threads")
-"""How a task is tried. A task of another class is tried problem by problem if it has them all."""
+"""Options of attempts. A task of another class that has all of them is tried one by one."""
 
 
 def task_of(task: TaskInterface) -> Task:
-    """The task itself if it is a `Task`, otherwise one around it."""
+    """The task itself if it is a `Task`, otherwise a `Task` that wraps it."""
     return task if isinstance(task, Task) else AdaptedTask(task)
 
 
 def attemptable(task: TaskInterface) -> Task:
-    """The task as one whose problems can be tried.
+    """The task as a `Task` whose problems can be tried.
 
     Raises:
         ConfigurationError: if it makes no environments.
@@ -50,7 +50,7 @@ def attemptable(task: TaskInterface) -> Task:
 
 
 def one_by_one(task: TaskInterface) -> Task | None:
-    """The task as one whose problems can be tried one by one; None if it tries them all at once."""
+    """The task as a `Task` whose problems can be tried one by one; None if it only tries all."""
     found = task_of(task)
     return found if found.offers("make_environment", *OPTIONS) else None
 
@@ -64,9 +64,9 @@ def known_instances(task: TaskInterface) -> tuple[TaskInstance, ...]:
 class AdaptedTask(Task):
     """A task of another class, which may have any method of `Task` or `Domain`.
 
-    A missing method is refused where it is needed, with a ConfigurationError that names it;
-    `offers` says so beforehand. The methods of a domain may be those of the task itself. A task
-    with a `domain` and a `make_environment` of its own is tried in its own environments.
+    Using a missing method raises a ConfigurationError that names it; `offers` checks beforehand.
+    The task itself may have the methods of a domain. A task with its own `domain` and
+    `make_environment` is tried in its own environments.
     """
 
     def __init__(self, task: TaskInterface) -> None:
@@ -81,7 +81,7 @@ class AdaptedTask(Task):
 
     @property
     def instances(self) -> tuple[TaskInstance, ...]:
-        """Its problems, as it has them at the moment."""
+        """The task's problems, read at each access."""
         found = needed(self.inner, "instances", "which are its problems")
         return checked_instances(found, f"task {self.name!r}", "instances")
 
@@ -117,7 +117,7 @@ class AdaptedTask(Task):
         return share
 
     def on(self, split: Split) -> Task:  # type: ignore[override]
-        """The task on that split; without a method `on` it has the validation split alone."""
+        """The task on that split; a task without a method `on` has only the validation split."""
         if self.offers("on"):
             return task_of(self.inner.on(split))
         if split == "validation":

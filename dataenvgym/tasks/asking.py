@@ -4,8 +4,8 @@
         said = yield Ask("user", what_the_user_saw)
         return Outcome(messages=(Message(role="user", content=said),), done=False)
 
-The generator waits at each `Ask` until somebody sends the reply: `rollout`, which answers the asks
-of many environments at once, or `answered`, for an environment that is stepped by itself.
+The generator waits at each `Ask` until it is sent the reply. `rollout` sends the replies for many
+environments at once; `answered` does so for a single environment.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dataenvgym.rollouts.faults import STUDENT, is_outage
 T = TypeVar("T")
 
 SEEDS = 2**31
-"""How many seeds of asks there are: some servers take no larger ones."""
+"""Number of different seeds for asks: some servers accept no larger ones."""
 
 
 def asks_of(
@@ -40,10 +40,10 @@ def asks_of(
     """Pass on the asks of `begin` or `respond`, with seeds; return its result.
 
     Args:
-        turn: made by a generator of a domain.
+        turn: the result of a domain's `begin` or `respond`.
         where: such as "MyEnvironment.respond()", for messages.
         seeds: the seed of each ask, by its number in this turn.
-        most: how often it may ask.
+        most: largest number of asks.
 
     Raises:
         EvaluationError: if it asks more often, or yields something that is not an `Ask` of another

@@ -1,7 +1,7 @@
-"""A task: problems by split, put to a predictor and summed up.
+"""A task: problems by split, which a predictor tries and a report sums up.
 
-`Task` implements `TaskInterface`. It is composed of a source, where its problems come from, and a
-domain, what they are.
+`Task` implements `TaskInterface`. It consists of a source, which provides the problems, and a
+domain, which poses and judges them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LONG_REPLIES = SamplingParameters(max_tokens=1024)
 
 
 class TaskOptions(TypedDict, total=False):
-    """Keyword arguments of `Task` that the classes which compose one pass on."""
+    """Keyword arguments of `Task` that subclasses pass on."""
 
     split: Split
     chunk_size: int
@@ -43,25 +43,25 @@ class TaskOptions(TypedDict, total=False):
 
 
 class Task:
-    """The problems of one split, and how a predictor does on them.
+    """The problems of one split, and how well a predictor solves them.
 
         Task(RowSource("problems.jsonl", ...), MathDomain(), name="mine")
 
-    A subclass may have methods of its own in place of a part: `load(split)` in place of the source
-    and `make_environment()` in place of the domain.
+    A subclass may define methods instead of a part: `load(split)` instead of the source,
+    `make_environment()` instead of the domain.
 
     Args:
-        source: where the problems come from.
-        domain: how they are put, judged, compared and taught.
-        name: of the task; None is that of the class.
-        split: the split that `instances` and `evaluate` are about.
+        source: provides the problems.
+        domain: how they are posed, judged, compared and taught.
+        name: of the task; None uses the name of the class.
+        split: the split of `instances` and `evaluate`.
         sampling: how the predictor draws its replies.
         chunk_size: how many conversations one `predict` call gets.
         threads: how many task environments step at the same time.
         others: the models that its environments ask, by name: predictors or teachers (see
             `TaskEnvironment`).
-        student: the pocket student that has learned some of it, by the name of its weights in
-            `dataenvgym/pocket`; the meaning of `student=pocket`.
+        student: the weights in `dataenvgym/pocket` of a pocket student that learned part of this
+            task; `student=pocket` uses them.
 
     Raises:
         ConfigurationError: if a part is missing, given twice, or of another kind, or there is no
@@ -100,7 +100,7 @@ class Task:
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         """The problems of that split, as `Source.load` gives them."""
-        assert self.source is not None  # a subclass without one has a `load` of its own
+        assert self.source is not None  # a subclass without a source has its own `load`
         return self.source.load(split)
 
     def make_environment(self) -> TaskEnvironment:
@@ -115,11 +115,11 @@ class Task:
         return self._domain
 
     def close(self) -> None:
-        """Release what judging holds; nothing can be judged afterwards."""
+        """Release the resources used for judging; nothing can be judged afterwards."""
         self.domain.close()
 
     def offers(self, *names: str) -> bool:
-        """Whether it has these attributes, such as "instances"; a task of another class may not."""
+        """Whether it has these attributes, such as "instances"; tasks of other classes may not."""
         return True
 
     # --- what it offers ---
@@ -138,23 +138,23 @@ class Task:
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """The splits that there are; without a source, all three."""
+        """The available splits; without a source, all three."""
         return self.source.splits if self.source else SPLITS
 
     @property
     def has_one_source(self) -> bool:
-        """Whether all splits are parts of one source, so that they can be taken together."""
+        """Whether all splits are parts of one source, so that `whole` can join them."""
         return self.source is not None and self.source.has_one_source
 
     def share(self) -> str | None:
         """The part of its source that the split is, such as "2 of 20 problems (validation is 10%)".
 
-        None if it is all of it.
+        None if the split is the whole source.
         """
         return self.source.share(self.split, len(self.instances)) if self.source else None
 
     def on(self, split: Split) -> Self:
-        """The same task on another split; what is loaded is shared."""
+        """The same task on another split; loaded problems are shared."""
         other = copy.copy(self)
         other.split = _checked(split)
         if isinstance(self._domain, TaskAsDomain):
@@ -185,21 +185,21 @@ class Task:
         samples: int = 1,
         sampling: SamplingParameters | None = None,
     ) -> list[CompletedTaskInstance]:
-        """Let the predictor try problems: the one way to do so.
+        """Let the predictor try problems; all attempts in the package go through this method.
 
         Args:
-            instances: the problems; None is those of the split. They need not be of this task's
-                source: a training record that became a problem is tried in the same way.
-            samples: how often it tries each. The result has all first tries, in the order of
+            instances: the problems; None means those of the split. They may come from elsewhere: a
+                training record that became a problem is tried in the same way.
+            samples: how often each is tried. The result has all first tries, in the order of
                 `instances`, then all second ones, and so on.
-            sampling: how it draws its replies; None is the task's own. Tries after the first have
-                seeds that derive from its seed.
+            sampling: how replies are drawn; None uses the task's own. Later tries use seeds
+                derived from its seed.
 
         Raises:
-            ConfigurationError: before anything is asked, if the answers could not be judged, or
-                for `samples` below 1.
-            InvalidInstanceError: if `instances` are something else.
-            PredictionError: if the predictor cannot work at all.
+            ConfigurationError: before the predictor is asked, if the answers could not be judged,
+                or for `samples` below 1.
+            InvalidInstanceError: if `instances` are not problems.
+            PredictionError: if the predictor does not work at all.
         """
         if samples < 1:
             raise ConfigurationError(f"samples is {samples}, expected 1 or more")
@@ -224,16 +224,16 @@ class Task:
         return tries
 
     def _making(self, instances: Sequence[TaskInstance]) -> Callable[[], TaskEnvironment]:
-        """Makes an environment for these problems, whatever split they are from."""
+        """A maker of environments for these problems, from any split."""
         if type(self).make_environment is not Task.make_environment:
             return self.make_environment
         return partial(self.domain.make_environment, instances)
 
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
-        """Put every problem of the split to the predictor, in order.
+        """Let the predictor try every problem of the split, in order.
 
         Raises:
-            ConfigurationError: before anything is asked, if the answers could not be judged.
+            ConfigurationError: before the predictor is asked, if the answers could not be judged.
         """
         return self.attempt(predictor)
 
@@ -245,13 +245,13 @@ class Task:
         The domain's `corpus_scores` are among the named scores.
 
         Raises:
-            EvaluationError: if no instance could be scored; it says the first reason.
+            EvaluationError: if no instance could be scored; the message has the first reason.
         """
         return report_on(self.name, completed, self.domain.corpus_scores)
 
 
 def training_problems(task: Task) -> Sequence[TaskInstance]:
-    """The problems of the training split; none if there is none."""
+    """The problems of the training split; empty if the task does not have one."""
     return task.on("train").instances if "train" in task.splits else ()
 
 

@@ -12,15 +12,15 @@ from dataenvgym.records import TaskInstance
 
 
 def checked_instances(found: Any, where: str, what: str) -> tuple[TaskInstance, ...]:
-    """The problems, if they are problems.
+    """Check that the objects are problems, and return them.
 
     Args:
-        where, what: for messages.
+        where, what: name them in messages.
 
     Raises:
-        InvalidInstanceError: if they are something else.
+        InvalidInstanceError: if they are not.
     """
-    # a model can be iterated over, too
+    # a pydantic model can be iterated over, too
     if isinstance(found, str | bytes | Mapping | BaseModel) or not isinstance(found, Iterable):
         raise InvalidInstanceError(
             f"{where}: {what} is {shown(found)}, expected a sequence of TaskInstance"
@@ -36,6 +36,6 @@ def checked_instances(found: Any, where: str, what: str) -> tuple[TaskInstance, 
 
 
 def shown(value: Any) -> str:
-    """The value, cut to a length that fits a message."""
+    """The value, cut to fit a message."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:80]}..."

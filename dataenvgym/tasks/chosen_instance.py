@@ -1,4 +1,4 @@
-"""Which problem an environment begins: the one that the options of `reset` name, or any."""
+"""Chooses the problem of an episode: the one named in the options of `reset`, or a random one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dataenvgym.errors import InvalidInstanceError, did_you_mean
 from dataenvgym.records import TaskInstance
 
 OPTIONS = ("instance", "instance_id")
-"""Those of `reset`: a TaskInstance, or the id of one."""
+"""Options of `reset`: a TaskInstance, or the id of one."""
 
 
 def chosen_instance(
     instances: Sequence[TaskInstance], options: Mapping[str, Any], rng: np.random.Generator
 ) -> TaskInstance:
-    """The problem that the options name, or one that `rng` picks.
+    """The problem named in the options, or one that `rng` picks.
 
     Raises:
-        InvalidInstanceError: if there is no such problem, or none at all.
+        InvalidInstanceError: if that problem does not exist, or there are none at all.
     """
     if "instance" in options:
         instance = options["instance"]

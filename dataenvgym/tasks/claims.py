@@ -1,4 +1,4 @@
-"""The claims of a training record: an answer to a prompt is right, or it is not."""
+"""The claims of a training record: that an answer to a prompt is right, or that it is wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dataenvgym.records import (
 
 @dataclass(frozen=True)
 class Claim:
-    """That `answer` is a right answer to `prompt`, or, with `is_right` False, a wrong one."""
+    """The claim that `answer` to `prompt` is right or, if `is_right` is False, wrong."""
 
     prompt: Conversation
     answer: str
@@ -29,12 +29,12 @@ class Claim:
         return self.prompt[-1].content
 
     def holds(self, gives_right: bool | None) -> bool | None:
-        """Whether it is true, if the answer is right, wrong, or (None) unknown."""
+        """Whether the claim is true, given that the answer is right, wrong or (None) unknown."""
         return None if gives_right is None else gives_right == self.is_right
 
 
 def all_hold(verdicts: Sequence[bool | None]) -> bool | None:
-    """Whether all claims of a record hold: not if one does not; None if one is open, or none is."""
+    """Whether all claims hold: False if one does not; None if one is unknown or there are none."""
     if False in verdicts:
         return False
     return None if None in verdicts or not verdicts else True
@@ -43,9 +43,9 @@ def all_hold(verdicts: Sequence[bool | None]) -> bool | None:
 def claims_of(record: TrainingDatum) -> tuple[Claim, ...]:
     """The claims of a record.
 
-    A preference makes two: the chosen answer is right, the rejected one is not. Plain text makes
-    none, nor does a chat in which tools are called, nor a preference for turns of a conversation;
-    any other claims its last answer.
+    A preference makes two: the chosen answer is right, the rejected one is wrong. Any other record
+    claims that its last answer is right. Plain text, chats with tool calls, and preferences between
+    turns of a conversation make no claims.
     """
     match record:
         case SupervisedDatum():

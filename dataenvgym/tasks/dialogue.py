@@ -1,4 +1,4 @@
-"""Domains whose problems take several turns: the gold record is a conversation that was held."""
+"""Domains whose problems take several turns: the gold record is a held conversation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dataenvgym.tasks.lessons import record_of
 
 
 class DialogueDomain(Domain):
-    """Problems that are solved in a conversation; a subclass has the gold messages."""
+    """Problems that are solved in a conversation; a subclass provides the gold messages."""
 
     @abstractmethod
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
-        """Messages of the student that solve the problem, one by one.
+        """Messages of the student that solve the problem, in order.
 
-        The conversation may end before the last one.
+        The conversation may end before the last one is used.
         """
 
     @abstractmethod
@@ -27,7 +27,7 @@ class DialogueDomain(Domain):
         """Whether the problem needs another model, so that its conversation cannot be held here."""
 
     def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
-        """The conversation with the gold replies, if it solves the problem; else None."""
+        """The conversation with the gold replies if it solves the problem, else None."""
         try:
             completed = self.gold_conversation(instance)
         except ConfigurationError:
@@ -39,10 +39,10 @@ class DialogueDomain(Domain):
         return record_of(completed, self.prompt(instance))
 
     def gold_conversation(self, instance: TaskInstance) -> CompletedTaskInstance | None:
-        """The problem after the gold replies; None without any, or if it asks a model.
+        """Play the gold replies; None if there are none, or if the problem asks a model.
 
         Raises:
-            DataEnvGymError: if the problem cannot be put.
+            DataEnvGymError: if the problem cannot be posed.
         """
         if self.asks_model(instance):
             return None

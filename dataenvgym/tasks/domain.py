@@ -1,7 +1,7 @@
-"""A domain: how problems of one kind are put and judged, wherever they come from.
+"""A domain: how problems of one kind are posed and judged, whatever their source.
 
-A task is a source of problems and a domain. Policies, engines, quality checks and evaluation ask
-the domain; they know no scorer.
+A task is a source of problems and a domain. Policies, engines, quality checks and evaluation use
+the domain and do not know its scorer.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from dataenvgym.tasks.words import words_of
 
 
 class Domain(ABC):
-    """How problems are put, judged, compared and taught; `make_environment` is all it needs.
+    """How problems are posed, judged, compared and taught; only `make_environment` is required.
 
     Attributes:
         prompt_template: the text around an instruction in a prompt.
-        answer_form: tells a model that sees a bare question how to write its answer, so that
-            `answer_class` reads it and equal answers are found (majority votes); "" if replies to
-            a bare question cannot be compared.
-        has_tools: whether results of tools are needed, so that a question with an answer does not
-            say how a problem is solved.
+        answer_form: instructs a model that sees a bare question how to write its answer, so that
+            `answer_class` can read it and majority votes find equal answers; "" if replies to a
+            bare question cannot be compared.
+        has_tools: whether tool results are needed, so that a question with an answer does not show
+            how a problem is solved.
     """
 
     prompt_template: PromptTemplate = PLAIN
@@ -50,9 +50,9 @@ class Domain(ABC):
         """Raise ConfigurationError if something that judging needs is missing."""
 
     def close(self) -> None:  # noqa: B027 - most domains hold nothing
-        """Release what judging holds."""
+        """Release the resources used for judging."""
 
-    # --- putting and judging a problem ---
+    # --- posing and judging a problem ---
 
     def prompt(self, instance: TaskInstance) -> Conversation:
         """The conversation that the student sees first."""
@@ -72,10 +72,10 @@ class Domain(ABC):
             return bool(info["was_correct"])
 
     def corpus_scores(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
-        """Named scores of several finished problems together: those that are not means over them.
+        """Named scores of several finished problems together, for scores that are not means.
 
-        A macro F1 is one. Reports have them beside the means of `Outcome.scores`, overall and by
-        skill. Here there are none.
+        Reports show them, e.g. a macro F1, beside the means of `Outcome.scores`, overall and by
+        skill. The default has none.
 
         Args:
             completed: at least one, none with an error; their order must not matter.
@@ -83,9 +83,9 @@ class Domain(ABC):
         return {}
 
     def text_of(self, instance: TaskInstance) -> str:
-        """The problem as one text, as teachers read it: all that the student is given.
+        """The problem as one text for teachers, with everything that the student is given.
 
-        Here, the instruction.
+        The default is the instruction.
         """
         return instance.instruction
 
@@ -93,39 +93,39 @@ class Domain(ABC):
 
     @property
     def told(self) -> str:
-        """The text for a teacher that holds for all problems: here, the system message."""
+        """The text for a teacher about all problems; the default is the system message."""
         return self.prompt_template.system
 
     def tried_text(self, completed: CompletedTaskInstance) -> str | None:
         """The student's reply to a problem; None if it never answered.
 
-        Here, its last message.
+        The default is its last message.
         """
         return last_reply(completed)
 
     def gold_text(self, instance: TaskInstance) -> str | None:
-        """The gold answer, as a record's output would have it, or None."""
+        """The gold answer in the form of a record's output, or None."""
         return instance.answer
 
     # --- comparing ---
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
-        """The answer that a reply gives, in a few characters; None if it gives none.
+        """A short text of the answer that a reply gives; None if it gives none.
 
-        Here, the whole reply without surrounding space.
+        The default is the whole reply without surrounding space.
         """
         return reply.strip() or None
 
     def answer_given(self, completed: CompletedTaskInstance) -> str | None:
-        """The answer that a finished try gives, to be compared as `answer_class` is.
+        """The answer of a finished try, comparable with `answer_class`.
 
-        Here, the one of its last message.
+        The default is the answer in its last message.
         """
         reply = last_reply(completed)
         return None if reply is None else self.answer_class(completed.instance, reply)
 
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
-        """Whether two different answers of `answer_class` are equal, as 1/2 and 0.5 are."""
+        """Whether two different results of `answer_class` are equal answers, like 1/2 and 0.5."""
         return one == other
 
     def gives(self, instance: TaskInstance, reply: str, right: str) -> bool | None:
@@ -134,39 +134,39 @@ class Domain(ABC):
         return given is not None and (given == right or self.same_answer(instance, right, given))
 
     def overlap_key(self, text: str) -> str:
-        """A key that two texts share if they put the same problem: here, words and digits.
+        """A key that two texts share if they pose the same problem; by default, words and digits.
 
         Case, punctuation, spacing and the Unicode form of a letter do not count.
         """
         return " ".join(words_of(text))
 
     def overlap_answer(self, instance: TaskInstance) -> str | None:
-        """The gold answer, of which a training record must not repeat 13 words in a row.
+        """The gold answer; a training record must not repeat 13 words of it in a row.
 
-        Here, all of it; None where answers to different problems have long runs in common.
+        The default is all of it; None if answers to different problems share long runs of words.
         """
         return instance.answer
 
     # --- records ---
 
     def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
-        """A record that an engine wrote, in the prompt of the task.
+        """Put a record written by an engine into the prompt of the task.
 
-        Its instruction is a problem as in `text_of`; here, it is put into the template.
+        Its instruction is a problem in the form of `text_of`; by default, it fills the template.
         """
         return self.prompt_template.frame(record)
 
     def unframe(self, record: TrainingDatum) -> TrainingDatum:
-        """The record without what every prompt of the task has, as an engine wrote it."""
+        """Remove the text that all prompts of the task share; the inverse of `frame`."""
         return self.prompt_template.unframe(record)
 
     def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
         """A record that solves the problem, or None.
 
-        It has the first of the `ways_to_answer` that `judge` accepts.
+        Its answer is the first of the `ways_to_answer` that `judge` accepts.
 
         Raises:
-            ConfigurationError: if nothing can be judged, such as without a sandbox or a speaker.
+            ConfigurationError: if nothing can be judged, e.g. without a sandbox or a speaker.
         """
         try:
             prompt = self.prompt(instance)
@@ -182,7 +182,7 @@ class Domain(ABC):
         return SupervisedDatum(**fields, output=output, provenance=Provenance(skill=instance.skill))
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
-        """The gold answer as replies that may solve the problem, the best one first."""
+        """The gold answer written as replies that may solve the problem, the best one first."""
         solution = instance.data.get("solution")
         if isinstance(solution, str) and solution:
             yield solution
@@ -191,7 +191,7 @@ class Domain(ABC):
 
     @property
     def judges_records(self) -> bool:
-        """Whether it has a `judge_record` of its own, which can tell right from wrong."""
+        """Whether it overrides `judge_record`, so that it can tell right from wrong."""
         return type(self).judge_record is not Domain.judge_record
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
@@ -201,22 +201,22 @@ class Domain(ABC):
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """A training record as a problem that can be tried, or None if it cannot be judged.
 
-        Here, with its output as the gold answer, if that solves it. Otherwise the environment reads
-        gold answers in another form, and would call every reply wrong. A chat record, which is one
-        with tools, is not a problem here.
+        By default, the output becomes the gold answer, if it solves that problem. If it does not,
+        the environment reads gold answers in another form and would call every reply wrong. A chat
+        record, such as one with tools, does not become a problem by default.
         """
         problem = self.question_of_record(record)
         if problem is None or not isinstance(record, SupervisedDatum):
             return None
         try:
             return problem if self.judge(problem, record.output) else None
-        except Exception:  # noqa: BLE001  an environment may trip over a problem that is not its own
+        except Exception:  # noqa: BLE001  an environment may fail on a problem that is not its own
             return None
 
     def question_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
-        """A record's question as a problem, with the output as it stands for its gold answer.
+        """A record's question as a problem, with its unchanged output as the gold answer.
 
-        None if the record has a system message, or turns or tools, that are not the prompt's.
+        None if the record has a system message, turns or tools that differ from the prompt's.
         """
         plain = self.prompt_template.unframe(record)
         if not isinstance(plain, SupervisedDatum) or plain.system or plain.history:

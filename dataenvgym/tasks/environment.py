@@ -1,11 +1,11 @@
-"""The base of all task environments: one problem, worked on turn by turn.
+"""The base of all task environments: one problem, solved turn by turn.
 
     reset(options={"instance": ...}) -> the conversation so far
     step("the student's message")    -> the conversation, the reward (at the end), ...
 
-The machinery here keeps the conversation and speaks gymnasium; a domain overrides `begin` (how a
-problem is put) and `respond` (what follows on the student's message). Both may ask other models, by
-yielding an `Ask` and receiving the reply (see `asking`).
+The machinery here keeps the conversation and implements gymnasium's interface. A domain overrides
+`begin` (how a problem is posed) and `respond` (the response to the student's message). Both may ask
+other models by yielding an `Ask` and receiving the reply (see `asking`).
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Outcome:
 
     Attributes:
         messages: the environment's next messages, e.g. a tool's result.
-        reward: the score of the finished problem; counts only where `done`.
+        reward: the score of the finished problem; used only if `done`.
         done: whether the problem is finished.
-        was_correct: whether the problem counts as solved; counts only where `done`.
-        info: more to know, e.g. why a reply could not be judged.
-        scores: further scores by name, e.g. the share of tests passed; those of the last message
-            count, even of a problem that is truncated.
+        was_correct: whether the problem counts as solved; used only if `done`.
+        info: further information, e.g. why a reply could not be judged.
+        scores: further scores by name, e.g. the share of tests passed. The scores after the last
+            message count, even if the problem is truncated.
     """
 
     messages: tuple[Message, ...] = ()
@@ -69,13 +69,13 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
 
     `reset` takes `options={"instance": TaskInstance}` or `{"instance_id": id}`; without them the
     environment picks one of its instances. The reward comes with the last step. `info` always has
-    `instance_id` (str) and `was_correct` (1.0 or 0.0), and `scores` where there are any. A problem
+    `instance_id` (str) and `was_correct` (1.0 or 0.0), and `scores` if there are any. A problem
     that is not finished after `max_turns` of the student's messages is truncated, with reward 0.
 
     Args:
-        instances: that `instance_id` refers to and `reset` picks from.
-        max_turns: how many messages the student has at most; None is as many as the class says,
-            which are also the most.
+        instances: the problems for `instance_id` and for `reset` to pick from.
+        max_turns: largest number of the student's messages; None uses the number of the class,
+            which is also the upper limit.
         system_prompt: a system message before the problem, or "" for none.
         template: the user message, in which `{instruction}` stands for the problem (see
             `PromptTemplate`).
@@ -83,8 +83,8 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         render_mode: "ansi" (`render` returns the transcript as text) or None.
 
     Attributes:
-        prompt_template: made of the two; set another one for turns before the problem.
-        max_asks: how many asks of other models there are at most in one turn.
+        prompt_template: made of the two; set another one to have turns before the problem.
+        max_asks: largest number of asks of other models in one turn.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
@@ -124,11 +124,11 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, str, Conversation]:
         """The conversation that the student sees first; it ends with the message to answer.
 
-        If its first message declares tools, the student's messages come to `respond` with the
-        calls that are in them (`Message.tool_calls`).
+        If its first message declares tools, the student's messages reach `respond` with their
+        parsed calls (`Message.tool_calls`).
 
-        An exception means that the infrastructure failed. Random choices use `self.np_random`. It
-        may ask other models, as `respond` may.
+        Raise an exception only if the infrastructure failed. Use `self.np_random` for random
+        choices. It may ask other models, like `respond`.
         """
         return self.prompt_template.conversation(instance.instruction)
 
@@ -138,9 +138,9 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     ) -> Outcome | Generator[Ask, str, Outcome]:
         """The response to the student's message, the last one of `conversation`.
 
-        An exception means that the infrastructure failed; a bad answer is an `Outcome`. It may be a
-        generator, which yields an `Ask`, receives the text of the reply, and returns the outcome; a
-        reply that does not come ends the problem there, with an error.
+        Raise an exception only if the infrastructure failed; a bad answer is an `Outcome`. It may
+        be a generator that yields an `Ask`, receives the text of the reply, and returns the
+        outcome. If no reply comes, the problem ends there with an error.
         """
 
     # --- gymnasium's side ---
@@ -149,8 +149,8 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         """Begin a problem: the one that `options` name, or one picked with `np_random`.
 
         Raises:
-            InvalidInstanceError: if there is no such instance, or none at all.
-            ConfigurationError: for an option that does not exist, and if a model is asked that is
+            InvalidInstanceError: if the instance does not exist, or there are none at all.
+            ConfigurationError: for an option that does not exist, or if a model is asked that is
                 not among `others`.
             SpeakerError: if one of them does not answer.
             EvaluationError: if `begin` does not return messages.
@@ -158,15 +158,15 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         return answered(self.reset_asking(seed=seed, options=options), self.others, self)
 
     def step(self, action: str) -> Stepped:
-        """Say `action` as the student.
+        """Take the student's message `action`.
 
         Raises:
-            InvalidActionError: if it is not text; the environment is as before.
+            InvalidActionError: if it is not text; the environment is unchanged.
             gymnasium.error.ResetNeeded: before `reset`, and after the end.
             ConfigurationError: if a model is asked that is not among `others`.
-            SpeakerError: if one of them does not answer; the environment is as before.
-            EvaluationError: if `respond` does not return an `Outcome`, or one with scores that
-                are not finite numbers, or asks too often.
+            SpeakerError: if one of them does not answer; the environment is unchanged.
+            EvaluationError: if `respond` does not return an `Outcome`, if its scores are not finite
+                numbers, or if it asks too often.
         """
         return answered(self.step_asking(action), self.others, self)
 
@@ -213,7 +213,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         return self._conversation, reward, bool(outcome.done), truncated, info
 
     def render(self) -> str | None:
-        """The transcript as text in render mode "ansi"; otherwise nothing."""
+        """The transcript as text in render mode "ansi", otherwise None."""
         if self.render_mode is None:
             return None
         return "\n".join(f"[{message.role}] {message.content}" for message in self._conversation)
@@ -244,7 +244,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
 
 
 def _checked_outcome(environment: TaskEnvironment, outcome: Any) -> Outcome:
-    """The result of `respond`, if it is an `Outcome`."""
+    """Check that the result of `respond` is an `Outcome`."""
     name = type(environment).__name__
     if not isinstance(outcome, Outcome):
         raise EvaluationError(
@@ -259,9 +259,9 @@ def _checked_outcome(environment: TaskEnvironment, outcome: Any) -> Outcome:
 
 
 def _checked_messages(environment: TaskEnvironment, method: str, messages: Any) -> Conversation:
-    """The messages that `begin` or `respond` returned, if they are messages."""
+    """Check that `begin` or `respond` returned messages."""
     if isinstance(messages, (tuple, list)):
-        for number, message in enumerate(messages):  # a loop: every step passes here
+        for number, message in enumerate(messages):  # a loop: every step runs this
             if not isinstance(message, Message):
                 break
             if message.tools and (number or method != "begin"):

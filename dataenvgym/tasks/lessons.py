@@ -1,4 +1,4 @@
-"""From a transcript to a training record, and from a record to a problem that can be tried."""
+"""Turns transcripts into training records, and records into problems that can be tried."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from dataenvgym.tasks.prompt_template import prompt_fields
 def record_of(
     completed: CompletedTaskInstance, prompt: Conversation = ()
 ) -> SupervisedDatum | ChatDatum | None:
-    """The record that teaches what the student said, with the skill of the problem.
+    """The record that teaches the student's messages, with the skill of the problem.
 
-    One turn becomes a supervised record; several turns, or tools, a chat record. What
-    follows on the student's last message is left out.
+    One turn becomes a supervised record; several turns, or tools, become a chat record. Messages
+    after the student's last one are left out.
 
     Args:
-        prompt: the messages that the student saw first, whose turns are not its own; None: all
-            turns are.
+        prompt: the messages that the student saw first; assistant turns in it are not the
+            student's own. None: all assistant turns are.
 
     Returns:
         None if the student's last message is empty, or if the conversation does not have the form
@@ -58,7 +58,7 @@ def record_of(
 def chat_record(conversation: Conversation, provenance: Provenance) -> ChatDatum | None:
     """The record of a conversation, with the tools that its first message declares.
 
-    None if its turns do not alternate, or it does not end with the student's.
+    None if its turns do not alternate, or if it does not end with a message of the student.
     """
     try:
         return ChatDatum(**_chat_fields(conversation), provenance=provenance)
@@ -74,8 +74,8 @@ def scored_record_of(
     Messages after the student's last one are left out.
 
     Args:
-        weights: of the turns that `students_turns` finds.
-        prompt: the messages that the student saw first; the assistant's turns in it have no weight.
+        weights: one for each turn that `students_turns` finds.
+        prompt: the messages that the student saw first; assistant turns in it have no weight.
 
     Returns:
         None if the student said nothing, or if the conversation does not have the form of a record.
@@ -95,13 +95,13 @@ def scored_record_of(
 
 
 def students_turns(completed: CompletedTaskInstance, prompt: Conversation = ()) -> list[int]:
-    """Where the student's messages are in the transcript, which begins with `prompt`."""
+    """Positions of the student's messages in the transcript, which begins with `prompt`."""
     said = completed.transcript
     return [i for i in range(len(prompt), len(said)) if said[i].role == "assistant"]
 
 
 def _chat_fields(conversation: Conversation) -> dict[str, Any]:
-    """A conversation's messages, with its system message and its tools apart."""
+    """The fields of a chat record: messages, with the system message and the tools apart."""
     first, *others = conversation
     has_system = first.role == "system"
     bare = first.model_copy(update={"tools": ()})
@@ -115,9 +115,9 @@ def _chat_fields(conversation: Conversation) -> dict[str, Any]:
 def prefix_records(
     completed: CompletedTaskInstance, prompt: Conversation = ()
 ) -> list[SupervisedDatum | ChatDatum]:
-    """The record of a try (see `record_of`), and those of its beginnings, the longest first.
+    """The record of a try (see `record_of`) and those of its prefixes, the longest first.
 
-    A beginning ends with a message of the student's.
+    A prefix ends with a message of the student.
     """
     transcript = completed.transcript
     ends = [i for i in range(len(prompt), len(transcript)) if transcript[i].role == "assistant"]
@@ -129,17 +129,17 @@ def prefix_records(
 def preference_of(
     right: CompletedTaskInstance, wrong: CompletedTaskInstance, prompt: Conversation = ()
 ) -> PreferenceDatum | None:
-    """The record that prefers a right try's messages to a wrong one's, where they differ.
+    """The record that prefers a right try's message to a wrong one's, where they first differ.
 
-    Two tries at the same problem are equal up to some message of the student's: what comes before
-    is the prompt, and the two messages are chosen and rejected.
+    Two tries at the same problem are equal up to some message of the student. The messages before
+    it are the prompt; the two messages that differ are chosen and rejected.
 
     Args:
         prompt: the messages that the student saw first.
 
     Returns:
-        None if they part where somebody else speaks, or nowhere, if a message is empty, or if
-        the conversation does not have the form of a record.
+        None if the tries do not differ, or first differ in a message that is not the student's; if
+        a message is empty; or if the conversation does not have the form of a record.
     """
     both = list(zip(right.transcript, wrong.transcript, strict=False))
     at = next((i for i, (one, other) in enumerate(both) if one != other), None)
@@ -165,9 +165,9 @@ def _n_replies(completed: CompletedTaskInstance, end: int | None = None) -> int:
 
 
 def lesson_of(record: TrainingDatum) -> SupervisedDatum | None:
-    """The prompt of a record, with the answer that it teaches, as a supervised record.
+    """The prompt of a record with the answer that it teaches, as a supervised record.
 
-    None if it teaches no answer to a prompt, as plain text, undesirable answers and calls of tools.
+    None if it teaches no answer to a prompt: plain text, undesirable answers, tool calls.
     """
     if isinstance(record, SupervisedDatum):
         return record

@@ -1,6 +1,6 @@
 """The two parts of a task, source and domain.
 
-A task class may have `load` in place of a source, and `make_environment` in place of a domain;
+A task class may define `load` instead of a source, and `make_environment` instead of a domain;
 `TaskAsDomain` is then its domain.
 """
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 def check_parts(own: type[Task], base: type[Task], source: Any, domain: Any) -> None:
-    """Refuse parts that are missing, of another kind, or given twice.
+    """Refuse parts that are missing, of the wrong type, or given twice.
 
     Args:
         own: the class of the task.
-        base: `Task`, whose methods `own` may have replaced.
+        base: `Task`, whose methods `own` may override.
         source, domain: of the task, or None.
 
     Raises:
-        ConfigurationError: naming the part, and the way out.
+        ConfigurationError: naming the part, and what to do.
     """
     if source is None and own.load is base.load:
         raise _missing(own, "source", "load(split)")
@@ -49,7 +49,7 @@ def check_parts(own: type[Task], base: type[Task], source: Any, domain: Any) -> 
             f"{own.__name__} has a domain of its own, {shown(named)}, and is given another one, "
             f"{shown(domain)}: leave one of the two out"
         )
-    if named is not base.domain and not hasattr(named, "__get__"):  # a property can ask the task
+    if named is not base.domain and not hasattr(named, "__get__"):  # not a property
         domain = named
     elif domain is None:
         return

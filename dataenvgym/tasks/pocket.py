@@ -1,10 +1,10 @@
 """The base of the pocket families of all domains.
 
-A family has skills, each asked for in several plain-word phrasings and in symbols, and draws
-exercises without end. It can read its own questions back. The pocket student is pretrained on
+A family has skills. It asks for each of them in several plain-word phrasings and in symbols, draws
+any number of exercises, and can parse its own questions. The pocket student is pretrained on
 exercises; the embedded teacher (`PocketEngine`) writes records of them.
 
-Exercises of different splits never share what they are about (operands, names): see the family.
+Exercises of different splits never share their operands or names: see the family.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Exercise:
     """A question and its gold reply.
 
     Attributes:
-        phrasing: its wording, with `{...}` for its subject; None in symbols.
+        phrasing: its wording, with `{...}` for its subject; None if it is in symbols.
         output: the student's last message.
-        steps: its calls and their results before that, where the family has tools.
+        steps: the calls and results before that message, if the family has tools.
     """
 
     skill: str
@@ -54,7 +54,7 @@ class Exercise:
 
 
 class FamilySkill(Protocol):
-    """A skill of a family, asked for in several phrasings."""
+    """A skill of a family, which several phrasings ask for."""
 
     @property
     def name(self) -> str: ...
@@ -65,7 +65,7 @@ class FamilySkill(Protocol):
 
 
 class FamilyProblem(Protocol):
-    """A problem of a family, not worded yet; `output` is its gold reply."""
+    """A problem of a family without wording; `output` is its gold reply."""
 
     @property
     def skill(self) -> FamilySkill: ...
@@ -75,7 +75,7 @@ class FamilyProblem(Protocol):
     def output(self) -> str: ...
 
     def worded(self, phrasing: str | None) -> str:
-        """The question in that phrasing, or (None) in symbols."""
+        """The question in that phrasing, or in symbols (None)."""
         ...
 
 
@@ -88,7 +88,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
     Attributes:
         name: the name of its task.
         tools: for its problems.
-        wordings: texts that its students read or write beside those of its exercises.
+        wordings: texts that its students read or write, besides those of its exercises.
     """
 
     name: str
@@ -108,14 +108,14 @@ class PocketFamily(ABC, Generic[ProblemT]):
 
     @abstractmethod
     def find(self, question: str) -> tuple[ProblemT, str] | None:
-        """The problem that a question in plain words puts, and its phrasing; or None."""
+        """The problem and the phrasing of a question in plain words; None if not recognized."""
 
     @abstractmethod
     def holds(self, exercise: Exercise, output: str) -> bool:
         """Whether `output` is right as the first message, as far as we know without running it."""
 
     def fields(self, problem: ProblemT, rng: np.random.Generator) -> Mapping[str, Any]:
-        """The fields of the problem's instance beside its question."""
+        """The fields of the problem's instance, except its question."""
         return {"answer": problem.answer, "category": problem.skill.category}
 
     def steps(self, problem: ProblemT) -> Conversation:
@@ -126,7 +126,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
 
     @cached_property
     def phrasings(self) -> Mapping[str, Sequence[str]]:
-        """Skill -> the phrasings that ask for it."""
+        """The phrasings of each skill."""
         return {name: skill.phrasings for name, skill in self.skills.items()}
 
     def draw(
@@ -145,7 +145,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
         return self._exercise(problem, phrasing)
 
     def practice(self, skill: str, rng: np.random.Generator, *, symbols: bool) -> Exercise:
-        """An exercise to pretrain a student on: one of the training split."""
+        """An exercise of the training split, to pretrain a student on."""
         return self.draw(skill, "train", rng, symbols=symbols)
 
     def draw_instance(
@@ -169,12 +169,12 @@ class PocketFamily(ABC, Generic[ProblemT]):
         )
 
     def read(self, question: str) -> Exercise | None:
-        """The exercise that a question in plain words puts, or None if it is none."""
+        """The exercise of a question in plain words, or None if it is not recognized."""
         found = self.find(question)
         return None if found is None else self._exercise(*found)
 
     def reworded(self, exercise: Exercise, phrasing: str) -> Exercise:
-        """The same exercise, which is in plain words, in another phrasing of its skill."""
+        """The same exercise (one in plain words) in another phrasing of its skill."""
         found = self.find(exercise.question)
         assert found is not None, exercise
         return self._exercise(found[0], phrasing)
@@ -232,7 +232,7 @@ def family_of(task: TaskInterface) -> PocketFamily[Any]:
     """The family of a pocket task.
 
     Raises:
-        ConfigurationError: if it is another task.
+        ConfigurationError: if the task does not have one.
     """
     task = task_of(task)
     if not isinstance(task.domain, PocketDomain):
@@ -248,7 +248,7 @@ def find_skill(family: PocketFamily[Any], name: str) -> str:
     """`name`, if the family has a skill of that name.
 
     Raises:
-        ConfigurationError: if it has none.
+        ConfigurationError: if it does not.
     """
     if name not in family.phrasings:
         raise ConfigurationError(

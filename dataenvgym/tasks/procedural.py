@@ -1,4 +1,4 @@
-"""A source whose problems are drawn, not read."""
+"""A source that generates its problems."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Draws(Protocol):
 
 
 class ProceduralSource(Source):
-    """The skills in equal shares, no question twice in a split.
+    """Generated problems, with equal shares of the skills; no question twice in a split.
 
-    The same problems in every process and on every machine.
+    They are the same in every process and on every machine.
 
     Args:
         name: of the task; ids begin with it.
         skills: in the order in which they come.
         draw: draws a problem.
-        sizes: how many problems each split has.
-        seed: which problems. The published figures are those of 0.
+        sizes: number of problems in each split.
+        seed: selects the problems. The published figures use 0.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
-"""From an instruction to the prompt that the student reads, and back: one way for all.
+"""From an instruction to the prompt that the student reads, and back.
 
     instruction --PromptTemplate--> system message, earlier turns, user message
 
-A task's environment begins a conversation by its template, and engines put the instructions of
-training records into the same one (`Domain.prompt_template`), so that the student is trained and
-evaluated on equal prompts. Checks that compare problems take the template off again (`unframe`).
+A task's environment begins a conversation with its template. Engines put the instructions of
+training records into the same template (`Domain.prompt_template`), so the student is trained and
+evaluated on the same prompts. Checks that compare problems remove the template (`unframe`).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class PromptTemplate:
     Attributes:
         system: a system message before it, or "" for none.
         template: the user message, in which `{instruction}` stands for the instruction; other
-            braces are left alone, so that LaTeX needs no escaping.
+            braces are left alone, so LaTeX needs no escaping.
         history: (user, assistant) turns between the two, oldest first.
 
     Raises:
-        ConfigurationError: if the template has no place for the instruction.
+        ConfigurationError: if the template does not contain `{instruction}`.
     """
 
     system: str = ""
@@ -70,7 +70,7 @@ class PromptTemplate:
         return (*messages, Message(role="user", content=self.text(instruction)))
 
     def instruction_in(self, text: str) -> str:
-        """The instruction in a user message; a text that is not in the template, as it is."""
+        """The instruction in a user message; a text that does not match the template, unchanged."""
         before, *others = self.template.split(INSTRUCTION)
         around = len(before) + sum(map(len, others))
         length, rest = divmod(len(text) - around, len(others))
@@ -79,10 +79,10 @@ class PromptTemplate:
         return instruction if fits else text
 
     def frame(self, record: PromptedT) -> PromptedT:
-        """The record with this prompt around its instruction, if it is not there yet.
+        """Put this prompt around the record's instruction, unless it is there already.
 
-        A record with a system message or earlier turns of its own, or whose prompt is a
-        conversation, is left as it is.
+        A record that has a system message, earlier turns, or a conversation as its prompt is left
+        unchanged.
         """
         if self == PLAIN or record.system or record.history or not record.instruction:
             return record
@@ -92,7 +92,7 @@ class PromptTemplate:
         return cast(PromptedT, record.model_copy(update=changes))
 
     def unframe(self, record: TrainingDatum) -> TrainingDatum:
-        """The record without what every prompt of the task has: for comparisons."""
+        """The record without the parts that all prompts of the task share, for comparisons."""
         if self == PLAIN:
             return record
         changes: dict[str, Any] = {}
@@ -119,7 +119,7 @@ PLAIN = PromptTemplate()
 
 
 def prompt_fields(conversation: Conversation) -> dict[str, Any] | None:
-    """The fields of a record with that prompt; None if it is not a chain of turns of a user.
+    """The record fields for that prompt; None if it does not consist of a user's turns.
 
     A record holds a system message, turns of user and assistant, and a last user message.
     """
@@ -138,16 +138,16 @@ def prompt_fields(conversation: Conversation) -> dict[str, Any] | None:
 def template_read_off(
     make_environment: Callable[[], Any], instances: Sequence[TaskInstance]
 ) -> PromptTemplate:
-    """The template of the prompts that an environment makes of instances; PLAIN if there is none.
+    """Find the template that an environment puts around instances; PLAIN if there is none.
 
-    There is none where a prompt is not the instruction and a fixed text around it, or where the
-    prompts cannot be looked at.
+    There is none if a prompt is not the instruction with a fixed text around it, or if the
+    prompts cannot be made here.
     """
     if not instances:
         return PLAIN
     try:
         shown = _shown(make_environment(), instances)
-    except Exception as error:  # noqa: BLE001  an environment of a user's own; an evaluation says what is wrong
+    except Exception as error:  # noqa: BLE001  a user's environment; an evaluation will report the error
         _log.warning("the prompts of %s could not be looked at: %r", make_environment, error)
         return PLAIN
     fields = prompt_fields(shown[0])

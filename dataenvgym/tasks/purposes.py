@@ -1,4 +1,4 @@
-"""What attempts at problems are for: a label for what task environments keep of them.
+"""The purpose of attempts: a label for the records that task environments keep of them.
 
 with attempts_for("my_run", "iteration-003"):
     task.attempt(predictor)
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Purpose:
-    """What attempts are for.
+    """The purpose of attempts.
 
     Attributes:
-        run: the name of the run or evaluation; "" for an attempt that nothing is to be kept of.
-        phase: within it, such as "iteration-003" or "sample-000".
+        run: the name of the run or evaluation; "" for attempts that are not recorded.
+        phase: the part of the run, such as "iteration-003" or "sample-000".
     """
 
     run: str = ""
@@ -29,13 +29,13 @@ _CURRENT: ContextVar[Purpose] = ContextVar("purpose", default=Purpose())  # noqa
 
 
 def current_purpose() -> Purpose:
-    """What the attempts of the enclosing `attempts_for` are for; threads of a rollout know it."""
+    """The purpose set by the enclosing `attempts_for`; threads of a rollout see it."""
     return _CURRENT.get()
 
 
 @contextmanager
 def attempts_for(run: str, phase: str) -> Iterator[None]:
-    """Say what the attempts in this block are for."""
+    """Set the purpose of the attempts in this block."""
     token = _CURRENT.set(Purpose(run, phase))
     try:
         yield

@@ -7,9 +7,9 @@ from dataenvgym.tool_formats import as_reply
 
 
 def last_reply(completed: CompletedTaskInstance) -> str | None:
-    """The student's last message with its calls, as the text that is read as this message.
+    """The student's last message with its calls, as text that parses back to this message.
 
-    None if it never answered.
+    None if the student never answered.
     """
     ours = (m for m in reversed(completed.transcript) if m.role == "assistant")
     last = next(ours, None)

@@ -1,4 +1,4 @@
-"""From completed instances to a performance report."""
+"""Computes a performance report from completed instances."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dataenvgym.records import (
 from dataenvgym.records.faults import count_faults
 
 CorpusScores = Callable[[Sequence[CompletedTaskInstance]], Mapping[str, float]]
-"""Named scores of several instances together, at least one, none of which has an error."""
+"""Named scores of several instances together: at least one instance, none with an error."""
 
 
 def _no_scores(scored: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
@@ -30,17 +30,17 @@ def report_on(
 ) -> PerformanceReport:
     """Mean reward, accuracy, mean of each named score and corpus scores, overall and by skill.
 
-    All are over the instances without an error, a named score over those that have it.
-    Skills with the same category and name are one, sorted by both; instances without a gold skill
-    are under "". The order of `completed` does not matter.
+    Instances with an error are left out. The mean of a named score is over the instances that have
+    it. Skills with the same category and name are merged; they are sorted by both. Instances
+    without a gold skill are under "". The order of `completed` does not matter.
 
     Args:
         corpus_scores: scores that are not means over instances, such as a macro F1 (see
-            `Domain.corpus_scores`); they are among the named ones, before a mean of that name.
+            `Domain.corpus_scores`); they replace a mean of the same name.
 
     Raises:
-        EvaluationError: if there is no instance, every one has an error, or a corpus score is not
-            a finite number.
+        EvaluationError: if there are no instances, all have an error, or a corpus score is not a
+            finite number.
     """
     scored = [c for c in completed if c.error is None]
     if not scored:
@@ -85,7 +85,7 @@ def _skill_report(
 
 
 def _means(scored: Sequence[CompletedTaskInstance]) -> tuple[float, float]:
-    # fsum: the same score to the last bit, whatever the order
+    # fsum: the same score to the last bit, in any order
     return (
         fsum(c.reward for c in scored) / len(scored),
         sum(c.was_correct for c in scored) / len(scored),

@@ -1,4 +1,4 @@
-"""A source whose problems are rows of files or named data sets, divided among the splits."""
+"""A source that reads problems from files or named data sets and divides them among the splits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FRACTIONS: Mapping[Split, float] = {"train": 0.8, "validation": 0.1, "test": 0.1
 
 @dataclass(frozen=True)
 class Located:
-    """An instance, where it was found, its place in the source, and a seeded hash of its words."""
+    """An instance, the place of its row, its position in the source, a seeded hash of its words."""
 
     instance: TaskInstance
     where: str
@@ -37,28 +37,29 @@ class Located:
 
 
 class RowSource(Source):
-    """The problems of one place, divided among the splits, or of one place for each split.
+    """The problems of one place for all splits, or of one place for each split.
 
-    A place that several splits name is divided among them in proportion to their `fractions`, by
-    a hash of each problem's words (`overlap_key`, of the instruction, or of `text_of` without one):
-    the same problem never lands in two splits. A place that one split names belongs to it whole.
+    Splits that name the same place divide it in proportion to their `fractions`. A hash of each
+    problem's words decides (`overlap_key` of the instruction, or of `text_of` if that is given), so
+    the same problem is never in two splits. A place that only one split names belongs to it whole.
 
     Args:
         places: one place, which all three splits then share, or one for each split. A place is a
             path (.jsonl, .jsonl.gz, .json with an array, or a folder of .json files with one
             problem each), a `HubDataset`, or a mapping with its fields (`dataset` and so on).
-        read: the problem in a row; None leaves out one that cannot be judged, as some sets have.
+        read: makes a problem of a row; it returns None for one that cannot be judged, which is left
+            out.
         name: of the task, for messages.
-        overlap_key: equal for two texts that put the same problem (see `Domain`).
-        complaints: why a domain cannot judge by an instance's gold answer, or None; for each.
-        fractions: shares of the splits in a place that they have in common.
-        limit: at most this many problems of each split, a seeded sample in the place's order.
-        seed: which problems go to which split, and which ones into the sample.
-        keeps_test_apart: whether problems of the test split's place are left out of other splits
-            with a place of their own: those with the same id, or the same question and answer.
-        rows: the rows of a place, for data sets whose files are laid out in another way.
-        text_of: all that a problem gives the student, as a `Domain` says; without it, the
-            instruction. Problems with the same text and answer are mentioned as repeats.
+        overlap_key: equal for two texts that pose the same problem (see `Domain`).
+        complaints: for each instance, why the domain cannot judge by its gold answer, or None.
+        fractions: shares of the splits in a place that they share.
+        limit: largest number of problems of each split: a seeded sample in the place's order.
+        seed: selects the problems of each split, and those of the sample.
+        keeps_test_apart: whether problems of the test split's place are left out of splits with
+            another place, if the id, or question and answer, are the same.
+        rows: reads the rows of a place, for data sets whose files have another layout.
+        text_of: the whole text of a problem, as in `Domain`; the default is the instruction. A
+            warning counts problems that repeat the text and answer of another.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class RowSource(Source):
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """Those that have a source."""
+        """The splits that have a source."""
         return tuple(self.places)
 
     @property
@@ -191,7 +192,7 @@ class RowSource(Source):
         return problems
 
     def _mention_repeats(self, source: Path | HubDataset, problems: Sequence[Located]) -> None:
-        """Warn once of problems that are in the source more than once."""
+        """Warn once of problems that occur more than once in the source."""
         first: dict[tuple[str, str | None], str] = {}
         repeats = [
             (found.where, known)
@@ -209,7 +210,7 @@ class RowSource(Source):
             )
 
     def _without(self, problems: Sequence[Located], others: Sequence[Located]) -> list[Located]:
-        """Those problems that are not among the others."""
+        """The problems that are not among the others."""
         ids = {p.instance.id for p in others}
         contents = {self._content(p.instance) for p in others}
         return [
@@ -223,14 +224,14 @@ class RowSource(Source):
         return text, instance.answer
 
     def _prefix(self, source: Path | HubDataset) -> str:
-        """The parent folder, which keeps ids apart if another source has the same name."""
+        """The parent folder; it keeps ids different if another source has the same name."""
         names = [source_name(other) for other in set(self.places.values())]
         if isinstance(source, Path) and names.count(source_name(source)) > 1:
             return f"{source.absolute().parent.name}/"
         return ""
 
     def _chosen(self, split: Split, problems: list[Located]) -> list[Located]:
-        """The split's share of the problems, and of it the sample."""
+        """The split's share of the problems; with a limit, a sample of it."""
         sharing = self._sharing(split)
         if len(sharing) > 1:
             total = self._fraction_of(sharing)
@@ -244,7 +245,7 @@ class RowSource(Source):
         return sorted(sample, key=lambda p: p.position)
 
     def _sharing(self, split: Split) -> list[Split]:
-        """The splits that have the same source as that one, itself included."""
+        """The splits with the same source as that one, itself included."""
         return [s for s in SPLITS if self.places.get(s) == self.places[split]]
 
     def _fraction_of(self, splits: Sequence[Split]) -> float:

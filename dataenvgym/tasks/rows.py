@@ -1,13 +1,13 @@
 """Rows of problems: from files, folders and named data sets.
 
-A `SourceRow` is a JSON object, an id that is the same on every machine, and where it was found, for
-error messages. `read_rows` takes
+A `SourceRow` is a JSON object with an id, the same on every machine, and the place where it was
+found, for error messages. `read_rows` takes
 
     test.jsonl, test.jsonl.gz   one JSON object a line
     test.json                   a JSON array of objects, or one object a line
     MATH/train/                 a folder of files with one JSON object each, at any depth
-    HubDataset(...)             a dataset by name, through the `datasets` library, or files of such
-                                a dataset, through `huggingface_hub`
+    HubDataset(...)             a dataset by name, through the `datasets` library, or files of
+                                its repository, through `huggingface_hub`
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class HubDataset(Model):
 
     Attributes:
         dataset: e.g. "openai/gsm8k", or a local folder (not with `files`).
-        config: name of its configuration, e.g. "main", or None where it has only one.
+        config: name of its configuration, e.g. "main", or None if it has only one.
         split: which of its splits, e.g. "train".
         revision: a commit, tag or branch; pin one to get the same rows tomorrow.
-        files: these files (.jsonl, .jsonl.gz, .json) of its repository are read instead, one after
-            the other: for datasets that come with a loading script, which `datasets` runs no more.
+        files: read these files (.jsonl, .jsonl.gz, .json) of its repository instead, in order: for
+            datasets with a loading script, which `datasets` no longer runs.
     """
 
     dataset: str = Field(min_length=1)
@@ -55,7 +55,7 @@ class HubDataset(Model):
 
 @dataclass(frozen=True)
 class SourceRow:
-    """One JSON object of a source, with its `id` in there and `where` it was found."""
+    """One JSON object of a source, its `id` in the source, and the place `where` it was found."""
 
     id: str
     where: str
@@ -66,8 +66,8 @@ def read_rows(source: Path | HubDataset) -> Iterator[SourceRow]:
     """The rows of a source, in its own order (a folder's: by path).
 
     Raises:
-        ConfigurationError: if there is no such source, or it cannot be loaded.
-        InvalidInstanceError: for something that is no JSON object, naming file and line.
+        ConfigurationError: if the source does not exist or cannot be loaded.
+        InvalidInstanceError: if a row is not a JSON object, naming file and line.
     """
     if isinstance(source, HubDataset):
         return _from_repository(source) if source.files else _from_hub(source)
@@ -79,7 +79,7 @@ def read_rows(source: Path | HubDataset) -> Iterator[SourceRow]:
 
 
 def source_name(source: Path | HubDataset) -> str:
-    """A short name for the source, without suffixes, from which the ids of its rows begin."""
+    """A short name of the source, without suffixes; the ids of its rows begin with it."""
     if isinstance(source, HubDataset):
         part = "+".join(source_name(Path(file)) for file in source.files) or source.split
         return f"{source.dataset.rstrip('/').rsplit('/', 1)[-1]}-{part}"
@@ -97,14 +97,14 @@ def _from_file(path: Path, name: str, where: str) -> Iterator[SourceRow]:
 
 
 def rows_of_lines(path: Path, name: str, where: str) -> Iterator[SourceRow]:
-    """The JSON objects of a file with one a line.
+    """The JSON objects of a file with one object a line.
 
     Args:
-        name: from which their ids begin.
+        name: the prefix of their ids.
         where: the file, for messages.
 
     Raises:
-        InvalidInstanceError: for something that is no JSON object, naming file and line.
+        InvalidInstanceError: if a line is not a JSON object, naming file and line.
     """
     with _open(path) as stream:
         for number, line in enumerate(stream, start=1):
@@ -127,7 +127,7 @@ def _from_array(path: Path, name: str, where: str) -> Iterator[SourceRow]:
 
 
 def _has_lines(data: bytes) -> bool:
-    """Whether the first of several lines is an object by itself."""
+    """Whether the first of several lines is a complete JSON object."""
     first, _, rest = data.removeprefix(b"\xef\xbb\xbf").strip().partition(b"\n")
     if not (first.startswith(b"{") and rest):
         return False
@@ -173,7 +173,7 @@ def _from_repository(source: HubDataset) -> Iterator[SourceRow]:
 
 
 def _downloaded(source: HubDataset, file: str) -> Path:
-    """The file of the dataset's repository in the cache; without a network, one from before."""
+    """The cached file of the dataset's repository, downloaded if there is a network."""
     try:
         from huggingface_hub import hf_hub_download
     except ImportError:

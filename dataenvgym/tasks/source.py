@@ -14,11 +14,11 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 
 
 class Source(ABC):
-    """The problems of each split; `load` is all it needs.
+    """The problems of each split; only `load` is required.
 
     Attributes:
-        has_one_source: whether all three splits are parts of one thing, such as a file; they can
-            then be taken together (`whole`).
+        has_one_source: whether all three splits are parts of one thing, such as a file; `whole`
+            can then join them.
     """
 
     has_one_source: bool = False
@@ -28,17 +28,17 @@ class Source(ABC):
         """The problems of that split, always the same ones in the same order.
 
         Raises:
-            ConfigurationError: if there is no such split.
+            ConfigurationError: if the split does not exist.
             UnparsableAnswerError: for a gold answer that the scorer cannot read.
         """
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """The splits that there are; here, all three."""
+        """The available splits; by default, all three."""
         return SPLITS
 
     def share(self, split: Split, chosen: int) -> str | None:
-        """The part of the source that the `chosen` problems of a split are, or None for all."""
+        """The part of the source that the `chosen` problems of a split are; None if it is all."""
         return None
 
     def whole(self) -> Source:

@@ -2,14 +2,14 @@
 
 The verdict says which turns mattered, and how the dialogue ended.
 
-    scores            a named turn scores 1.0, even if it is the last; else the last turn carries
-                      the final score; all others 0
-    discounted        a turn is worth its own score and the discounted worth of the next turn
+    scores            a turn that the judge names scores 1.0, even if it is the last; otherwise
+                      the last turn gets the final score; all others get 0
+    discounted        the return of a turn is its score plus the discounted return of the next
     normalized        divided by the largest absolute value of the dialogue, of a group of
                       dialogues (of one scene, say), or not at all
 
-By dialogue, a dialogue that ended badly gives the weights of one that ended well if no turn of
-either is named: only the group tells them apart.
+If each dialogue is normalized by itself, one that ended badly gets the same weights as one that
+ended well when the judge named no turn in either; normalization by group tells them apart.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def turn_weights(
 
     Args:
         dialogues: of one group.
-        normalize: the divisor of returns; where it is zero, they stay zero.
+        normalize: the divisor of returns; if it is zero, they stay zero.
 
     Raises:
-        ConfigurationError: for another normalization, a discount that is not in 0..1, or a score
-            that is not finite.
+        ConfigurationError: for another normalization, a discount outside 0..1, or a score that is
+            not finite.
     """
     returns = [discounted_returns(scores, discount) for scores in dialogues]
     sizes = [_largest(values) for values in returns]
@@ -67,7 +67,7 @@ def turn_scores(n_turns: int, named: Collection[int], final: float) -> tuple[flo
         final: how the dialogue ended, in -1..1 (Sotopia's goal score divided by 10).
 
     Raises:
-        ConfigurationError: for a turn that there is not, or another final score.
+        ConfigurationError: for a turn that does not exist, or a final score out of range.
     """
     if n_turns < 1:
         raise ConfigurationError(f"n_turns is {n_turns}, expected 1 or more")
@@ -87,10 +87,10 @@ def turn_scores(n_turns: int, named: Collection[int], final: float) -> tuple[flo
 
 
 def discounted_returns(scores: Sequence[float], discount: float = DISCOUNT) -> tuple[float, ...]:
-    """For each turn its score, and the discounted scores of the turns that follow.
+    """The return of each turn: its score plus the discounted scores of the turns that follow.
 
     Raises:
-        ConfigurationError: for a discount that is not in 0..1, or a score that is not finite.
+        ConfigurationError: for a discount outside 0..1, or a score that is not finite.
     """
     if not 0.0 <= discount <= 1.0:
         raise ConfigurationError(f"discount is {discount}, expected a number in 0..1")

@@ -8,7 +8,7 @@ of the shorter of the two.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dataenvgym.records import (
@@ -32,10 +32,11 @@ _PIECE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Tokens and their labels, equally many."""
+    """Tokens and their labels, equally many; `n_cut` more tokens had no room."""
 
     tokens: list[int]
     labels: list[int]
+    n_cut: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,8 @@ def text_examples(
     if not packing:
         if begins:
             texts = [tokenizer.bos_token + text for text in texts]
-        return [_all_learned(t[:cutoff], tokenizer) for t in _tokenize(tokenizer, texts)]
+        found = _tokenize(tokenizer, texts)
+        return [_all_learned(t[:cutoff], tokenizer, n_cut=len(t[cutoff:])) for t in found]
     blocks = []
     for start in range(0, len(texts), _PIECE):
         tokens = [t for text in _tokenize(tokenizer, texts[start : start + _PIECE]) for t in text]
@@ -179,14 +181,13 @@ def _conversation(turns: Sequence[TrainingTurn], pieces: _Pieces, cutoff: int) -
     tokens: list[int] = []
     labels: list[int] = []
     for turn in turns:
-        room = cutoff - len(tokens)
-        if room <= 0:
+        if (room := cutoff - len(tokens)) <= 0:
             break
         prompt, response = pieces.of(turn.prompt), pieces.of(turn.response)
         n_prompt, n_response = shared_room(len(prompt), len(response), room)
         tokens += prompt[:n_prompt] + response[:n_response]
         labels += [IGNORED] * n_prompt + response[:n_response]
-    return Example(tokens, labels)
+    return _counting_cut(Example(tokens, labels), turns, pieces)
 
 
 def _scored(
@@ -235,7 +236,14 @@ def _pair(
         for side, (heard, said) in sides:
             side.tokens.extend(heard + said)
             side.labels.extend([IGNORED] * len(heard) + said)
-    return pair
+    return Pair(
+        _counting_cut(pair.chosen, chosen, pieces), _counting_cut(pair.rejected, rejected, pieces)
+    )
+
+
+def _counting_cut(example: Example, turns: Sequence[TrainingTurn], pieces: _Pieces) -> Example:
+    n_tokens = sum(len(pieces.of((*turn.prompt, *turn.response))) for turn in turns)
+    return replace(example, n_cut=n_tokens - len(example.tokens))
 
 
 def shared_room(n_prompt: int, n_response: int, room: int) -> tuple[int, int]:
@@ -260,10 +268,10 @@ def padding_token(tokenizer: Any) -> int:
     return int(tokenizer.eos_token_id if token is None else token)
 
 
-def _all_learned(tokens: list[int], tokenizer: Any) -> Example:
+def _all_learned(tokens: list[int], tokenizer: Any, n_cut: int = 0) -> Example:
     # padding is told by its token in this stage, so a text's own such tokens are not learned
     pad = padding_token(tokenizer)
-    return Example(tokens, [IGNORED if token == pad else token for token in tokens])
+    return Example(tokens, [IGNORED if token == pad else token for token in tokens], n_cut)
 
 
 def _reply(text: str) -> Message:

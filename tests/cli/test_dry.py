@@ -110,12 +110,23 @@ def test_code_that_is_not_ours_is_not_called(dry, folder):
     )
 
 
-def test_what_could_not_run_is_refused_as_by_the_run_itself(dry, monkeypatch):
+def test_what_could_not_run_is_refused_as_by_the_run_itself(dry):
     assert "Did you mean 'skill_list'?" in dry("agent=skil_list").err
+    assert "concurrency is 0, expected 1 or more" in dry(*TEACHER, "teacher.concurrency=0").err
+
+
+def test_no_key_is_needed_where_nothing_is_asked_and_the_run_refuses_at_once(
+    dataenvgym, dry, folder, monkeypatch
+):
     monkeypatch.delenv("OPENAI_API_KEY")
-    result = dry(*TEACHER)
+    result = dry(*TEACHER, "--prompts", "2")
+    assert (result.code, result.err) == (0, "")
+    assert "The teacher's prompt 2 of" in result.out
+    assert "(OPENAI_API_KEY is not set, which the run needs)" in " ".join(result.out.split())
+    result = dataenvgym("run", *MY_STUDENT, *TEACHER)
     assert (result.code, result.out) == (2, "")
-    assert "OPENAI_API_KEY" in result.err
+    assert "the environment variable OPENAI_API_KEY is not set: set it to your key" in result.err
+    assert not (folder / "runs").exists()
 
 
 def test_an_environment_that_no_run_can_use_is_refused(dry, folder):

@@ -140,7 +140,8 @@ def test_an_environment_made_bare_takes_what_it_is_given_and_the_rest_from_the_f
 def test_an_environment_is_composed_once(kind, monkeypatch, tmp_path):
     agent = "skill_tree" if kind == "skill_tree" else "skill_list"
     config = compose([f"environment={kind}", f"agent={agent}", "environment.replay=7"])
-    monkeypatch.setattr("dataenvgym.config.building.compose", lambda *texts: pytest.fail("again"))
+    compose_again = "dataenvgym.config.building_environments.compose"
+    monkeypatch.setattr(compose_again, lambda *texts: pytest.fail("again"))
     environment = build_environment(config, tmp_path)
     assert environment.spec is not None
     assert environment.spec.id == config.environment.id

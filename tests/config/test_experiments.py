@@ -10,7 +10,7 @@ import yaml
 from dataenvgym.agents import ScoredTriesEngine
 from dataenvgym.agents.fitting import check_fit
 from dataenvgym.config import build_agent, build_task, compose
-from dataenvgym.config.building import build_section
+from dataenvgym.config.targets import build_section
 
 EPO = "experiment=epo_sotopia_llama3_8b"
 

@@ -6,7 +6,8 @@ import pytest
 
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import Conversation, TrainingDatum, parse_training_data
-from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.pocket_skills import SKILLS
 
 
 class ImprovingStudent(ScriptedPredictor):

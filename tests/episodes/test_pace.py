@@ -7,9 +7,9 @@ from dataenvgym.episodes.summary import IterationSummary
 from dataenvgym.progress import ProgressMessage
 
 
-def count(done: int, total: int) -> ProgressMessage:
+def count(done: int, total: int, skipped: int = 0) -> ProgressMessage:
     message = ProgressMessage(f"{done} of {total}")
-    message.done, message.total = done, total
+    message.done, message.total, message.skipped = done, total, skipped
     return message
 
 
@@ -34,6 +34,18 @@ def test_what_is_left_follows_from_what_was_counted_and_when(clock):
     assert pace.seconds_left() == pytest.approx(5)
     clock.now += 30
     assert pace.seconds_left() == 0
+
+
+def test_what_was_there_before_says_nothing_of_the_pace(clock):
+    pace = Pace(clock)
+    pace.hear(count(0, 100))
+    pace.hear(count(60, 100, skipped=60))
+    clock.now += 10
+    assert pace.seconds_left() is None
+    pace.hear(count(65, 100, skipped=60))
+    assert pace.seconds_left() == pytest.approx(70)
+    pace.hear(count(85, 100, skipped=80))  # more of it, in between
+    assert pace.seconds_left() == pytest.approx(30)
 
 
 def test_nothing_is_said_before_there_is_a_pace(clock):

@@ -390,7 +390,9 @@ def test_a_spent_budget_says_which_how_much_and_the_way_out(server, teach):
     teacher = teach(max_requests=2)
     ask(teacher, numbers(3))
     assert teacher.usage.unasked == 1
-    with pytest.raises(BudgetSpentError, match=r"2 requests, and teacher.max_requests is 2; go on"):
+    with pytest.raises(
+        BudgetSpentError, match=r"2 requests, and teacher.max_requests is 2; to continue"
+    ):
         ask(teacher, numbers(1))
     assert len(server.requests) == 2
     assert teacher.usage.unasked == 2

@@ -14,10 +14,9 @@ from dataenvgym.storage import hash_files
 from dataenvgym.tasks.code import pocket as code
 from dataenvgym.tasks.code.pocket import signature_in
 from dataenvgym.tasks.math import pocket as math
-from dataenvgym.tasks.social import procedural
+from dataenvgym.tasks.social.pocket import POCKET_SOCIAL
 from dataenvgym.tasks.social.procedural_skills import SKILLS
-from dataenvgym.tasks.tool_use import pocket as tools
-from dataenvgym.tasks.tool_use.pocket import operands_in
+from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS
 
 STRONG = POCKET_V2.stages[-1].strong
 WEAK = tuple(name for name in POCKET_V2.family_of if name not in STRONG)
@@ -49,15 +48,15 @@ def test_the_curriculum_never_shows_what_evaluation_is_about():
 def test_the_curriculum_of_tools_never_shows_what_evaluation_is_about():
     strong = POCKET_TOOLS_V1.stages[-1].strong
     exercises = Curriculum(POCKET_TOOLS_V1, strong=strong).draw(500, derive_rng(0, "test"))
-    operands = [dict(enumerate(operands_in(e.question))) for e in exercises]
-    assert {tools.split_of(each) for each in operands} == {"train"}
+    operands = [POCKET_TOOLS.operands_in(e.question) for e in exercises]
+    assert {POCKET_TOOLS.split_of(each) for each in operands} == {"train"}
 
 
 def test_the_curriculum_of_social_life_never_shows_what_evaluation_is_about():
     strong = POCKET_SOCIAL_V1.stages[-1].strong
     exercises = Curriculum(POCKET_SOCIAL_V1, strong=strong).draw(500, derive_rng(0, "test"))
-    operands = [dict(enumerate(procedural.operands_in(e.question))) for e in exercises]
-    assert {procedural.split_of(each) for each in operands} == {"train"}
+    operands = [POCKET_SOCIAL.operands_in(e.question) for e in exercises]
+    assert {POCKET_SOCIAL.split_of(each) for each in operands} == {"train"}
 
 
 def test_the_weak_skills_of_social_life_are_those_with_a_bad_habit():

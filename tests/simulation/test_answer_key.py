@@ -6,7 +6,8 @@ import pytest
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
-from dataenvgym.tasks.math.pocket import POCKET_MATH, SKILLS, PocketMathTask
+from dataenvgym.tasks.math.pocket import POCKET_MATH, PocketMathTask
+from dataenvgym.tasks.math.pocket_skills import SKILLS
 from dataenvgym.tasks.math.task import MathTask
 from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.tool_formats import HERMES

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.simulation import LearningCurves, read_curves, write_curves
 from dataenvgym.simulation.curves import transfer_matrix, with_noise
-from dataenvgym.tasks.math.pocket import SKILLS
+from dataenvgym.tasks.math.pocket_skills import SKILLS
 
 
 def test_a_taught_skill_goes_towards_its_asymptote_ever_slower(curves):

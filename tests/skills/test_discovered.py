@@ -12,7 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills import DiscoveredSkills, read_catalog
-from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.pocket_skills import SKILLS
 
 from .conftest import KeywordTeacher
 

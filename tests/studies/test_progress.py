@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 from rich.console import Console
 
 from dataenvgym.episodes.callbacks import EpisodePlan
 from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.progress import tell
 from dataenvgym.studies.expected_time import ExpectedTime
 from dataenvgym.studies.progress import StudyProgress
 
@@ -99,3 +101,60 @@ def test_on_a_terminal_the_running_episodes_are_shown_and_taken_down_at_the_end(
     assert "0/5 episodes done, 1 running" in text
     assert "iteration 3/5" in text
     assert "train" in text
+
+
+def test_each_running_episode_has_the_count_of_its_phase_and_no_line_wraps():
+    now = 0.0
+    console = Console(file=io.StringIO(), width=80, height=20, force_terminal=True)
+    progress = StudyProgress(console, total=5, done=0, prefix="math: ", clock=lambda: now)
+    watches = [progress.watch(f"math: skill_list_{name}, seed 0") for name in "ab"]
+    for name, watch in zip("ab", watches, strict=True):
+        watch.on_start(plan(name))
+        watch.on_phase("begin", 1, "train", 0.0)
+    tell("10 of 40 training steps", done=10, total=40, source="a")
+    tell("0 of 400 problems", done=0, total=400, source="b")
+    now = 4.0
+    tell("30 of 40 training steps, loss 0.125", done=30, total=40, source="a")
+    first, second, third = drawn(progress, console)
+    assert first == "0/5 episodes done, 2 running, 4 s so far"
+    assert "train, 30 of 40 training steps" in second
+    assert second.startswith("skill_list_a, ")
+    assert "train, 0 of 400 problems" in third
+    assert max(map(len, (first, second, third))) <= 80
+    watches[0].on_phase("begin", 1, "evaluate", 0.0)
+    assert "training steps" not in drawn(progress, console)[1]
+    watches[1].on_end(summary("finished"))
+    tell("31 of 40 training steps", done=31, total=40)  # of this process
+    assert "31 of 40" in drawn(progress, console)[1]
+    watches[0].on_end(summary("finished"))
+
+
+def test_the_time_left_shrinks_with_each_iteration_that_ends():
+    expected = ExpectedTime(workers=1)
+    for _ in range(2):
+        expected.plan("fast", iterations=6)
+    expected.plan("slow", iterations=6)
+    now = 0.0
+    progress = StudyProgress(
+        Console(file=io.StringIO()), total=3, done=0, expected=expected, clock=lambda: now
+    )
+    with progress:
+        first = progress.watch("one", "fast")
+        first.on_start(plan("one"))
+        now = 60.0
+        first.on_end(summary("finished"))
+        assert progress.head().endswith("about 60 s left, not counting slow")
+        second = progress.watch("two", "fast")
+        second.on_start(plan("two"))
+        second.on_iteration(iteration(0, 0.5))
+        second.on_iteration(iteration(1, 0.5))
+        assert progress.head().endswith("about 40 s left, not counting slow")
+        second.on_end(summary("interrupted"))
+        assert "left" not in progress.head()  # of the slow one nothing is known
+
+
+def drawn(progress, console):
+    with console.capture() as capture:
+        console.print(progress._render())
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capture.get())
+    return [line.rstrip() for line in text.splitlines()]

@@ -113,3 +113,23 @@ def test_named_scores_have_a_column_and_are_the_first_to_go_after_the_seconds(re
     assert gains.fitted(80).names[-1] == "records"
     assert r"tests\_passed: gain of that score on the validation split" in markdown(found)
     assert not any("gain of that score" in note for note in study_notes(results()))
+
+
+def test_eighty_columns_have_room_for_all_columns_with_names_of_usual_length(made_run):
+    runs = {s: made_run(s, (0.5, 0.55 + 0.01 * s), 0.5 + 0.01 * s) for s in range(5)}
+    good = {s: made_run(s, (0.5, 0.7), 0.65) for s in range(5)}
+    task = TaskRuns(
+        "pocket_math",
+        [
+            StrategyRuns("random", "strategy", runs),
+            StrategyRuns("skill_list", "strategy", good),
+            StrategyRuns("gold", "ceiling", {0: made_run(0, (0.5, 0.6), 0.6)}),
+        ],
+    )
+    found = sum_up([task], name="s", command="", baseline="random", test=None, allow_unequal=())
+    text = shown(found, 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "no room for" not in text
+    scores, differences = (table.fitted(80) for table in study_cells(found))
+    assert (scores.names, differences.names) == tuple(t.names for t in study_cells(found))
+    assert study_cells(found)[0].fitted(100).gap == 2

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
@@ -27,6 +28,7 @@ from dataenvgym.records import (
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
+    parse_training_datum,
 )
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import hash_files, read_json, read_jsonl
@@ -259,6 +261,43 @@ def test_a_run_is_warned_of_turns_that_are_cut_off(tmp_path: Path, tiny_student:
     (text,) = told
     assert "3 of 5 turns" in text
     assert "1 of 3 records" in text
+
+
+LONG = "long" * 20
+ASKED = {"role": "user", "content": "2"}
+SAID = {"role": "assistant", "content": "3"}
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        {"instruction": "2", "output": LONG},
+        {"kind": "chat", "messages": [ASKED, SAID, ASKED, {**SAID, "content": LONG}]},
+        {"kind": "preference", "instruction": "2", "chosen": "3", "rejected": LONG},
+        {
+            "kind": "preference",
+            "messages": [ASKED],
+            "chosen": [SAID, ASKED, {**SAID, "content": LONG}],
+            "rejected": [{**SAID, "content": "4"}, ASKED, SAID],
+        },
+        {"kind": "kto", "instruction": "2", "output": LONG, "desirable": True},
+        {"kind": "text", "text": LONG},
+    ],
+    ids=["supervised", "chat", "preference", "segments", "kto", "text"],
+)
+def test_a_run_is_warned_of_records_that_are_cut(
+    tmp_path: Path, tiny_student: Path, cut: dict[str, Any]
+) -> None:
+    whole = json.loads(json.dumps(cut).replace(LONG, "5"))
+    records = [parse_training_datum(record) for record in (cut, whole)]
+    told: list[str] = []
+    with listening(told.append):
+        train(tmp_path / "cut", tiny_student, records, cutoff_len=30, max_steps=1)
+    (text,) = told
+    assert "1 of 2 records are longer than cutoff_len (30 tokens)" in text
+    with listening(told.append):
+        train(tmp_path / "whole", tiny_student, records, cutoff_len=200, max_steps=1)
+    assert told == [text]
 
 
 def test_a_training_without_a_whole_turn_is_an_error(tmp_path: Path, tiny_student: Path) -> None:

@@ -1,1 +1,1 @@
-"""Engines: they turn a plan into training records. Those of one domain are in its folder."""
+"""Engines turn a plan into training records. A domain's own engines are in its folder."""

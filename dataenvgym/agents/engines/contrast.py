@@ -1,4 +1,4 @@
-"""Preference pairs from the student's own tries: one that is right, and one that is not."""
+"""Preference pairs from the student's own tries: a right one and a wrong one."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dataenvgym.tasks.lessons import preference_of
 class ContrastEngine(SelfTeachingEngine):
     """Writes a preference record for each problem that the student solves only sometimes.
 
-    The prompt is all that a solved and a failed try have in common; chosen and rejected are the
-    messages in which they part (see `preference_of`). In a conversation with tools the message
-    that is rejected need not be the error itself, only what led to it; so of all such pairs of
-    tries the one that parts last is taken, which leaves the least to chance.
+    The prompt is the common beginning of a solved and a failed try; chosen and rejected are the
+    messages where they first differ (see `preference_of`). In a conversation with tools the
+    rejected message may come before the error itself. So the engine takes the pair of tries that
+    differ last, whose messages are closest to the error.
 
     It needs the gold answers of the training split to tell right from wrong. The records train by
-    DPO; `trainer.pref_ftx=1` keeps the student on the chosen messages.
+    DPO; `trainer.pref_ftx=1` also trains the student on the chosen messages.
     """
 
     def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[PreferenceDatum]:
-        """One pair, or none where no try is right, or none is wrong; failed calls are neither."""
+        """One pair; none if no try is right or none is wrong. Failed calls are neither."""
         right = [c for c in tries if c.was_correct]
         wrong = [c for c in tries if not c.was_correct and c.error is None]
         if not right or not wrong:

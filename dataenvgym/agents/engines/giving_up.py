@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 def asked_next(missing: Sequence[T], barren: int, attempts: int) -> Sequence[T]:
-    """The missing records to ask for in the next round.
+    """Choose the missing records to ask for in the next round.
 
-    That is all of it; after `barren` rounds in a row without anything new, at most `attempts` of
-    it, spread over the whole, others each time.
+    If the last round brought something new (`barren` is 0), all of them; else `attempts` of them
+    at most, spread evenly over the list, and different ones each time.
     """
     step = math.ceil(len(missing) / attempts) if barren else 1
     return missing[barren % step :: step]

@@ -1,4 +1,4 @@
-"""The ceiling of a study: the task's whole train split, with its gold answers."""
+"""The upper bound of a study: the task's whole train split, with its gold answers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dataenvgym.tasks.adapted import attemptable, task_of
 def gold_records(
     task: TaskInterface, instances: Sequence[TaskInstance]
 ) -> list[SupervisedDatum | ChatDatum]:
-    """A record for each of the instances that has one (see `Domain.gold_record`).
+    """Make a record of each instance that allows one (see `Domain.gold_record`).
 
     Raises:
-        ConfigurationError: if the task makes no environments, in which gold answers are tried.
+        ConfigurationError: if the task makes no environments to try the gold answers in.
     """
     domain = attemptable(task).domain
     found = (domain.gold_record(instance) for instance in instances)
@@ -29,14 +29,14 @@ def gold_records(
 
 
 class GoldEngine:
-    """Gives the train split in equal parts, one each iteration, and nothing after the last.
+    """Gives the train split in equal parts, one in each iteration, then nothing.
 
-    It follows no plan, and no count of records binds it: it shows how far good data of the task
-    itself takes the student.
+    It ignores the plan and the number of records. It shows how far the task's own good data takes
+    the student.
 
     Args:
-        task: whose train split it is.
-        parts: over how many iterations the split is spread, at least 1.
+        task: the task with the train split.
+        parts: the number of iterations that the split is spread over, at least 1.
     """
 
     def __init__(self, task: TaskInterface, *, parts: int = 1) -> None:
@@ -52,7 +52,7 @@ class GoldEngine:
 
     @property
     def fit(self) -> EngineFit:
-        """It has nothing more to give after the last part."""
+        """Say that the engine runs out after the last part."""
         return EngineFit(needs="nothing", writes=self._given < self._parts)
 
     def prepare(self) -> None:
@@ -66,7 +66,7 @@ class GoldEngine:
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """The next part, in the order of the split."""
+        """Return the next part, in the order of the split."""
         if not self.fit.writes:
             return ()
         instances = self._task.on("train").instances

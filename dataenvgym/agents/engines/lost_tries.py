@@ -1,4 +1,4 @@
-"""Why tries of the student have no record: counted, and told to the user of the run."""
+"""Counts tries of the student that gave no record, and warns the user of the run why."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataenvgym.run_warnings import warn_run
 
 
 class LostTries:
-    """Those of one iteration.
+    """The lost tries of one iteration.
 
     Args:
-        engine: its name, as messages have it.
+        engine: the engine's name, for the messages.
     """
 
     def __init__(self, engine: str) -> None:
@@ -23,14 +23,14 @@ class LostTries:
         self.astray: list[str] = []
 
     def keeps(self, done: CompletedTaskInstance) -> bool:
-        """Whether a try has a score; one that failed is counted."""
+        """True if a try has a score; counts the try as failed if not."""
         self.n_tries += 1
         if done.error is not None:
             self.failed.append(done.error)
         return done.error is None
 
     def warn(self, records: Sequence[TrainingDatum]) -> None:
-        """Tell the user of the run what is missing, and if nothing can be learned."""
+        """Warn the user of the run about lost tries, and if nothing can be learned."""
         lost = [
             f"{len(reasons)} {what} (the last one: {reasons[-1]})"
             for what, reasons in (
@@ -49,6 +49,6 @@ class LostTries:
         scored = [record for record in records if isinstance(record, ScoredDatum)]
         if scored and not any(weight for record in scored for weight in record.weights):
             warn_run(
-                f"{self.engine}: all weights of {len(scored)} records are 0, so that nothing is "
+                f"{self.engine}: all weights of {len(scored)} records are 0, so nothing is "
                 "learned from them: the tries at each problem have the same reward, or all have 0"
             )

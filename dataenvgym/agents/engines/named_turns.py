@@ -1,4 +1,4 @@
-"""Which of the student's turns mattered, as a judge names them: many conversations at once."""
+"""A judge names the student's turns that mattered, for many conversations at once."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def named_turns(
 
     Args:
         played: finished tries, each with the places of the student's turns in its transcript.
-        most: how many turns it can name; None is all.
+        most: the most turns that it can name; None allows all.
 
     Returns:
-        For each try the turns that it names, by their place in the transcript; or why not.
+        For each try, the named turns by their place in the transcript, or why there are none.
     """
     return answered_together([_asks(done, turns, most) for done, turns in played], judge)
 
@@ -57,10 +57,10 @@ def named_turns(
 def answered_together(
     asks: Sequence[Generator[Ask, str, T]], speaker: PredictorInterface
 ) -> list[T | Unscored]:
-    """Run generators to their ends; the asks of all of them are answered in batches.
+    """Run generators to their end; answer the asks of all of them in batches.
 
     Returns:
-        What each returned; `Unscored` where the speaker failed.
+        The value that each returned; `Unscored` where the speaker failed.
     """
     found: dict[int, T | Unscored] = {}
     pending: dict[int, Ask] = {}
@@ -103,7 +103,7 @@ def _replies(speaker: PredictorInterface, batch: Sequence[Ask]) -> list[str | Un
         return [Unscored(f"not asked: {error}")] * len(batch)
     except TO_THE_CALLER:
         raise
-    except Exception as error:  # noqa: BLE001  whatever a judge does, its tries are left out
+    except Exception as error:  # noqa: BLE001  if a judge fails in any way, leave its tries out
         return [Unscored(f"{type(error).__name__}: {error}")] * len(batch)
     return [Unscored(r.reason) if isinstance(r, Failure) else r.text for r in replies]
 
@@ -111,7 +111,7 @@ def _replies(speaker: PredictorInterface, batch: Sequence[Ask]) -> list[str | Un
 def _asks(
     done: CompletedTaskInstance, turns: Sequence[int], most: int | None
 ) -> Generator[Ask, str, tuple[NamedTurn, ...] | Unscored]:
-    """The turns that a judge names; it reads numbers from 1, and places are from 0."""
+    """Ask a judge for turns. It sees turns numbered from 1; places count from 0."""
     said = [(message.role, as_reply(message)) for message in done.transcript]
     named = yield from judge_turns(
         who=_WHO,

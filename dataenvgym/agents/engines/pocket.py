@@ -1,4 +1,4 @@
-"""The embedded teacher of the pocket suite: writes records procedurally, always right."""
+"""The built-in teacher of the pocket suite: writes records by rules, always right."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ from dataenvgym.tasks.pocket import family_of, find_skill
 
 
 class PocketEngine:
-    """Writes records of a pocket family's exercises, of the training split.
+    """Writes records of a pocket family's exercises from the training split.
 
-    They are supervised, or where the family has tools, chats in which these are called.
+    Records are supervised; if the family has tools, they are chats that call them. An assignment
+    gets exercises as follows:
 
-    An assignment with a skill gets exercises of that skill in all its phrasings; one with a
-    subskill, in that phrasing; one with examples alone, or with a skill that the family does not
-    name so, exercises of an example's skill in the example's own phrasing.
+    - with a skill: of that skill, in all its phrasings;
+    - with a subskill: in that phrasing;
+    - with examples only, or with a skill whose name the family does not know: of an example's
+      skill, in the example's phrasing.
 
     A subskill is a phrasing, with `_` for its subject: "Put _ in rising order."
 
     Args:
-        task: a pocket task, whose family it teaches in the task's prompts.
+        task: a pocket task. Its family is taught, in the task's prompts.
 
     Raises:
-        ConfigurationError: if it is another task.
+        ConfigurationError: if it is not a pocket task.
     """
 
     def __init__(self, task: TaskInterface) -> None:
@@ -47,7 +49,7 @@ class PocketEngine:
         return tuple(self._family.phrasings)
 
     def reads(self, question: str) -> bool:
-        """Whether a question is one of the family's."""
+        """True if a question is one of the family's."""
         return self._family.read(question) is not None
 
     def generate(
@@ -55,8 +57,7 @@ class PocketEngine:
     ) -> Sequence[TrainingDatum]:
         """The records of the plan, all different.
 
-        An example that it cannot read is passed over; so are orders beyond the exercises of a
-        skill that there are.
+        Skips examples that it cannot read. Writes fewer records when a skill runs out of exercises.
         """
         questions: set[str] = set()
         written = (
@@ -74,7 +75,7 @@ class PocketEngine:
         examples: Sequence[CompletedTaskInstance],
         rng: np.random.Generator,
     ) -> Sequence[str]:
-        """Phrasings of the skill, or of the examples where the family does not name it so."""
+        """Phrasings of the skill, or of the examples if the family does not know its name."""
         phrasings: Sequence[str | None] = self._family.phrasings.get(skill, ())
         if not phrasings:
             read = (self._family.read(c.instance.instruction) for c in examples)
@@ -140,4 +141,4 @@ def subskill_name(phrasing: str) -> str:
 
 
 _TRIES = 100
-"""Draws before a skill counts as exhausted: there are only so many sums."""
+"""Draws before a skill counts as exhausted: it has a limited number of exercises."""

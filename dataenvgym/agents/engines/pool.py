@@ -1,4 +1,4 @@
-"""Data selection: records are not written but taken from a pool, never the same one twice."""
+"""Data selection: takes records from a pool instead of writing them, each one only once."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dataenvgym.records import TrainingDatum
 
 
 class PoolEngine:
-    """For each assignment, the best of the records that fit it.
+    """Selects, for each assignment, the best of the records that fit it.
 
     Args:
-        selection: which records are best.
+        selection: ranks the records.
         task: its train split, with gold answers, is the pool if there is no file.
         path: a JSONL file of records, or None.
-        nearest: for an assignment whose skill the pool does not know, how many records like its
-            examples are candidates for each record that is wanted, at least 1.
+        nearest: for an assignment whose skill the pool does not know: the number of candidates,
+            most similar to its examples, for each wanted record; at least 1.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class PoolEngine:
 
     @property
     def fit(self) -> EngineFit:
-        """It needs the same information as its selection; by default only a number."""
+        """The needs of its selection; by default only the number of records."""
         says = getattr(self.selection, "fit", None) is not None
         return engine_fit(self.selection) if says else EngineFit(needs="counts")
 
@@ -59,10 +59,10 @@ class PoolEngine:
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """The records of the plan; fewer where the pool has no more that fit.
+        """Return the records of the plan; fewer if the pool has no more that fit.
 
-        Assignments are served in turn; what one of them misses because others took the best of its
-        candidates is selected anew among what is left.
+        Serves assignments in turn. If others took the best candidates of one, it selects again from
+        the remaining records.
         """
         free = np.ones(len(self.pool.records), dtype=bool)
         free[sorted(self._taken)] = False
@@ -90,10 +90,10 @@ class PoolEngine:
         return {"taken": [*sorted(self._taken)], "size": len(self.pool.records)}
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        """Remember which records were taken.
+        """Restore which records were taken.
 
         Raises:
-            RunDirectoryError: if the pool is not the one that was selected from.
+            RunDirectoryError: if the pool has another size than when the run selected from it.
         """
         taken, size = state["taken"], state["size"]
         assert isinstance(taken, list)

@@ -1,4 +1,4 @@
-"""Preference pairs from the student's own errors: the right answer before the one that it gave.
+"""Preference pairs from the student's own errors: the right answer is preferred to the wrong one.
 
 Another engine writes new problems with right answers; the student tries them; where it is wrong,
 the two answers make a preference record (chosen, rejected), which trains by DPO.
@@ -29,18 +29,18 @@ from dataenvgym.tasks.lessons import preference_of, problem_of
 
 
 class PreferenceEngine:
-    """The errors that the student makes on the records of `engine`, as preference records.
+    """Turns the student's errors on the records of `engine` into preference records.
 
-    The task's domain says whether an answer is wrong: it makes a problem of the record. A record
-    that is not such a problem makes no pair, nor does an answer that could not be judged.
+    The task's domain makes a problem of each record and judges the student's answer to it. A record
+    that is not a problem of the domain makes no pair, nor does an answer that could not be judged.
 
     Args:
         engine: writes supervised records with right answers.
-        task: how the student is asked and judged, and draws its answers (its `sampling`).
-        temperature: of the tries; 0.0 takes the answers that it would give in an evaluation.
-        rounds: how often more records are asked for while errors are missing, at least 1; an engine
+        task: asks and judges the student, with its `sampling`.
+        temperature: of the tries; 0.0 gives the same answers as an evaluation.
+        rounds: the most rounds of records to try while pairs are missing, at least 1; an engine
             that wrote nothing is not asked again.
-        most_tries: the most records tried, for each pair that is wanted, at least 1.
+        most_tries: the most records tried for each wanted pair, at least 1.
     """
 
     def __init__(
@@ -68,15 +68,15 @@ class PreferenceEngine:
 
     @property
     def fit(self) -> EngineFit:
-        """That of the other engine, but for the number of records, which it has to be told."""
+        """The other engine's needs, and in any case the number of records."""
         fit = engine_fit(self.engine)
         return replace(fit, needs="counts") if fit.needs == "nothing" else fit
 
     def prepare(self) -> None:
-        """Have the other engine load what it writes from.
+        """Let the other engine load its data.
 
         Raises:
-            ConfigurationError: if the task makes no environments, in which the student could err.
+            ConfigurationError: if the task makes no environments to try the student in.
         """
         attemptable(self._task)
         if isinstance(self.engine, Prepares):
@@ -85,10 +85,10 @@ class PreferenceEngine:
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """As many pairs as the plan has records; fewer where the student makes too few errors.
+        """Return as many pairs as the plan has records; fewer if the student makes too few errors.
 
-        Each round shares its tries out as the plan does; of more errors than are wanted, chance
-        decides.
+        Each round divides its tries in the plan's proportions. If there are more errors than
+        needed, chance decides.
 
         Raises:
             BudgetSpentError: if the other engine's budget is spent before there is any pair.
@@ -144,7 +144,7 @@ class PreferenceEngine:
     def _pair(
         self, record: SupervisedDatum | ChatDatum, tried: CompletedTaskInstance
     ) -> PreferenceDatum | None:
-        """The record's answer before the student's; None if it said nothing, or the same.
+        """Prefer the record's answer to the student's; None if it said nothing, or the same.
 
         In a conversation, these are the messages in which the student leaves the record.
         """
@@ -183,13 +183,13 @@ def _scaled(plan: Plan, total: int) -> Plan:
 
 
 def _question(record: SupervisedDatum | ChatDatum | PreferenceDatum) -> str:
-    """A key of the problem: all that comes before the answer."""
+    """A key of the problem: everything before the answer."""
     prompt = record.conversation[:-1] if isinstance(record, ChatDatum) else record.prompt
     return "\n".join(message.model_dump_json() for message in prompt)
 
 
 def _answered(records: Sequence[TrainingDatum]) -> list[SupervisedDatum | ChatDatum]:
-    """Those that teach answers: supervised ones, and chats."""
+    """The records, if they teach answers: supervised ones and chats; raises for other kinds."""
     found = [record for record in records if isinstance(record, SupervisedDatum | ChatDatum)]
     if records and not found:
         raise ConfigurationError(

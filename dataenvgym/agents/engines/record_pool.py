@@ -1,4 +1,4 @@
-"""A pool of finished records, from which engines select or start: a file, or a train split."""
+"""A pool of finished records for engines to select from or rewrite: a file or a train split."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ PromptedDatum = SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | Score
 
 
 class RecordPool:
-    """Records by position, and which of them fit an assignment.
+    """Records by position; finds those that fit an assignment.
 
     Args:
         task: its train split, with gold answers, is the pool if there is no file.
-        path: a JSONL file of records, as `records.jsonl` of a run has them; or None. A record
-            without a system message and earlier turns of its own gets the task's prompt.
+        path: a JSONL file of records in the form of a run's `records.jsonl`, or None. A record
+            without its own system message and earlier turns gets the task's prompt.
     """
 
     def __init__(self, task: TaskInterface, path: str | Path | None = None) -> None:
@@ -47,7 +47,7 @@ class RecordPool:
         """Make sure that there is a pool.
 
         Raises:
-            ConfigurationError: if the file or the train split is not there or cannot be used.
+            ConfigurationError: if the file or the train split is missing or unusable.
         """
         _ = self.records if self._path else self._task.on("train").instances
 
@@ -78,13 +78,13 @@ class RecordPool:
         return tuple(sorted(self._by_skill))
 
     def fitting(self, assignment: Assignment, free: np.ndarray, *, nearest: int) -> np.ndarray:
-        """The positions of records that fit an assignment, among those that are free.
+        """Find the positions of free records that fit an assignment.
 
-        Where the assignment's skill is one of the pool's, the records of that skill; else the
-        `nearest` most like its examples; without examples, all.
+        If the pool has the assignment's skill, these are the records of that skill; else the
+        `nearest` ones most similar to its examples; without skill and examples, all.
 
         Args:
-            free: which records may be taken, as booleans (size of the pool,).
+            free: booleans (size of the pool,), True for records that may be taken.
 
         Raises:
             ConfigurationError: for a skill that no record has, without examples of it.

@@ -10,14 +10,14 @@ from dataenvgym.tool_formats import as_reply
 
 
 class ReplayedPredictor:
-    """The student, which begins each conversation as in an earlier try.
+    """The student, but it begins each conversation as in an earlier try.
 
-    Where the others say the same as then, the conversation is the same up to that turn. So play it
-    with the seed of the earlier try, which the environment and its other speakers derive theirs
-    from; what the student says from that turn on is drawn with `seed`.
+    If the other speakers repeat themselves too, the conversation is the same up to that turn. So
+    play it with the seed of the earlier try, from which the environment and the other speakers
+    derive theirs. The student's later turns are drawn with `seed`.
 
     Args:
-        student: that continues.
+        student: continues the conversations.
         tries: earlier tries, each with the place in its transcript where the student continues.
     """
 
@@ -40,7 +40,7 @@ class ReplayedPredictor:
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:
-        """Its earlier message, or a new reply."""
+        """Return the earlier message of each conversation, or a new reply."""
         replies: dict[int, Reply | Failure] = {}
         for i, conversation in enumerate(conversations):
             if (text := self._said.get(_key(conversation))) is not None:

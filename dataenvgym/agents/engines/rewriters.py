@@ -1,4 +1,4 @@
-"""Rewriters of seed records, and the procedural one for the pocket families."""
+"""The interface of rewriters of seed records, and the rule-based one for the pocket families."""
 
 from __future__ import annotations
 
@@ -17,31 +17,33 @@ Operands = Literal["same", "other", "mixed"]
 
 @runtime_checkable
 class Rewriter(Protocol):
-    """Makes new records of seeds."""
+    """Makes new records from seeds."""
 
     def reads(self, seed: SupervisedDatum) -> bool:
-        """Whether it could rewrite such a seed."""
+        """True if it could rewrite such a seed."""
         ...
 
     def rewrite(
         self, seeds: Sequence[SupervisedDatum], rng: np.random.Generator
     ) -> Sequence[SupervisedDatum | None]:
-        """One record for each seed, in their order; None where it has none that is right.
+        """Rewrite each seed, in order; None where no right rewrite was found.
 
         Raises:
-            BudgetSpentError: if it asks a teacher and nothing at all could be asked.
+            BudgetSpentError: if it needs a teacher and the budget allows no request at all.
         """
         ...
 
 
 class PocketRewriter:
-    """Rewrites exercises of a pocket family, whose answers it can work out.
+    """Rewrites exercises of a pocket family, and works out their answers.
+
+    Seeds whose output is wrong are not rewritten.
 
     Args:
         operands: "same" asks the same in other words; "other" asks in the same words about other
-            operands of the training split (numbers; for code, names); "mixed" does one or the
-            other, by chance. Seeds whose output is wrong are not rewritten.
-        task: a pocket task, whose family it is.
+            operands of the training split (numbers; for code, names); "mixed" chooses one of the
+            two at random.
+        task: a task of the pocket family.
     """
 
     def __init__(self, operands: Operands = "mixed", *, task: TaskInterface) -> None:

@@ -1,9 +1,9 @@
-"""Seeded generation: every record is a rewrite of a seed, a record that is known to be good.
+"""Seeded generation: every record is a rewrite of a seed, which is a known good record.
 
     assignment -> seeds that fit it -> rewriter -> records
 
-The rewriter says what a rewrite is (see `rewriters` and `teacher_rewriter`). What it cannot rewrite
-with a right answer, and what was written before, is tried again with another seed.
+The rewriter decides how to rewrite (see `rewriters` and `teacher_rewriter`). If it finds no right
+rewrite, or only one that was written before, another seed is tried.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from dataenvgym.tasks.adapted import task_of
 
 
 class SeededEngine:
-    """Rewrites of seeds that fit each assignment, the seeds in turns.
+    """Rewrites seeds that fit each assignment, taking the seeds in turn.
 
     Args:
-        rewriter: makes a new record of a seed; both are without what the task's prompts have
-            around an instruction.
-        task: its train split, with gold answers, are the seeds if there is no file. The records
+        rewriter: makes a new record from a seed. It gets and returns plain instructions, without
+            the task's prompt around them.
+        task: its train split, with gold answers, gives the seeds if there is no file. The records
             get its prompts.
         path: a JSONL file of supervised records, or None.
-        nearest: for an assignment whose skill no seed has, how many seeds like its examples are
-            taken, at least 1.
-        attempts: how many rounds in a row may bring nothing new before what is missing is given
-            up, at least 1; each of them but the first has at most that many rewrites.
+        nearest: for an assignment whose skill no seed has: the number of seeds, most similar to its
+            examples, to use; at least 1.
+        attempts: rounds in a row without a new record before the rest is given up, at least 1. All
+            but the first of these rounds have at most that many rewrites.
     """
 
     fit = EngineFit(needs="counts")
@@ -69,10 +69,10 @@ class SeededEngine:
         return self.seeds.skills
 
     def prepare(self) -> None:
-        """Make sure that there are seeds, and that the rewriter can read some of them.
+        """Load the seeds.
 
         Raises:
-            ConfigurationError: if not.
+            ConfigurationError: if there are none, or the rewriter can read none of them.
         """
         self.seeds.prepare()
         if not any(self.rewriter.reads(seed) for seed in self._plain if seed):
@@ -86,9 +86,9 @@ class SeededEngine:
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """The records of the plan, none of which it wrote before; fewer where rewrites run out.
+        """Return the records of the plan, all new; fewer if rewrites run out.
 
-        An assignment without a seed that can be rewritten gets none.
+        An assignment gets none if no seed that fits it can be rewritten.
 
         Raises:
             BudgetSpentError: if the rewriter's budget is spent before there is any record.
@@ -126,7 +126,7 @@ class SeededEngine:
 
     @cached_property
     def _plain(self) -> list[SupervisedDatum | None]:
-        """Each seed as a problem alone; None for one of another kind."""
+        """Each seed without the task's prompt; None for a record that is not supervised."""
         plain = map(self._domain.unframe, self.seeds.records)
         return [seed if isinstance(seed, SupervisedDatum) else None for seed in plain]
 
@@ -141,5 +141,5 @@ class SeededEngine:
 
 
 def _key(record: SupervisedDatum) -> str:
-    """The key of a record, short enough to be kept for many."""
+    """A short key of a record, so that many can be kept."""
     return hashlib.sha256(f"{record.instruction}\0{record.output}".encode()).hexdigest()[:16]

@@ -1,8 +1,8 @@
-"""Selections from a pool: each one scores records, and the highest are taken.
+"""Selections score the records of a pool; the highest scores are taken.
 
-- `RandomSelection`: chance.
-- `UncertaintySelection`: where the student disagrees with itself over k samples.
-- `InfluenceSelection`: an influence proxy, without gradients: likeness to what it got wrong.
+- `RandomSelection`: random scores.
+- `UncertaintySelection`: how much k samples of the student disagree.
+- `InfluenceSelection`: similarity to the student's errors, a proxy of influence without gradients.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from dataenvgym.tasks.replies import last_reply
 
 @runtime_checkable
 class Selection(Protocol):
-    """Says which records of a pool are worth most.
+    """Scores the records of a pool.
 
-    One that cannot do without examples has `fit = EngineFit(needs="examples")`.
+    A selection that needs examples declares `fit = EngineFit(needs="examples")`.
     """
 
     def score(
@@ -39,7 +39,7 @@ class Selection(Protocol):
         predictor: PredictorInterface,
         rng: np.random.Generator,
     ) -> list[np.ndarray]:
-        """For each assignment of the plan, a number for each of its candidates; more is better.
+        """Score each candidate of each assignment of the plan; higher is better.
 
         Args:
             candidates: positions in the pool, for each assignment.
@@ -48,7 +48,7 @@ class Selection(Protocol):
 
 
 class RandomSelection:
-    """Any record is as good as another."""
+    """Selects records at random."""
 
     def score(
         self,
@@ -65,14 +65,14 @@ class UncertaintySelection:
     """1 - agreement: the share of the student's samples that are not its most frequent answer.
 
     Two samples agree if the task's domain reads the same answer in them; a sample without an
-    answer counts with its whole text. A random choice of candidates is tried, the others come
-    last; records that are not problems of the task count as certain.
+    answer counts with its whole text. Only a random choice of candidates is tried; the others come
+    last. Records that are not problems of the task count as certain.
 
     Args:
-        task: how the student is asked, and draws its answers (its `sampling`).
+        task: asks the student, with its `sampling`.
         samples: tries of each record, at least 2.
         temperature: of the tries, more than 0.
-        breadth: how many candidates are tried for each record that is wanted, at least 1.
+        breadth: candidates tried for each wanted record, at least 1.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class UncertaintySelection:
         order = sorted(tried)
         uncertainty = np.full(len(pool.records), -1.0)
         uncertainty[order] = self._uncertainty(pool, order, predictor, rng)
-        # among equals, chance decides
+        # ties are broken at random
         return [
             uncertainty[positions] + rng.uniform(0, 1e-6, len(positions))
             for positions in candidates
@@ -122,13 +122,13 @@ class UncertaintySelection:
         predictor: PredictorInterface,
         rng: np.random.Generator,
     ) -> list[float]:
-        """For each position; 0.0 where fewer than two samples came back."""
+        """The uncertainty at each position; 0.0 if fewer than two samples came back."""
         found = {p: problem_of(self._task.domain, pool.records[p]) for p in positions}
         problems = {p: problem for p, problem in found.items() if problem is not None}
         if found and not problems:
             raise ConfigurationError(
                 f"none of {len(found)} records of the pool is a problem of task "
-                f"{self._task.name!r} that the student could be tried on: use "
+                f"{self._task.name!r} to try the student on: use "
                 "agent/engine=pool_random or pool_influence"
             )
         rounds: list[list[CompletedTaskInstance]] = []
@@ -140,7 +140,7 @@ class UncertaintySelection:
         return [1.0 - self._agreement(tries.get(position, ())) for position in positions]
 
     def _agreement(self, tries: Sequence[CompletedTaskInstance]) -> float:
-        """The share of the most frequent answer; 1.0 where fewer than two samples came back."""
+        """The share of the most frequent answer; 1.0 if fewer than two samples came back."""
         answered = [c for c in tries if c.error is None]
         if len(answered) < 2:
             return 1.0
@@ -152,8 +152,8 @@ class UncertaintySelection:
 class InfluenceSelection:
     """A proxy of influence: the mean similarity of a record's question to the examples.
 
-    The examples of an assignment are what the student got wrong; a record that asks for the same in
-    the same words (`TextSimilarity`) is expected to correct it most. No gradients are needed.
+    The examples of an assignment are the student's errors. A record with a similar question
+    (`TextSimilarity`) is expected to correct them most. No gradients are needed.
     """
 
     fit = EngineFit(needs="examples")
@@ -166,7 +166,7 @@ class InfluenceSelection:
         predictor: PredictorInterface,
         rng: np.random.Generator,
     ) -> list[np.ndarray]:
-        """Likeness to the examples of the assignment; ties are broken at random.
+        """Score by similarity to the examples of the assignment; ties are broken at random.
 
         Raises:
             ConfigurationError: for an assignment without examples.

@@ -1,7 +1,7 @@
-"""Self-consistency: the student teaches itself what it agrees with itself about.
+"""Self-consistency: the student learns its own majority answers.
 
-No gold answer is used: training makes the student surer of its most frequent answer. That helps
-where this answer is right more often than its first one, and harms elsewhere.
+It uses no gold answers: training makes the student surer of its most frequent answer. That helps
+where the majority answer is right more often than a single one, and harms elsewhere.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dataenvgym.records import CompletedTaskInstance
 class SelfConsistencyEngine(SelfAnswersEngine):
     """Writes records from the student's most frequent answers.
 
-    The task's domain tells which answers are the same: in math, equal final answers; in code, what
-    gives the same results. In a domain that does not tell, it is the whole text.
+    The task's domain decides which answers are the same: in math, equal final answers; in code,
+    programs with the same results. If the domain cannot compare answers, whole texts are compared.
 
     Args:
-        agreement: the share of the answers that has to agree, above 0.
-        most_agreement: the largest share; below 1, problems that the student is sure of are left
-            out.
+        agreement: the least share of answers that must agree, above 0.
+        most_agreement: the largest share; a value below 1 leaves out problems that the student is
+            sure of.
         samples, temperature, tries, prefixes: as for `SelfAnswersEngine`.
     """
 
@@ -51,7 +51,7 @@ class SelfConsistencyEngine(SelfAnswersEngine):
         self.most_agreement = most_agreement
 
     def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
-        """The first try of the majority, if that is large enough; its score is not read."""
+        """Pick the first try of the majority if it is large enough; scores are not used."""
         answers = [answer for answer, _ in answers_of(self.task, tries)]
         place, votes = majority(answers, sameness_of(self.task, tries[0].instance))
         is_enough = self.agreement <= votes / self.samples <= self.most_agreement
@@ -59,12 +59,12 @@ class SelfConsistencyEngine(SelfAnswersEngine):
 
 
 def majority(answers: Sequence[str | None], same: Callable[[str, str], bool]) -> tuple[int, int]:
-    """The place of the first most frequent answer, and how many votes it has.
+    """Find the place of the first most frequent answer, and its number of votes.
 
-    None has no vote; without any vote it is (0, 0).
+    None does not count as a vote; without any vote the result is (0, 0).
 
     Args:
-        same: whether two answers that differ as text are the same, as 1/2 and 0.5 are.
+        same: True if two answers with different text are the same, such as 1/2 and 0.5.
     """
     found, votes = classes_of(answers, same)
     if not found:

@@ -1,12 +1,12 @@
-"""Self-teaching: the student's own tries at new problems become its records.
+"""Self-teaching: the student's own tries at training problems become its records.
 
-The student tries problems of the task's training split several times, and an engine says what
-there is to learn from that. `SelfTeachingEngine` is all of it but the saying:
+The student tries each problem several times. `SelfTeachingEngine` plays the problems, and its
+subclasses make records of the tries:
 
 - `SelfAnswersEngine` picks one try, whose messages are learned:
-  `SelfConsistencyEngine` (self_consistency) what the student says most often,
-  `RejectionSamplingEngine` what the task's domain calls right;
-- `ContrastEngine` (contrast) makes preference pairs of a try that is right and one that is not;
+  `SelfConsistencyEngine` (self_consistency) the majority answer,
+  `RejectionSamplingEngine` a right answer;
+- `ContrastEngine` (contrast) makes preference pairs of a right try and a wrong one;
 - `ScoredTriesEngine` (scored_tries) gives each turn of each try a weight;
 - `BranchedTriesEngine` (branched_tries) plays a try again from one of its turns on, to compare.
 """
@@ -31,20 +31,20 @@ from dataenvgym.tasks.lessons import prefix_records, record_of
 
 
 class SelfTeachingEngine(ABC):
-    """Writes records from the student's own tries; a subclass says which (`learn`).
+    """Writes records from the student's own tries; a subclass chooses which (`learn`).
 
     An assignment with a skill gets problems of that skill; one with examples, problems of their
-    skill where it is known; any other, problems of all kinds. A problem is learned from once.
+    skill if it is known; any other, problems of all skills. Each problem is used once.
 
     Args:
-        task: whose training split has the problems.
-        samples: how often the student tries each problem.
-        temperature: how the student draws its answers; above 0.
-        tries: how many problems are tried for each record that is wanted, at most.
+        task: the task whose training split has the problems.
+        samples: the student's tries at each problem.
+        temperature: of the student's answers, above 0.
+        tries: the most problems tried for each wanted record.
 
     Attributes:
-        records_per_problem: how many records a problem gives at most, as far as is known before.
-        learns_once: whether a problem is learned from once in a run; else, once in an iteration.
+        records_per_problem: the most records that a problem is expected to give.
+        learns_once: True if a problem is used once in a run; False if once in an iteration.
     """
 
     fit = EngineFit(needs="counts")
@@ -77,16 +77,16 @@ class SelfTeachingEngine(ABC):
 
     @abstractmethod
     def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[TrainingDatum]:
-        """The records that the student's tries at a problem give, the best first; perhaps none.
+        """Make records of the student's tries at one problem, the best first; perhaps none.
 
         Args:
-            tries: as many as `samples`, those that failed included.
+            tries: `samples` of them, including failed ones.
         """
 
     def learn_all(
         self, problems: Sequence[Sequence[CompletedTaskInstance]]
     ) -> Sequence[Sequence[TrainingDatum]]:
-        """The same for several problems; override it where they have something in common."""
+        """Do the same for several problems; override it to handle them together."""
         return [self.learn(tries) for tries in problems]
 
     # --- what an agent asks ---
@@ -100,7 +100,7 @@ class SelfTeachingEngine(ABC):
         """Load the training split.
 
         Raises:
-            ConfigurationError: if the task has none, or puts no problems.
+            ConfigurationError: if the task has no training split, or makes no environments.
         """
         _ = self.task.on("train").instances
         attemptable(self.task)
@@ -108,7 +108,7 @@ class SelfTeachingEngine(ABC):
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """The records of the plan; fewer where answers to learn from are rare."""
+        """Return the records of the plan; fewer if answers to learn from are rare."""
         seed = int(rng.integers(2**31))
         wishes = _by_skill(plan)
         problems = self.task.on("train").instances
@@ -147,7 +147,7 @@ class SelfTeachingEngine(ABC):
         wishes: dict[str | None, int],
         left: dict[str | None, int],
     ) -> list[tuple[TaskInstance, str | None]]:
-        """For each skill as many new problems as its records need, or as it may still try."""
+        """Choose new problems of each skill: as many as its records need, within its limit."""
         each = self.records_per_problem
         rooms = {skill: min(-(-count // each), left[skill]) for skill, count in wishes.items()}
         chosen: list[tuple[TaskInstance, str | None]] = []
@@ -163,7 +163,7 @@ class SelfTeachingEngine(ABC):
     def play(
         self, problems: Sequence[TaskInstance], predictor: PredictorInterface, seed: int
     ) -> Sequence[Sequence[CompletedTaskInstance]]:
-        """The student's tries at each problem; here, `samples` of its own."""
+        """Let the student try each problem `samples` times; subclasses may play differently."""
         seeds = (derive_seed(seed, sample) % 2**31 for sample in range(self.samples))
         rounds = [
             self.task.attempt(
@@ -175,14 +175,13 @@ class SelfTeachingEngine(ABC):
 
 
 class SelfAnswersEngine(SelfTeachingEngine):
-    """Writes records from one of the student's tries; a subclass says which (`pick`).
+    """Writes records from one of the student's tries; a subclass chooses which (`pick`).
 
     Args:
         task, samples, temperature, tries: see `SelfTeachingEngine`.
-        prefixes: cut a try of several messages after each of them: a record that ends there, in
-            addition to the whole. Trainers learn every reply of a record, so a reply is learned
-            again in each longer record: the earlier it is, the more it counts. They all count
-            among the records that are wanted.
+        prefixes: also add a record for each beginning of a try, cut after each of the student's
+            messages. Trainers learn every reply of a record, so early replies are learned more
+            often than late ones. All these records count toward the wanted number.
     """
 
     def __init__(
@@ -199,14 +198,14 @@ class SelfAnswersEngine(SelfTeachingEngine):
 
     @abstractmethod
     def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
-        """The one of the student's tries at a problem to learn from, or None.
+        """Pick the try at a problem to learn from, or None.
 
         Args:
-            tries: as many as `samples`, those that failed included.
+            tries: `samples` of them, including failed ones.
         """
 
     def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[TrainingDatum]:
-        """The record of the try that is picked, and with `prefixes` those of its beginnings."""
+        """Make a record of the picked try, and with `prefixes` of its beginnings."""
         if (picked := self.pick(tries)) is None:
             return ()
         prompt = self.task.domain.prompt(picked.instance)
@@ -217,19 +216,19 @@ class SelfAnswersEngine(SelfTeachingEngine):
 
 
 class RejectionSamplingEngine(SelfAnswersEngine):
-    """Writes records from those tries of the student that the task's domain calls right.
+    """Writes records from the student's tries that the task's domain judges right.
 
     Also known as expert iteration. It needs the gold answers of the training split to tell right
-    from wrong, and no solutions.
+    from wrong; it needs no worked solutions.
     """
 
     def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
-        """The first try that is right."""
+        """Pick the first right try."""
         return next((c for c in tries if c.was_correct), None)
 
 
 def _by_skill(plan: Plan) -> dict[str | None, int]:
-    """How many records of each skill; None is of any."""
+    """The number of records of each skill; the key None means any skill."""
     wishes: Counter[str | None] = Counter()
     for assignment in plan:
         wishes[_skill_of(assignment)] += assignment.count

@@ -1,8 +1,8 @@
-"""How alike two texts are: the cosine of their TF-IDF vectors of words, pairs and triples.
+"""Text similarity: the cosine of TF-IDF vectors of word n-grams (n from 1 to 3).
 
-The n-grams are hashed into a fixed number of dimensions, so that nothing has to be learned from the
-texts but how many of them have each n-gram. Numbers count as one and the same word: what is asked
-matters here, not about which numbers.
+The n-grams are hashed into a fixed number of dimensions; only their document frequencies are
+learned from the texts. All numbers count as the same word, because the kind of question matters
+here and not its numbers.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _TOKEN = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[^\W\d_]+|[^\w\s]")
 
 
 class TextSimilarity:
-    """Cosines between a fixed collection of texts and others.
+    """Cosine similarities between a fixed collection of texts and other texts.
 
     Args:
-        texts: the collection; it decides how much each n-gram weighs, the rare ones more.
+        texts: the collection. Its document frequencies set the weights: rare n-grams weigh more.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -38,7 +38,7 @@ class TextSimilarity:
         return dense
 
     def _normalized(self, counts: Any) -> Any:
-        """The counts weighted, each row of length 1 (or empty)."""
+        """Weight the counts, and scale each row to length 1 (an empty row stays empty)."""
         values = counts.data * self._weights[counts.indices]
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         lengths = np.sqrt(np.bincount(rows, values**2, minlength=counts.shape[0]))
@@ -47,7 +47,7 @@ class TextSimilarity:
 
 
 def _counts(texts: Sequence[str]) -> Any:
-    """A sparse matrix (len(texts), dimensions) with how often each text has each n-gram."""
+    """Count the n-grams of each text, as a sparse matrix (len(texts), dimensions)."""
     from scipy import sparse
 
     columns: list[int] = []

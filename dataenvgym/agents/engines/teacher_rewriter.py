@@ -1,4 +1,4 @@
-"""Rewrites of seed records by a language model, which may add no fact and change no answer."""
+"""A language model rewrites seed records; it must not add facts or change answers."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 class TeacherRewriter:
     """Asks a teacher for the same problem in other words, and keeps rewrites with the same answer.
 
-    A rewrite is dropped if its numbers are not those of the seed, if its answer, as the task's
-    domain reads it, is another one (or, where it reads none, its output), or if the domain can
-    judge records and finds it wrong.
+    A rewrite is dropped if its numbers differ from the seed's; if its answer, read by the task's
+    domain, differs (if the domain reads none, the outputs are compared); or if the domain can judge
+    records and finds it wrong.
 
     Args:
-        teacher: who rewrites.
-        task: whose domain reads answers, and may judge records.
+        teacher: the model that rewrites.
+        task: the task whose domain reads answers and may judge records.
         prompt: has `{instruction}` and `{output}`, and may have `{count}`, which is 1.
-        temperature, top_p, max_tokens: how the teacher draws its answers.
+        temperature, top_p, max_tokens: of the teacher's answers.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Policies: they turn the student's evaluated instances into a plan."""
+"""Policies turn the student's evaluated instances into a plan."""

@@ -1,12 +1,12 @@
-"""Bandits over skills: skills that progressed lately are taught again, unknown ones are tried.
+"""Bandits over skills: they teach skills with recent progress again, and try unknown ones.
 
-Each skill is an arm; a pull spends a few records on it; its reward is learning progress, the share
-of the skill's errors that the pull removes (see `LearningProgress`). An arm is worth its progress
-times the errors that are left: that is the accuracy to be gained.
+Each skill is an arm; a pull spends a few records on it. The reward is learning progress: the share
+of the skill's errors that the pull removes (see `LearningProgress`). The value of an arm is its
+progress times its remaining errors, which is the accuracy to be gained.
 
-An iteration is a batch of pulls, chosen one after the other without seeing the rewards of those
-before. A chosen arm counts as better known, and as having the fewer errors that it is expected to
-leave, so that the next pull may go elsewhere.
+An iteration is a batch of pulls, chosen one after another before any reward is seen. After each
+choice, the arm counts as better known and its expected remaining errors shrink, so that the next
+pull may choose another arm.
 
 - `UCBPolicy`: progress is judged by its upper confidence bound (discounted UCB, Garivier and
   Moulines 2011).
@@ -29,7 +29,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.plans import Plan, PolicyFit, Situation
 
 _LEAST = 0.01
-"""Progress below it is taken for it, so that no arm is given up for good."""
+"""The least progress of an arm, so that no arm is given up for good."""
 
 
 class BanditOptions(TypedDict, total=False):
@@ -45,11 +45,11 @@ class BanditPolicy(ABC):
     """The base of both bandits; a subclass estimates the progress.
 
     Args:
-        records_per_pull: how many records a pull spends, at least 1.
-        discount: weight of an iteration's rewards against the next one's, in (0, 1].
-        prior: progress expected of an unknown arm: the share of its errors that a pull removes.
-        prior_weight: how much is seen of an arm (pulls times its share of errors) when what was
-            seen counts as much as the prior, more than 0.
+        records_per_pull: records that a pull spends, at least 1.
+        discount: weight of an iteration's rewards relative to the next iteration's, in (0, 1].
+        prior: expected progress of an unknown arm: the share of its errors that a pull removes.
+        prior_weight: weight of the prior, in the unit of observations (pulls times the arm's share
+            of errors), more than 0.
     """
 
     name: str
@@ -79,11 +79,11 @@ class BanditPolicy(ABC):
     def reckon(
         self, means: np.ndarray, weights: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """The progress to reckon with for the next pull of each arm (n,).
+        """Estimate the progress of the next pull of each arm (n,).
 
         Args:
             means: the mean progress of each arm (n,).
-            weights: how much has been seen of each arm, the prior and this batch included (n,).
+            weights: the weight of the observations of each arm, with the prior and this batch (n,).
         """
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
@@ -95,7 +95,7 @@ class BanditPolicy(ABC):
         means = np.array([self.progress.mean(skill) for skill in skills])
         weights = seen + self.prior_weight
         means = (seen * means + self.prior_weight * self.prior) / weights
-        # a skill without errors still has some that were not found: half a wrong instance
+        # a skill without errors may have some that were not found: count half a wrong instance
         errors = np.array([max(1 - accuracies[s], 0.5 / len(groups[s])) for s in skills])
         records: Counter[str] = Counter()
         while (rest := count - records.total()) > 0:
@@ -115,12 +115,12 @@ class BanditPolicy(ABC):
 
 
 class UCBPolicy(BanditPolicy):
-    """Reckons with `mean + exploration * sqrt(log(1 + W) / w)`.
+    """Estimates progress as `mean + exploration * sqrt(log(1 + W) / w)`.
 
-    w is how much has been seen of the arm, and W of all arms.
+    w is the weight of the arm's observations, and W that of all arms.
 
     Args:
-        exploration: how much an arm gains by being little known, 0 or more.
+        exploration: the size of the bonus for little-known arms, 0 or more.
         options: those of `BanditPolicy`.
     """
 
@@ -140,12 +140,12 @@ class UCBPolicy(BanditPolicy):
 
 
 class ThompsonPolicy(BanditPolicy):
-    """Reckons with a draw from a normal distribution around the mean, `noise / sqrt(w)` wide.
+    """Draws progress from a normal distribution with standard deviation `noise / sqrt(w)`.
 
-    w is how much has been seen of the arm.
+    w is the weight of the arm's observations.
 
     Args:
-        noise: standard deviation of one pull's progress on a skill that is all errors, 0 or more.
+        noise: standard deviation of one pull's progress on a skill with accuracy 0, 0 or more.
         options: those of `BanditPolicy`.
     """
 

@@ -1,4 +1,4 @@
-"""The no-state ablation: another policy that does not see how the student did."""
+"""The no-state ablation: hides the student's results from another policy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dataenvgym.records import CompletedTaskInstance, Conversation
 
 
 class BlindPolicy:
-    """`policy`, to which every instance looks alike: wrong, and without an answer.
+    """Shows `policy` every instance as wrong and without an answer.
 
-    It sees the problems, their gold answers and their skills, as before; it does not see the
-    student's answers, which of them were right, or which calls failed, and it cannot let the
-    student try. The examples in its plan have an empty transcript, by which an engine tells that
-    they were not tried: a teacher is shown them as samples, not as errors.
+    The policy still sees problems, gold answers and skills. It does not see the student's answers,
+    which of them were right, or which calls failed, and it cannot let the student try. The examples
+    in its plan have an empty transcript, so engines show them to a teacher as samples, not as
+    errors.
 
     Args:
         policy: the policy to blind.
@@ -58,7 +58,7 @@ def _unseen(completed: CompletedTaskInstance) -> CompletedTaskInstance:
 
 
 class _NobodyToAsk:
-    """Takes the student's place."""
+    """A predictor in the student's place that refuses to answer."""
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters

@@ -1,8 +1,8 @@
-"""Difficulty at the edge of ability: problems that are solved sometimes teach most.
+"""Difficulty at the edge of ability: problems that the student solves sometimes teach most.
 
-A problem that the student always solves has nothing left to teach, one that it never solves gives
-it nothing to hold on to. With p, the share of sampled tries that solve a problem, its value is
-4p(1 - p): 1 at p = 1/2, 0 at both ends (the variance of a try, scaled).
+A problem that it always solves has nothing left to teach; one that it never solves is too hard to
+learn from. With p, the share of sampled tries that solve a problem, its value is 4p(1 - p): 1 at
+p = 1/2, 0 at both ends (the variance of a try, scaled).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from dataenvgym.tasks.adapted import attemptable
 
 
 class EdgePolicy:
-    """Records in proportion to the value of the validation instances that they are modelled on.
+    """Plans records in proportion to the value of the validation instances they are modeled on.
 
-    Where instances have skills, a skill's share is `4p(1 - p) + floor`, p being the mean solve
-    rate of its instances, and its examples are those at the edge (half or more of the best value
-    in the skill). Where they have none, each instance is an example of its own.
+    If instances have skills, a skill's share is `4p(1 - p) + floor`, where p is the mean solve rate
+    of its instances; its examples are those at the edge (half or more of the best value in the
+    skill). If they have none, each instance is an example with its own share.
 
     Args:
-        task: the task, in whose environments the student tries.
-        samples: how often each instance is tried.
+        task: the task in whose environments the student tries.
+        samples: tries at each instance.
         temperature: of the tries.
         floor: the weight of skills that are always or never solved, 0 or more.
     """
@@ -74,10 +74,10 @@ class EdgePolicy:
         predictor: PredictorInterface,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """The share of solved tries of each instance (n,); NaN where every call failed.
+        """Compute the share of solved tries of each instance (n,); NaN where every call failed.
 
-        A greedy answer is right or wrong; samples tell a problem that the student has just missed
-        from one that is out of its reach.
+        One greedy answer is right or wrong; several samples distinguish a problem that the student
+        just missed from one that is out of its reach.
         """
         solved = np.zeros((self._samples, len(instances)))
         for row in solved:
@@ -112,7 +112,7 @@ class EdgePolicy:
     ) -> Plan:
         if not tried:
             return ()
-        order = rng.permutation(len(tried)).tolist()  # equal remainders are not by position
+        order = rng.permutation(len(tried)).tolist()  # break ties of remainders at random
         values = value_of(np.array([tried[i][1] for i in order])) + self.floor
         counts = apportion(values, count)
         return tuple(

@@ -1,12 +1,12 @@
-"""How fast a student learns each skill, from recent changes.
+"""Learning progress: how fast a student learns each skill, from recent changes.
 
 The unit is the pull: a fixed number of records on one skill. Its progress is the share of the
-remaining errors that it removes: accuracy from .5 to .6 is a fifth of them, as is .9 to .92. So a
-skill's progress does not fade only because little is left to learn. Several pulls in one iteration
-are taken to remove the same share each, one after the other.
+remaining errors that it removes: accuracy from .5 to .6 removes a fifth of them, as does .9 to .92.
+So progress does not shrink only because little is left to learn. Several pulls in one iteration
+are assumed to remove the same share each, one after another.
 
-Older changes count less, by `discount` for each iteration, and an iteration counts for more the
-more pulls and the more errors it had to show something on.
+Older changes count less, by `discount` for each iteration. An iteration weighs more the more pulls
+it made and the more errors there were.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError
 
 _MOST = 0.95
-"""The largest share that a change counts as: nothing is learned for good."""
+"""The largest share that counts as removed: nothing is learned for good."""
 
 
 class LearningProgress:
     """Discounted mean progress of a pull, by skill.
 
     Args:
-        discount: weight of an iteration against the next one, in (0, 1].
+        discount: weight of an iteration relative to the next one, in (0, 1].
     """
 
     def __init__(self, discount: float) -> None:
@@ -38,7 +38,7 @@ class LearningProgress:
         self._accuracies: dict[str, float] = {}
 
     def observe(self, accuracies: Mapping[str, float]) -> None:
-        """Credit what has changed since the last call to the pulls planned since then."""
+        """Credit the changes since the last call to the pulls planned since then."""
         for skill in self._weights:
             self._weights[skill] *= self._discount
             self._sums[skill] *= self._discount
@@ -58,11 +58,11 @@ class LearningProgress:
         self._planned = {skill: n for skill, n in pulls.items() if n}
 
     def weight(self, skill: str) -> float:
-        """How much has been seen of the skill: pulls times the share of errors, discounted."""
+        """The weight of the skill's observations: pulls times the share of errors, discounted."""
         return self._weights.get(skill, 0.0)
 
     def mean(self, skill: str) -> float:
-        """The progress of a pull on the skill, at most 0.95; 0.0 if nothing has been seen."""
+        """The mean progress of a pull on the skill, at most 0.95; 0.0 without observations."""
         weight = self.weight(skill)
         return self._sums[skill] / weight if weight else 0.0
 
@@ -82,7 +82,7 @@ class LearningProgress:
 
 
 def _progress_of_a_pull(removed: float, pulls: float) -> float:
-    """The share that each of `pulls` removes if all together remove `removed`."""
+    """The share that each of `pulls` pulls removes if together they remove `removed`."""
     removed = min(max(removed, -_MOST), _MOST)
     return float(1.0 - (1.0 - removed) ** (1.0 / pulls))
 

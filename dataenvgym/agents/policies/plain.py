@@ -1,11 +1,9 @@
-"""The plain policies: how much data for what, given how the student did.
+"""The plain policies plan records from the student's results.
 
 - `RandomPolicy` spreads the records at random over the engine's skills and ignores the student.
-- `OpenEndedPolicy` works from the errors: each record is modelled on an instance that the
-  student got wrong.
-- `SkillListPolicy` allocates by weak skill: the lower a skill's accuracy, the more records; it
-  may choose a few skills.
-- `FreePolicy` says only how many records, for engines that choose by themselves.
+- `OpenEndedPolicy` models each record on an instance that the student got wrong.
+- `SkillListPolicy` gives more records to skills with lower accuracy; it may choose a few skills.
+- `FreePolicy` gives only the number of records, for engines that choose by themselves.
 
 Instances whose call failed are neither right nor wrong, and no policy learns from them.
 """
@@ -27,7 +25,7 @@ Groups = dict[str, list[CompletedTaskInstance]]
 
 
 class RandomPolicy:
-    """Each record teaches a skill drawn uniformly from those the engine has."""
+    """Draws the skill of each record uniformly from the engine's skills."""
 
     fit = PolicyFit(tells="skills", needs_engine_skills=True)
 
@@ -43,10 +41,10 @@ class RandomPolicy:
 
 
 class OpenEndedPolicy:
-    """Each record is modelled on an instance that the student got wrong.
+    """Models each record on an instance that the student got wrong.
 
-    The errors take turns in random order, so that their number never differs by more than one.
-    A student without errors is taught from all instances alike.
+    The errors take turns in random order, so their numbers of records differ by one at most. If
+    there are no errors, all instances take turns.
     """
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
@@ -60,20 +58,20 @@ class OpenEndedPolicy:
 
 
 class SkillListPolicy:
-    """Records in proportion to how weak each of the chosen skills is.
+    """Plans records in proportion to the weakness of each chosen skill.
 
     A skill's share is `(1 - accuracy + floor) ** sharpness`, normalized; the largest remainders
     round it to whole records.
 
     Args:
-        sharpness: 0 spreads evenly, 1 in proportion to the errors, more aims at the weakest.
-        floor: keeps something for skills without errors.
+        sharpness: 0 spreads evenly, 1 in proportion to the errors; more favors the weakest.
+        floor: keeps some records for skills without errors.
         choose: which skills get records: "all"; "most_common", those with the most instances;
             "highest_error", those with the lowest accuracy; "random_below", drawn at random from
-            those with an accuracy under `below`, or the weakest if there is none. Equal ones are
-            taken in the order of their names.
-        skills: how many are chosen, fewer where there are fewer; counts for nothing with "all".
-        below: the accuracy under which "random_below" draws, above 0 and up to 1.
+            those with an accuracy under `below`, or the weakest if there is none. Ties are broken
+            by name.
+        skills: how many skills to choose at most; ignored with "all".
+        below: "random_below" draws skills with an accuracy under this; above 0, at most 1.
     """
 
     fit = PolicyFit(needs_skills=True)
@@ -129,7 +127,7 @@ class SkillListPolicy:
 
 
 class FreePolicy:
-    """One assignment without skill and examples: the engine chooses what to give."""
+    """Plans one assignment without skill and examples: the engine chooses."""
 
     fit = PolicyFit(tells="counts")
 
@@ -138,10 +136,10 @@ class FreePolicy:
 
 
 def by_skill(completed: Sequence[CompletedTaskInstance], policy: str) -> Groups:
-    """The instances of each skill, without those whose call failed; sorted by skill.
+    """Group the instances by skill, sorted, without those whose call failed.
 
     Args:
-        policy: the name of the policy that needs them, for the message.
+        policy: the name of the policy, for the message.
 
     Raises:
         ConfigurationError: if no instance has a skill.
@@ -159,17 +157,17 @@ def by_skill(completed: Sequence[CompletedTaskInstance], policy: str) -> Groups:
 
 
 def accuracy(group: Sequence[CompletedTaskInstance]) -> float:
-    """The share of correct instances among some without errors, at least one."""
+    """The share of correct instances; there is at least one, and none with a failed call."""
     return sum(c.was_correct for c in group) / len(group)
 
 
 def skill_plan(
     groups: Mapping[str, Sequence[CompletedTaskInstance]], counts: Sequence[int]
 ) -> Plan:
-    """`counts` records for each of the groups; their examples are what the student got wrong.
+    """Plan `counts` records for the groups, with the student's errors as examples.
 
-    A skill without errors has all its instances as examples: an engine that does not know the
-    skill by name still sees what it is.
+    A skill without errors has all its instances as examples, so that an engine that does not know
+    the skill's name can still see it.
     """
     return tuple(
         Assignment(n, skill=skill, examples=[c for c in group if not c.was_correct] or group)
@@ -179,9 +177,9 @@ def skill_plan(
 
 
 def apportion(weights: np.ndarray, count: int) -> list[int]:
-    """`count` things in proportion to `weights` (n,), rounded by largest remainder.
+    """Divide `count` in proportion to `weights` (n,), rounded by largest remainder.
 
-    Weights that are all 0 share evenly.
+    If all weights are 0, divide evenly.
     """
     if not weights.any():
         weights = np.ones_like(weights)

@@ -1,9 +1,9 @@
 """Retention: part of the budget restores skills that the student has forgotten.
 
-Training on new records makes a student forget. The policy remembers each skill's best accuracy;
-where skills have fallen below it, a share of the records goes to them, in proportion to the fall.
-Another policy plans the rest. Without skills to see, it remembers instances instead: those that
-were answered rightly once and are wrong now (forgetting events) are the examples.
+Training on new records makes a student forget. The policy remembers each skill's best accuracy; a
+share of the records goes to skills that have fallen below it, in proportion to the fall. Another
+policy plans the rest. If skills are hidden, it remembers instances instead: those that were once
+right and are wrong now (forgetting events) are the examples.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataenvgym.records import CompletedTaskInstance
 
 @dataclass(frozen=True)
 class _Loss:
-    """Forgotten skills: how much of each, and the instances wrong now."""
+    """A forgotten skill: its fall in accuracy, and the instances that are wrong now."""
 
     fall: float
     skill: str | None
@@ -30,14 +30,14 @@ class _Loss:
 
 
 class RetentionPolicy:
-    """`policy`, with a share of the records for forgotten skills.
+    """Adds a share of records for forgotten skills to the plan of `policy`.
 
     Args:
-        policy: plans the rest, and everything as long as nothing is forgotten.
-        share: the most of the records that goes to forgotten skills, in [0, 1].
-        full_at: the summed fall (in accuracy, over all skills; for instances: their share) from
-            which on all of `share` is used; below it, in proportion.
-        tolerance: a skill whose accuracy is at most this much below its best has not fallen.
+        policy: plans the rest; everything, if nothing is forgotten.
+        share: the largest share of the records for forgotten skills, in [0, 1].
+        full_at: the summed fall at which all of `share` is used (accuracy, summed over skills; for
+            instances, the share of forgotten ones); a smaller fall uses it in proportion.
+        tolerance: a fall in accuracy of at most this much does not count.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class RetentionPolicy:
         )
 
     def _losses(self, situation: Situation) -> list[_Loss]:
-        """Skills that have fallen since their best; the best is updated."""
+        """Find skills that have fallen below their best, and update the best."""
         tried = [c for c in situation.completed if c.error is None]
         if any(c.instance.skill is not None for c in tried):
             return self._skills_lost(tried)

@@ -1,1 +1,1 @@
-"""The agent of `SkillTree-v0` and its policies; its environment owns the engine."""
+"""The agent of `SkillTree-v0` and its policies; the environment owns the engine."""

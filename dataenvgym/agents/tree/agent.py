@@ -15,14 +15,14 @@ from dataenvgym.seeding import derive_rng
 
 
 class TreeAgent(PolicyAgent[TreePolicy, Engine | None]):
-    """Acts on the forest as `policy` says; the environment's engine writes the records.
+    """Acts on the forest by `policy`; the environment's engine writes the records.
 
     Args:
         policy: turns the forest into an action.
-        engine: the engine that the environment has, to see beforehand whether it fits the task.
-        name: written into each record's provenance.
-        records_per_iteration: how many records each step asks for, at most.
-        seed: where its random choices come from.
+        engine: the environment's engine, to check before the run whether it fits the task.
+        name: is written into each record's provenance.
+        records_per_iteration: the most records that a step asks for.
+        seed: of its random choices.
     """
 
     parts: ClassVar[Mapping[str, type]] = {"policy": TreePolicy}
@@ -41,7 +41,7 @@ class TreeAgent(PolicyAgent[TreePolicy, Engine | None]):
         )
 
     def act(self, observation: dict[str, Any], predictor: PredictorInterface) -> TreeAction:
-        """An action that asks for `records_per_iteration` records at most."""
+        """Choose an action that asks for `records_per_iteration` records at most."""
         forest = observation["forest"]
         situation = TreeSituation(forest, self.iteration, observation["completed"], predictor)
         rng = derive_rng(self.seed, self.iteration, "policy")

@@ -13,22 +13,22 @@ from dataenvgym.run_warnings import warn_run
 
 
 def reallocated(tree: Tree, allocations: Mapping[str, int]) -> Exploit:
-    """The move that brings the subskills to `allocations`; those it does not name, to 0."""
+    """The move that sets the subskills to `allocations`; subskills not named there get 0."""
     changes = {s.name: allocations.get(s.name, 0) - s.allocation for s in tree.subskills}
     return Exploit(skill=tree.skill, changes=changes)
 
 
 def records_asked_for(forest: Forest, action: TreeAction) -> int:
-    """How many records a step with that action asks for, if all new subskills are found."""
+    """The number of records that a step asks for if all its new subskills are found."""
     moves = {move.skill: move for move in action}
     return sum(sum(_asked_for(tree, moves.get(tree.skill)).values()) for tree in forest.trees)
 
 
 def within_budget(forest: Forest, action: TreeAction, count: int) -> TreeAction:
-    """The action, cut in proportion, with a warning, if it asks for more than `count` records.
+    """Cut the action in proportion, with a warning, if it asks for more than `count` records.
 
-    Records of explored trees cannot be changed in the same step: where these alone are too
-    much, they are cut instead of explored.
+    A step cannot change the existing records of an explored tree. If these alone are too many, the
+    tree is cut instead of explored.
     """
     if (asked := records_asked_for(forest, action)) <= count:
         return action
@@ -61,7 +61,7 @@ def _cut_to(forest: Forest, action: TreeAction, count: int) -> TreeAction:
 
 
 _NEW = ""
-"""Stands for all new subskills of a tree; no subskill is named so."""
+"""The key for all new subskills of a tree; no subskill has this name."""
 
 
 def _asked_for(tree: Tree, move: Explore | Exploit | None) -> dict[str, int]:
@@ -85,7 +85,7 @@ def _cut(
 
 
 def opening(skill: str, subskills: int, records: int) -> Explore | None:
-    """Open up to `subskills` with up to `records` in all, the same for each; None for nothing."""
+    """Open up to `subskills` with equal parts of up to `records`; None if that is nothing."""
     if not records:
         return None
     subskills = min(subskills, records)

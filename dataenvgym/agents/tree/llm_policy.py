@@ -1,4 +1,4 @@
-"""The tree policy that asks a teacher: explore or exploit, skill by skill."""
+"""A tree policy that asks a teacher, skill by skill, whether to explore or exploit."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ SCHEMA: Schema = {
 
 
 class LLMTreePolicy:
-    """A teacher decides on each skill, knowing its tree and the results of earlier decisions.
+    """A teacher decides on each skill; it sees the tree and the results of earlier decisions.
 
-    An answer that cannot be used, and a call that failed, leave the skill to `fallback`.
+    After an unusable answer or a failed call, `fallback` decides.
 
     Args:
-        teacher: who decides.
+        teacher: the model that decides.
         prompt: has `{skill}` and `{tree}`, and may have `{budget}` and `{history}`; one of our
             names, a mapping, or a `Prompt`.
         fallback: decides where the teacher does not; None is `AlternatingPolicy`.
-        temperature, max_tokens: how the teacher draws its answers.
-        remembered: how many earlier decisions on a skill the teacher sees, at most.
+        temperature, max_tokens: of the teacher's answers.
+        remembered: the most earlier decisions on a skill that the teacher sees.
 
     Attributes:
-        n_fallbacks: how many decisions were left to `fallback`, so far.
+        n_fallbacks: the number of decisions that `fallback` made so far.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class LLMTreePolicy:
         return action
 
     def state_dict(self) -> dict[str, JsonValue]:
-        """How often it fell back, and its decisions so far."""
+        """The number of fallbacks, and the decisions so far."""
         history: dict[str, JsonValue] = {name: list(said) for name, said in self._history.items()}
         return {"n_fallbacks": self.n_fallbacks, "history": history}
 
@@ -131,7 +131,7 @@ class LLMTreePolicy:
         }
 
     def _move(self, tree: Tree, answer: Any | None, forest: Forest) -> Explore | Exploit | None:
-        """The move that an answer means, or None if it cannot be done."""
+        """Parse an answer as a move; None if the move is impossible."""
         if answer is None:
             return None
         if answer["action"] == "explore":
@@ -161,7 +161,7 @@ class LLMTreePolicy:
 
 
 def shown_tree(tree: Tree) -> str:
-    """The tree as a language model reads it."""
+    """Render the tree for a language model."""
     head = f"{tree.skill}: accuracy {_percent(tree.val_accuracy)}"
     if not tree.subskills:
         return f"{head}, no subskills yet" + (", and there are none" if tree.is_complete else "")

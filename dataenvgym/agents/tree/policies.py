@@ -1,12 +1,12 @@
-"""The policies of `SkillTree-v0`: which skills to explore and to exploit, given the forest.
+"""The policies of `SkillTree-v0`: they choose which skills to explore and which to exploit.
 
 - `AlternatingPolicy` explores and exploits in turns.
 - `FillBalancedPolicy` fills every subskill up to the same number of records.
 - `RandomTreePolicy` draws its moves, and ignores the student.
-- `ConfigurableTreePolicy` does what its options say, to every skill alike.
+- `ConfigurableTreePolicy` follows its options, for every skill alike.
 
-(`LLMTreePolicy` asks a teacher, see `llm_tree_policy`.) A tree that has no subskill yet cannot be
-exploited, so that all but the configurable one explore it, whatever the turn.
+`LLMTreePolicy` (in `llm_policy`) asks a teacher. A tree without subskills cannot be exploited, so
+all but the configurable policy explore it at any turn.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ class AlternatingPolicy:
     """Explores in odd iterations, exploits in even ones.
 
     Exploring opens `subskills` of each tree that has none, and of the `widen` weakest of the other
-    trees that may have more. Exploiting takes back what the last step left.
+    trees that may have more. Exploiting resets the last step's allocations.
 
-    Where `informed`, the records of the step then go to where the student is weak: a share of
-    `(1 - accuracy + floor) ** sharpness` for each tree, and the same within it. Where not, an
-    exploration gives `records_each` to new subskills, and an exploitation nothing.
+    If `informed`, the records of the step go to weak skills: the weight of each tree is
+    `(1 - accuracy + floor) ** sharpness`, and so is that of each subskill within its tree. If not,
+    an exploration gives `records_each` to new subskills, and an exploitation nothing.
 
     Args:
-        subskills: how many to open in a tree at a time.
-        records_each: for each new subskill, where not `informed`.
+        subskills: subskills to open in a tree at a time.
+        records_each: records for each new subskill, if not `informed`.
         widen: see above; None widens every tree.
         informed: see above.
-        sharpness: 0 spreads evenly, 1 in proportion to the errors, more aims at the weakest.
+        sharpness: 0 spreads evenly, 1 in proportion to the errors; more favors the weakest.
         floor: the weight of subskills without errors.
-        own: how much of a subskill's accuracy is its own, in [0, 1]; the rest is its skill's,
-            which more instances speak for.
+        own: weight of a subskill's own accuracy, in [0, 1]; the rest is its skill's accuracy, which
+            is estimated from more instances.
     """
 
     def __init__(
@@ -119,9 +119,9 @@ class FillBalancedPolicy:
     A subskill's new allocation is `min(maximum - generated, cap)`, and never below 0.
 
     Args:
-        maximum: records for a subskill, in all.
-        cap: records for a subskill, in a step.
-        subskills: how many to open in a tree that has none.
+        maximum: records for a subskill in all.
+        cap: records for a subskill in one step.
+        subskills: subskills to open in a tree that has none.
     """
 
     def __init__(self, *, maximum: int = 25, cap: int = 5, subskills: int = 3) -> None:
@@ -145,11 +145,11 @@ class FillBalancedPolicy:
 
 
 class RandomTreePolicy:
-    """Explores or exploits each tree by chance; the records fall where they may.
+    """Explores or exploits each tree at random, and spreads the records at random.
 
     Args:
         explore: the probability of exploring a tree that has subskills and may have more.
-        subskills: how many are opened at most.
+        subskills: the most subskills opened at a time.
     """
 
     def __init__(self, *, explore: float = 0.5, subskills: int = 3) -> None:
@@ -180,13 +180,13 @@ Turn = Literal["explore", "exploit", "keep"]
 
 
 class ConfigurableTreePolicy:
-    """Does the same to every tree: one turn of `pattern` in each iteration, from the first again.
+    """Does the same to every tree: one turn of `pattern` in each iteration, in a cycle.
 
     Args:
         pattern: "explore" opens `subskills` with `records_each`; "exploit" changes the allocation
-            of every subskill by `change`; "keep" leaves everything as it is.
+            of every subskill by `change`; "keep" changes nothing.
         subskills, records_each, change: see `pattern`.
-        changes: by the name of a skill, in place of `change`.
+        changes: values by skill name that replace `change`.
     """
 
     def __init__(
@@ -233,12 +233,12 @@ def _is_bare(tree: Tree) -> bool:
 
 
 def _accuracy(tree: Tree) -> float:
-    """Of the whole skill; it is unknown where every call failed, and half is a fair guess."""
+    """The accuracy of the whole skill; one half if it is unknown because every call failed."""
     return 0.5 if tree.val_accuracy is None else tree.val_accuracy
 
 
 def _with_the_rest(action: TreeAction, forest: Forest, count: int) -> TreeAction:
-    """The action with the remainder of rounding given to new subskills, one more to each."""
+    """Give records left over by rounding to the new subskills, one more to each."""
     left = count - records_asked_for(forest, action)
     moves = list(action)
     for i, move in enumerate(moves):

@@ -1,4 +1,4 @@
-"""Observations of the policies of `SkillTree-v0`, and their actions."""
+"""The observation of `SkillTree-v0` policies, and their interface."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class TreeSituation:
     """A tree policy's observation before an iteration.
 
     Attributes:
-        forest: the forest as it is.
-        iteration: the iteration that is planned, from 1 on.
+        forest: the current forest.
+        iteration: the iteration to plan, from 1 on.
         completed: the evaluated validation instances.
-        predictor: the student as it is now, or None where there is none to ask.
+        predictor: the current student, or None if it cannot be asked.
     """
 
     forest: Forest
@@ -36,11 +36,11 @@ class TreePolicy(Protocol):
     """Turns a forest into an action."""
 
     def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
-        """The next action.
+        """Choose the next action.
 
         Args:
-            count: how many records the step may ask for, in all; the agent cuts what asks for
-                more.
-            rng: where all chance comes from.
+            count: the most records that the step may ask for in all; the agent cuts an action
+                that asks for more.
+            rng: the source of all randomness.
         """
         ...

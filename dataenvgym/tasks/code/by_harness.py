@@ -1,4 +1,4 @@
-"""Judging functions: one run of the harness for all tests that call the solution.
+"""Judging functions: one run of the harness executes all tests that call the solution.
 
 See `dataenvgym.tasks.code.harness`, whose messages this module writes and reads.
 """
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 def results_by_harness(
     code: str, problem: CodeProblem, box: Sandbox, limits: Limits
 ) -> Iterator[TestResult]:
-    """The results of all tests but those of stdin and stdout, in order; see `judge`."""
+    """The results of all tests except those of stdin and stdout, in order; see `judge`."""
     tests = [test for test in problem.tests if not isinstance(test, StdioTest)]
     if not tests:
         return
@@ -148,7 +148,7 @@ def _results(output: bytes, nonce: bytes) -> Iterator[Answer | Report]:
 def _why_unfit(
     report: Report, test: _Test, problem: CodeProblem, box: Sandbox, limits: Limits
 ) -> str | None:
-    """Why the test cannot be run, whatever the solution; None if it can."""
+    """The reason why the test cannot be run with any solution; None if it can."""
     module = report.missing
     if module and not isinstance(test, CallTest) and is_missing(module, test, problem, box, limits):
         return f"it imports {module}, which is not there: install it, or set packages"
@@ -156,11 +156,11 @@ def _why_unfit(
 
 
 def _result_of_call(answer: Answer, test: _Test, problem: CodeProblem) -> TestResult:
-    """The result of a call. Whatever goes wrong with the answer, the solution has sent it."""
+    """The result of a call. Any fault in the answer is the solution's fault: it sent the answer."""
     assert isinstance(test, CallTest)
     try:
         return _compared(answer, test, problem)
-    except Exception as error:  # noqa: BLE001  what cannot be compared is a failed test
+    except Exception as error:  # noqa: BLE001  it fails the test
         _log.warning("the result of a call could not be compared", exc_info=error)
         text = f"the result could not be compared: {type(error).__name__}"
         return TestResult(passed=False, message=text, got=text)
@@ -203,5 +203,5 @@ def _shown(value: Any) -> str:
 def _repr(value: Any) -> str:
     try:
         return repr(value)
-    except (ValueError, RecursionError) as error:  # a number of too many digits
+    except (ValueError, RecursionError) as error:  # a number with too many digits
         return f"<{error}>"

@@ -1,4 +1,4 @@
-"""Judging programs by their output: a run for each test that gives stdin."""
+"""Judging programs by their output: one run for each test that gives stdin."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def results_by_output(
 
 
 def _result(run: ExecutionResult, test: StdioTest, problem: CodeProblem) -> TestResult:
-    """The result of a run. Whatever goes wrong with its output, the solution has written it."""
+    """The result of a run. Any fault in its output is the solution's fault: it wrote the output."""
     try:
         return _compared(run, test, problem)
-    except Exception as error:  # noqa: BLE001  what cannot be compared is a failed test
+    except Exception as error:  # noqa: BLE001  it fails the test
         _log.warning("an output could not be compared", exc_info=error)
         text = f"the output could not be compared: {type(error).__name__}"
         return TestResult(passed=False, message=text, got=text)

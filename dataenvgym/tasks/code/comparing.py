@@ -1,11 +1,10 @@
-"""Compares a solution's results with the expected ones; here, outside the sandbox.
+"""Compares a solution's results with the expected ones, outside the sandbox.
 
-Results of calls are compared as JSON. A whole number that is expected wants the very value: 5.0 is
-5, as in Python, and 4999999999.0 is not 5000000000. Outputs of programs are compared as contests
-do: line by line, spaces at both ends ignored, and within a line number by number where the texts
-differ. Two numbers without a point or an exponent are compared as texts ("7" is not "007"), unless
-a problem says otherwise. Where numbers may differ a little (by a tolerance that is not zero), empty
-lines are ignored, too.
+Results of calls are compared as JSON. An expected integer must be matched exactly: 5.0 equals 5, as
+in Python, but 4999999999.0 does not equal 5000000000. Outputs of programs are compared as in
+contests: line by line, without spaces at both ends. Where two lines differ, they are compared
+number by number. Two numbers without a point or an exponent are compared as texts ("7" is not
+"007"), unless the problem says otherwise. With a tolerance above zero, empty lines are ignored too.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ _LONGEST_NUMBER = 5000
 def same_value(value: Any, expected: Any, *, tolerance: float) -> bool:
     """Whether a result of plain data equals a JSON value.
 
-    A tuple is a list, and keys of a dict are texts, as in JSON. Where a float is expected, the
-    result may differ by the relative `tolerance`; where an int is expected, by nothing, whatever
-    the result's type. nan equals nothing.
+    A tuple counts as a list, and dict keys are compared as texts, as in JSON. If a float is
+    expected, the result may differ by the relative `tolerance`. If an int is expected, the
+    result must equal it, whatever its type. nan equals nothing.
     """
     try:
         return _same(value, expected, tolerance)
@@ -38,10 +37,10 @@ def same_value(value: Any, expected: Any, *, tolerance: float) -> bool:
 def same_output(
     output: str, expected: str, *, tolerance: float, integers_by_value: bool = False
 ) -> bool:
-    """Whether a program's output is the expected one; without tolerance, to the empty line.
+    """Whether a program's output is the expected one; without tolerance, empty lines count.
 
     Args:
-        integers_by_value: whether "7" is "007", too.
+        integers_by_value: whether "7" equals "007".
     """
     lines, wanted = (_lines(text, blank=not tolerance) for text in (output, expected))
     return len(lines) == len(wanted) and all(
@@ -51,13 +50,13 @@ def same_output(
 
 
 def canonical(value: Any) -> str:
-    """A text that is the same for results that `same_value` calls equal, as a rule.
+    """A text that is, as a rule, the same for results that `same_value` calls equal.
 
     Numbers are rounded to nine digits; sets and dicts are sorted.
     """
     try:
         return _canonical(value)
-    except (RecursionError, ValueError) as error:  # nested too deeply; a number of too many digits
+    except (RecursionError, ValueError) as error:  # nested too deeply, or too many digits
         return f"<{error}>"
 
 
@@ -117,12 +116,12 @@ def _close(value: float, expected: float, tolerance: float) -> bool:
         return False
     try:
         return math.isclose(value, expected, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
-    except OverflowError:  # a whole number that no float can hold
+    except OverflowError:  # an integer that no float can hold
         return False
 
 
 def _key(key: Any) -> Any:
-    """A key as JSON writes it."""
+    """The key as JSON writes it."""
     if isinstance(key, bool) or key is None:
         return {True: "true", False: "false", None: "null"}[key]
     return repr(key) if isinstance(key, float) or _is_short(key) else key

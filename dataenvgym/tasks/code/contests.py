@@ -7,10 +7,10 @@
                    text). Of type "functional", each line of the input is a JSON argument of the
                    method that "metadata" names.
 
-Outputs are compared as these benchmarks do: numbers by value, whole ones too ("7" is "007"), nearly
-and without empty lines (APPS: numpy's allclose) or exactly (LiveCodeBench); results of calls
-exactly. Names that they import for every solution are in the preamble, but for APPS's numpy,
-which need not be there.
+Outputs are compared as these benchmarks do: numbers by value, integers too ("7" equals "007"). APPS
+ignores empty lines and allows the tolerance of numpy's allclose; LiveCodeBench compares exactly.
+Results of calls are compared exactly. The preamble has the names that the benchmarks import for
+every solution, except APPS's numpy, which may not be installed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dataenvgym.tasks.code.rows import Parts, json_in, json_of, text_in
 from dataenvgym.tasks.rows import SourceRow
 
 _APPS_TOLERANCE = 1e-5  # of outputs
-# the Pythons of its time wrote numbers of any length, hence the last line
+# Python versions of that time wrote numbers of any length, hence the last line
 APPS_PREAMBLE = """\
 import collections, fractions, heapq, itertools, math, random, sys, time
 from collections import ChainMap, Counter, OrderedDict, defaultdict, deque
@@ -56,7 +56,7 @@ def apps_parts(row: SourceRow) -> Parts | None:
     """The problem in a row of APPS, None if it has no tests.
 
     Raises:
-        InvalidInstanceError: naming where, and what is amiss.
+        InvalidInstanceError: naming the place and the fault.
     """
     tests = json_in(row, "input_output", dict)
     inputs, outputs = tests.get("inputs", []), tests.get("outputs", [])
@@ -93,7 +93,7 @@ def livecodebench_parts(row: SourceRow) -> Parts:
     """The problem in a row of LiveCodeBench.
 
     Raises:
-        InvalidInstanceError: naming where, and what is amiss.
+        InvalidInstanceError: naming the place and the fault.
     """
     public = json_in(row, "public_test_cases", list)
     private = _private_tests(row)
@@ -118,7 +118,7 @@ def livecodebench_parts(row: SourceRow) -> Parts:
 
 
 def _asked(question: str, starter: str, *, calls: bool) -> str:
-    """The question with how it is to be answered."""
+    """The question, followed by how to answer it."""
     if starter.strip():
         return f"{question.strip()}\n\nComplete this code:\n\n```python\n{starter.rstrip()}\n```"
     how = "Write that function." if calls else "Read the input from stdin, write to stdout."
@@ -126,7 +126,7 @@ def _asked(question: str, starter: str, *, calls: bool) -> str:
 
 
 def _call(function: str, arguments: Any, expected: Any, accepts: list[Any]) -> dict[str, Any]:
-    """A call of the function; as a program, where a value is one that records may not hold."""
+    """A call of the function, written as a program if records cannot hold one of its values."""
     if _fits([arguments, expected]):
         return {"kind": "call", "args": arguments, "expected": expected, "accepts": accepts}
     passed = " or ".join(f"result == {_literal(right)}" for right in (expected, *accepts))
@@ -138,7 +138,7 @@ def _call(function: str, arguments: Any, expected: Any, accepts: list[Any]) -> d
 
 
 def _fits(value: Any) -> bool:
-    """Whether every JSON reader reads it alike: no long numbers, and only texts as keys."""
+    """Whether all JSON readers agree on it: no long numbers, and only texts as keys."""
     if isinstance(value, list):
         return all(map(_fits, value))
     if isinstance(value, dict):
@@ -164,13 +164,13 @@ def _apps_call(function: str, arguments: Any, output: Any) -> dict[str, Any]:
         arguments = [*map(_with_numbers, arguments[:1]), *arguments[1:]]
     if not isinstance(output, list):
         return _call(function, arguments, _with_numbers(output), [])
-    # it may be in a list of its own, and in some rows is not
+    # some rows wrap the output in a list of its own, others do not
     output = [*map(_with_numbers, output[:1]), *output[1:]]
     return _call(function, arguments, output, output[:1])
 
 
 def _with_numbers(value: Any) -> Any:
-    """A dict with the whole numbers as keys of which JSON has made texts."""
+    """A dict whose integer keys, which JSON made texts, are integers again."""
     try:
         return {int(k): v for k, v in value.items()} if isinstance(value, dict) else value
     except ValueError:
@@ -208,7 +208,7 @@ def _livecodebench_test(test: Any, function: str | None, row: SourceRow) -> dict
 
 
 class _TextUnpickler(pickle.Unpickler):
-    """Makes texts, numbers and containers of them; a pickle that names anything else is refused."""
+    """Builds texts, numbers and containers of them; refuses a pickle that names anything else."""
 
     def find_class(self, module_name: str, global_name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"it names {module_name}.{global_name}")

@@ -1,4 +1,4 @@
-"""The domain of code problems: a reply is judged by tests, in a sandbox."""
+"""The domain of code problems: tests in a sandbox judge a reply."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class CodeOptions(TypedDict, total=False):
-    """Keyword arguments of `CodeDomain` that tasks pass on as they are."""
+    """Keyword arguments of `CodeDomain` that tasks pass on unchanged."""
 
     sandbox: str | Callable[..., Sandbox]
     workers: int
@@ -50,16 +50,16 @@ class CodeTaskOptions(CodeOptions, TaskOptions, total=False):
 class CodeDomain(Domain):
     """Problems whose replies are code, judged in a sandbox.
 
-    The sandbox is opened when it is first needed, shared by all environments and threads, by all
-    splits of a task, and closed at exit or by `close`.
+    The sandbox is opened at first use. All environments, threads and splits of a task share it.
+    `close` closes it; otherwise it is closed at exit.
 
     Args:
-        known: gives problems whose tests judge the records that put them, such as those of a
-            training split; asked when a record is first judged.
+        known: returns problems, such as those of a training split; their tests judge records that
+            ask the same question. Called when the first record is judged.
         sandbox: its backend, see `open_sandbox`.
         workers: how many runs may be active at the same time.
-        packages: whether code may import the packages installed beside the interpreter, where the
-            backend keeps them out otherwise (see `BubblewrapSandbox`).
+        packages: whether code may import the packages installed beside the interpreter, if the
+            backend hides them by default (see `BubblewrapSandbox`).
         limits, max_turns, feedback, message_limit, system_prompt, template: see
             `CodeEnvironment`.
     """
@@ -94,7 +94,7 @@ class CodeDomain(Domain):
             system_prompt=system_prompt,
             template=template,
         )
-        self.make_environment()  # an impossible option is refused here
+        self.make_environment()  # raises here if an option is invalid
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> CodeEnvironment:
         return self._environment(instances)
@@ -103,7 +103,7 @@ class CodeDomain(Domain):
         """Open the sandbox.
 
         Raises:
-            ConfigurationError: if it cannot be opened here; it says the ways out.
+            ConfigurationError: if it cannot be opened here; the message lists the remedies.
         """
         self.sandbox.box()
 
@@ -112,21 +112,21 @@ class CodeDomain(Domain):
         self.sandbox.close()
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether what a training record claims holds, by running its code on its own tests.
+        """Whether a training record is right: its code passes the tests of its question.
 
-        These are the tests of the problem of the training split that it puts, or else those that
-        stand in its question (asserts, or `>>>` examples). Tests about names that neither the code
-        nor Python has are left out, and those about nothing that the code defines. None if there
-        are no tests, if they cannot be run, or if
-        those of the question look at results that are no plain data, such as objects.
+        If the record's question is that of a known problem, such as one of the training split, that
+        problem's tests are run; otherwise the tests in the question (asserts or `>>>` examples).
+        Tests that use names defined neither by the code nor by Python are left out, and so are
+        tests that use no name defined by the code. None if there are no tests, if they cannot be
+        run, or if tests in the question inspect results that are not plain data, such as objects.
 
         Raises:
-            SandboxError: if the sandbox failed, so that nothing was judged.
+            SandboxError: if the sandbox failed; nothing was judged.
         """
         return all_hold([self._holds(claim) for claim in claims_of(record)])
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
-        """The record as a problem, with the tests that `judge_record` judges it by; or None."""
+        """The record as a problem, with the tests that `judge_record` would run; or None."""
         if (plain := self.question_of_record(record)) is None:
             return None
         question = plain.instruction
@@ -139,14 +139,14 @@ class CodeDomain(Domain):
         return plain.model_copy(update={"answer": None, "data": problem.data()})
 
     def known_problem(self, question: str) -> CodeProblem | None:
-        """The problem that a question without its template puts, if it is known."""
+        """The known problem with this question (without its template), or None."""
         return self._known_problems.get(question)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
-        """Equal for replies to that instance that do the same; None without code.
+        """Equal for replies to that instance whose code does the same; None without code.
 
-        Where the instance's tests call the code or give it input, it is a hash of what the code
-        gave; elsewhere of the code itself, without comments and layout.
+        If the instance's tests call the code or give it input, the class is a hash of the results;
+        otherwise of the code itself, without comments and layout.
         """
         problem = problem_of(instance)
         code = extract_code(reply, problem.entry_point, starter=problem.starter)
@@ -161,7 +161,7 @@ class CodeDomain(Domain):
         return hashlib.sha256("\0".join(shown).encode("utf-8", "replace")).hexdigest()[:16]
 
     def _holds(self, claim: Claim) -> bool | None:
-        """Whether a claim is true; None if that cannot be told."""
+        """Whether a claim is true; None if that cannot be decided."""
         question = self.prompt_template.instruction_in(claim.question)
         known = self.known_problem(question)
         problem = known or problem_in(question)
@@ -187,7 +187,7 @@ class CodeDomain(Domain):
 
 
 def parted(options: CodeTaskOptions) -> tuple[CodeOptions, TaskOptions]:
-    """The options of the domain, and the others."""
+    """Split options into those of the domain and all others."""
     own = {name: value for name, value in options.items() if name in CodeOptions.__annotations__}
     others = {name: value for name, value in options.items() if name not in own}
     return cast(CodeOptions, own), cast(TaskOptions, others)

@@ -1,4 +1,4 @@
-"""One code problem: the student writes Python, tests judge it, and it may get to try again.
+"""One code problem: the student writes Python, tests judge it, and the student may try again.
 
 This is `dataenvgym/Code-v0`; bare `gymnasium.make` works on the validation problems of pocket
 code.
@@ -32,19 +32,20 @@ _LONGEST_NOTE = 300
 class CodeEnvironment(TaskEnvironment):
     """Reward 1.0 if the code of the student's message passes all tests, else 0.0.
 
-    The score `tests_passed` is the share of the tests that passed. With `max_turns` above 1, code
-    that fails is answered by why: the message of the first public test that failed, or else that
-    a hidden one did, never which; the student's next message is judged anew. An exception from
-    `step` means that the sandbox failed, never the code.
+    The score `tests_passed` is the share of the tests that passed. With `max_turns` above 1, the
+    student gets a message after code that fails: the failure of the first public test that failed,
+    or only that a hidden test failed, not which. The student's next message is judged anew. An
+    exception from `step` means that the sandbox failed, never that the code did.
 
     Args:
-        sandbox: where the code runs: one that is shared, or the backend of one of its own, which
-            `close` closes.
-        limits: of each run: a stdin test by itself, all other tests of the problem together; but
-            `seconds` is of each test (see `judge`).
+        sandbox: where the code runs: a shared sandbox, or the name of a backend; the environment
+            then opens a sandbox of its own, which `close` closes.
+        limits: for each run. Each stdin test is a run; all other tests of a problem share one. But
+            `seconds` is for each test (see `judge`).
         max_turns: how often the student may try.
         feedback: the message after a failure, in which `{failure}` stands for the reason.
-        message_limit: the longest reason, in characters; 0 tells only that a test failed.
+        message_limit: the longest reason, in characters; with 0, the message says only that a test
+            failed.
         instances, system_prompt, template, render_mode: see `TaskEnvironment`.
     """
 
@@ -89,7 +90,7 @@ class CodeEnvironment(TaskEnvironment):
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         problem = self._problem
-        assert problem is not None  # begin() has seen to it
+        assert problem is not None  # begin() has checked it
         reply = conversation[-1].content
         code = extract_code(reply, problem.entry_point, starter=problem.starter)
         verdict = None
@@ -113,7 +114,7 @@ class CodeEnvironment(TaskEnvironment):
             self._sandbox.close()
 
     def _failure(self, verdict: CodeVerdict | None) -> str:
-        """The reason for the student why its code failed."""
+        """The reason that the student is given for the failure."""
         if verdict is None:
             return NO_CODE
         if (failed := verdict.public_failure) is None:

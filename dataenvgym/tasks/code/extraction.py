@@ -1,13 +1,13 @@
-"""The code in a student's reply, however it is wrapped.
+"""Finds the code in a student's reply, however it is wrapped.
 
-The texts of a reply (see `replies`) are searched one after the other until there is code. The
-pieces that may be the code are, in this order: the complete fences, the last one first; those that
-were left open, as far as they parse; the stretches of the text around them that parse, the longest
-one first; and any of them that is the transcript of a session. The first piece that defines the
-entry point, with something in it, is the code, and what it needs of the other fences comes along
-(see `helpers`). Else it is a piece as the body of the starter code; else the first that has as much
-as the entry point's head; else the last fence. A program is the first piece that writes something.
-Nothing is run here; the result need not be right, or even Python.
+The texts of a reply (see `replies`) are searched in turn until code is found. Candidates are, in
+this order: complete fences, the last one first; unclosed fences, as far as they parse; stretches of
+the text around fences that parse, the longest one first; and the code of any of these that is the
+transcript of a session. The first candidate that defines the entry point with a body is the code;
+definitions that it needs from other fences are added (see `helpers`). Otherwise it is a candidate
+that works as the body of the starter code, else the first one with at least the head of the entry
+point, else the last fence. If a whole program is wanted, it is the first candidate that writes
+output. Nothing is run here; the code may be wrong, or not even be Python.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _BEGINS = re.compile(
 )
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _DOES = ast.Call | ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
-_MOST_PARSED = 1_000_000  # characters of one reply that are parsed in search of a piece of code
-_LONGEST_SEARCHED = 20_000  # characters of the text around fences in which code is looked for
+_MOST_PARSED = 1_000_000  # characters of one reply that are parsed in search of code
+_LONGEST_SEARCHED = 20_000  # characters of the text around fences that are searched for code
 
 
 def extract_code(reply: str, entry_point: str | None = None, *, starter: str = "") -> str | None:
     """The code of a reply, or None if there is none.
 
-    Words around it that happen to be Python, as `[DONE]` or `Explanation` are, are left out.
+    Words around it that happen to parse as Python, such as `[DONE]` or `Explanation`, are left out.
 
     Args:
-        entry_point: the name that the code has to define: a function or class, or
+        entry_point: the name that the code must define: a function or class, or
             `Class.method`; None for a whole program.
-        starter: code that the reply may only complete: its first lines and a docstring, behind
-            which the reply's body is put.
+        starter: code that the reply may only complete: its first lines and a docstring. A reply
+            that is only a body is put behind it.
     """
     code = _found(reply, entry_point, starter)
     if (code is None or parsed(code) is None) and (seen := visible(reply)) != reply:
@@ -60,7 +60,7 @@ def _found(reply: str, entry_point: str | None, starter: str) -> str | None:
         if found is None:
             found = code
         elif found.strip() and code.startswith(found.rstrip()) and parsed(code) is not None:
-            found = code  # the mark that seemed to end the turn is in a string of the code
+            found = code  # the end-of-turn mark was inside a string of the code
         else:
             continue
         if parsed(found) is not None:
@@ -109,12 +109,12 @@ def _code_in(text: str, entry_point: str | None, starter: str, parser: _Parser) 
 
 
 class _Parser:
-    """Looks for the part of a text that is Python, until it has parsed so much of it."""
+    """Finds the part of a text that is Python, within a budget of parsed characters."""
 
     left = _MOST_PARSED  # characters
 
     def longest_prefix(self, code: str, *, before: str = "") -> str | None:
-        """The first lines that parse, `before` put before them; None if not even one does."""
+        """The first lines that parse behind `before`; None if not even one does."""
         lines = _LINE.findall(code)
         offset = before.count("\n")
         while lines and self.left > 0:
@@ -126,27 +126,27 @@ class _Parser:
                 bad = (error.lineno or 0) if isinstance(error, SyntaxError) else 0
             else:
                 return text if text.strip() else None
-            # an error may be told of at a later line than the one to blame, but at no earlier one
+            # the parser may report a later line than the faulty one, never an earlier one
             keep = min(bad - offset - 1, len(lines) - 1) if bad > offset else len(lines) - 1
             lines = lines[: max(keep, 0)]
         return None
 
 
 def _is_words(node: ast.stmt) -> bool:
-    """Whether it does nothing; prose that happens to be Python is of this kind."""
+    """Whether the statement does nothing, like prose that happens to parse as Python."""
     if isinstance(node, ast.AnnAssign):
         return node.value is None
     return isinstance(node, ast.Expr) and not any(isinstance(n, _DOES) for n in ast.walk(node))
 
 
 def _does_something(code: str) -> bool:
-    """Whether it is Python and more than values, such as a sample of output may be."""
+    """Whether it is Python and more than values; a sample of output may be only values."""
     tree = parsed(code)
     return tree is not None and not all(map(_is_words, tree.body))
 
 
 def _writes(code: str) -> bool:
-    """Whether it is Python that writes output, as far as one sees."""
+    """Whether it is Python that writes output, as far as its syntax shows."""
     tree = parsed(code)
     return tree is not None and any(
         (isinstance(node, ast.Name) and node.id == "print")
@@ -156,9 +156,9 @@ def _writes(code: str) -> bool:
 
 
 def _defines(entry_point: str, code: str) -> bool:
-    """Whether the code defines that name, as far as one sees; it may have errors elsewhere.
+    """Whether the code defines that name, as far as its syntax shows; errors elsewhere are allowed.
 
-    A function with nothing in it is only announced.
+    A function without a body counts as announced, not as defined.
     """
     tree = parsed(code) or parsed(f"{code.rstrip()}\n{' ' * 80}pass")  # it may end with a head
     if tree is None:
@@ -172,7 +172,7 @@ def _defines(entry_point: str, code: str) -> bool:
 
 
 def _announces(entry_point: str, code: str) -> bool:
-    """Whether the head of that function or class is in the code, which need not parse."""
+    """Whether the code has the head of that function or class; it need not parse."""
     owner, _, name = entry_point.rpartition(".")
     places = [rf"^[ \t]*class[ \t]+{re.escape(owner)}\b"] if owner else []
     places.append(rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(name)}\b")
@@ -196,7 +196,7 @@ def _is_empty(body: list[ast.stmt]) -> bool:
 
 
 def _transcripts(text: str, entry_point: str | None) -> Iterator[str]:
-    """The text's code if it is the transcript of a session, which is not Python itself."""
+    """The text's code if the text is a transcript of a session, which is not Python itself."""
     if ">>>" in text and parsed(text) is None:
         code = code_of_transcript(text, with_shown=entry_point is None)
         yield from [code] if code is not None else []
@@ -226,13 +226,13 @@ def _stretches(text: str, parser: _Parser) -> list[str]:
 
 
 def _block(lines: list[str], margin: str) -> str:
-    """The lines up to the first that has not that margin, without it."""
+    """The lines up to the first one without that margin; the margin is removed."""
     end = next((n for n, s in enumerate(lines) if s.strip() and not s.startswith(margin)), None)
     return "".join(line.removeprefix(margin) for line in lines[:end])
 
 
 def _without_words(code: str) -> str:
-    """Without the lines before and behind it that are words."""
+    """The code without the lines of prose before and behind it."""
     tree = parsed(code)
     nodes = tree.body if tree is not None else []
     lines = NEWLINE.split(code)

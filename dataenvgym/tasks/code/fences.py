@@ -1,10 +1,10 @@
 """The fenced blocks of a text, as models write them.
 
-CommonMark's fences, with these differences:
+They follow CommonMark, with these differences:
 
     a fence inside a docstring belongs to the code, and opens and closes nothing
-    marks behind the last line of code close the fence as well
-    marks that name Python, in a fence that was never closed, begin a new one
+    marks behind the last line of code also close the fence
+    marks that name Python, inside an unclosed fence, begin a new one
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Fence:
     """A fenced block.
 
     Attributes:
-        language: the first word behind the opening marks, in small letters; may be empty.
+        language: the first word behind the opening marks, in lower case; may be empty.
         code: its lines, each ended by a newline, without the margin of the opening marks.
         is_complete: whether it was closed.
     """
@@ -49,7 +49,7 @@ def fences_in(text: str) -> tuple[list[Fence], str]:
             fence = None
         if fence:
             string = None
-        elif opening or string or _DOCSTRING.match(line):  # elsewhere, prose may speak of quotes
+        elif opening or string or _DOCSTRING.match(line):  # elsewhere, prose may contain quotes
             string = _string_behind(line, string)
         if opening is None:
             if fence is not None:

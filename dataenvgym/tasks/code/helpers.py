@@ -15,11 +15,10 @@ _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | 
 
 
 def with_helpers(code: str, others: Sequence[str]) -> str:
-    """The code, and before it what the other pieces define of the names that it lacks.
+    """The code, with the definitions that it lacks from the other pieces put before it.
 
-    Its `__future__` imports stay first, as Python wants them.
-    Of two pieces that define a name the later one counts. Nothing else of them comes along, such
-    as calls that show how to use it.
+    Its `__future__` imports stay first, as Python requires. If two pieces define a name, the later
+    one is used. Only definitions are taken: no calls that show how to use them.
     """
     if (tree := parsed(code)) is None or not others:
         return code
@@ -47,7 +46,7 @@ def with_helpers(code: str, others: Sequence[str]) -> str:
 
 
 def _is_definition(node: ast.stmt) -> bool:
-    """Whether it defines something and does nothing else: also a constant."""
+    """Whether it defines something, or a constant, and does nothing else."""
     if isinstance(node, ast.Assign) or (isinstance(node, ast.AnnAssign) and node.value is not None):
         return not any(isinstance(inner, ast.Call) for inner in ast.walk(node))
     return isinstance(node, _DEFINES)

@@ -1,11 +1,11 @@
-"""Judging: a solution and a problem's tests, in a sandbox, to a verdict.
+"""Judging: run a problem's tests on a solution in a sandbox, and give a verdict.
 
-Tests of a program's stdin and stdout are one run each (`by_output`). All others share one run of
-the harness (`by_harness`). Expected values of calls and outputs never enter the sandbox; asserts
-and doctests do, into processes of their own.
+Each test of a program's stdin and stdout is one run (`by_output`). All other tests share one run of
+the harness (`by_harness`). Expected values of calls and outputs never enter the sandbox. Asserts
+and doctests do, each in a process of its own.
 
-A test that runs out of time, or after which the program is gone, ends the judging: the tests that
-were not run count as not passed.
+Judging ends at a test that runs out of time or that ends the program. The tests after it count as
+not passed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def judge(code: str, problem: CodeProblem, box: Sandbox, *, limits: Limits) -> C
     """Run the tests of `problem` on a solution.
 
     Args:
-        limits: of each run. Of these `seconds` holds for every test by itself, also where tests
-            share a run (and for loading the code before them): a run of n tests may take n + 1
-            times as long. All else holds for a run as a whole.
+        limits: of each run, except `seconds`: that is for each test (and for loading the code
+            before them), also where tests share a run. A run of n tests may thus take n + 1 times
+            as long.
 
     Raises:
         SandboxError: if the sandbox failed.
-        EvaluationError: if a test cannot be run at all, whatever the solution.
+        EvaluationError: if a test cannot be run with any solution.
     """
     judged = results_by_harness(code, problem, box, limits)
     written = results_by_output(code, problem, box, limits)

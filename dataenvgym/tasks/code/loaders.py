@@ -4,12 +4,12 @@
                    fields of `CodeProblem` ("tests" are hidden ones), "id", "skill", "category"
     humaneval      {"task_id", "prompt", "entry_point", "canonical_solution", "test"}
     mbpp           {"task_id", "text" or "prompt", "code", "test_list", ...}; the listed tests
-                   stand in the question, as is usual, and are public; a "test", as MBPP+ has it,
-                   is a hidden program with asserts
+                   are in the question, as usual, and public; a "test", as in MBPP+, is a hidden
+                   program with asserts
     apps           {"problem_id", "question", "input_output", ...}        (see `contests`)
     livecodebench  {"question_id", "question_content", "public_test_cases", ...}   (see `contests`)
 
-The right solution, where the row has one, becomes the gold answer.
+If the row has a right solution, it becomes the gold answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 def to_instance(row: SourceRow, *, task: str, format: Format = "auto") -> TaskInstance | None:
-    """The task instance in a row; None for a row of APPS without tests, as it has some.
+    """The task instance in a row; None for a row of APPS without tests (some have none).
 
     Raises:
         InvalidInstanceError: if the row is not in the format, naming the place and the fault.

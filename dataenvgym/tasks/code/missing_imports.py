@@ -1,8 +1,8 @@
-"""Whether a test's own imports fail: an error of ours, and no wrong answer.
+"""Whether a test's own imports fail, which is our error and not a wrong answer.
 
-A test that ends in a ModuleNotFoundError may have met it in its own imports, or the student's code
-may have raised it, under whatever name, to have its problem left out. So the imports that stand in
-the test are tried once more, in a run without the student's code.
+A test may end in a ModuleNotFoundError because of its own imports, or because the student's code
+raised one, under any name, to have its problem left out. So the imports in the test are tried again
+in a run without the student's code.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ sys.__stdout__.write(json.dumps(missing))
 def is_missing(
     module: str, test: ProgramTest | DoctestTest, problem: CodeProblem, box: Sandbox, limits: Limits
 ) -> bool:
-    """Whether an import of the test, or of the problem's preamble, fails for want of that module.
+    """Whether an import of the test or the problem's preamble fails for want of that module.
 
-    Imports in a `try` may fail, those in an `if` may never be reached (`TYPE_CHECKING`), and the
-    student's own module is there when the test shares its process: they do not count.
+    Some imports do not count: those in a `try` may fail, those in an `if` may never be reached
+    (`TYPE_CHECKING`), and the student's own module exists when the test shares its process.
 
     Raises:
         SandboxError: if the sandbox failed.

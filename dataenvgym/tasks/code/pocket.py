@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Unpack
@@ -26,6 +26,7 @@ from dataenvgym.sandbox import Limits
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.code.domain import CodeDomain, CodeTaskOptions, parted
+from dataenvgym.tasks.code.pocket_skills import SKILLS, PocketCodeSkill
 from dataenvgym.tasks.code.problem import CallTest, CodeProblem
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.source import Split
@@ -100,34 +101,6 @@ class PocketCodeDomain(CodeDomain):
         """Two problems with the same names are the same; without such names, the same words."""
         signature = signature_in(text)
         return "{}({})".format(*signature) if signature else super().overlap_key(text)
-
-
-@dataclass(frozen=True)
-class PocketCodeSkill:
-    """One function: its result, and the wordings that ask for it.
-
-    `expression` and `wants` hold `{a}` for the argument and `{k}` for a digit, where there is one;
-    `arguments` makes a random argument to call it with.
-    """
-
-    name: str
-    category: str
-    symbol: str
-    wants: tuple[str, str, str]
-    expression: str
-    arguments: Callable[[np.random.Generator], Any]
-
-    @property
-    def has_digit(self) -> bool:
-        return "{k}" in self.expression
-
-    @property
-    def phrasings(self) -> tuple[str, ...]:
-        """The frames filled with the wanted result; `{f}`, `{a}` and `{k}` are left open."""
-        return tuple(
-            frame.replace("{wanted}", wanted)
-            for frame, wanted in zip(_FRAMES, self.wants, strict=True)
-        )
 
 
 @dataclass(frozen=True)
@@ -210,13 +183,6 @@ def split_of(signature: Signature) -> Split:
     return split_by_hash("pocket-code {}({})".format(*signature))
 
 
-_FRAMES = (
-    "Write {f}({a}) that returns {wanted}.",
-    "Define {f}({a}) to give {wanted}.",
-    "I need {f}({a}) for {wanted}.",
-)
-
-
 # --- what a question asks for, read from its text alone ------------------------------------------
 
 _CALL = re.compile(r"(\w+)\((\w+)\)")
@@ -258,151 +224,3 @@ def _judged_by(problem: PocketCodeProblem, rng: np.random.Generator) -> CodeProb
 def _evaluated(expression: str, argument: str, value: Any) -> Any:
     """The value of an expression of our own skills."""
     return eval(expression, {argument: value})
-
-
-# --- arguments to call it with ------------------------------------------------------------------
-
-
-def _numbers(rng: np.random.Generator) -> list[int]:
-    """4 to 7 integers from -12 to 12, not sorted, one of them twice, even and odd ones."""
-    size = int(rng.integers(3, 7))
-    numbers: list[int] = rng.integers(-12, 13, size).tolist()
-    numbers.append(numbers[0])
-    rng.shuffle(numbers)
-    telling = numbers != sorted(numbers) and numbers != sorted(numbers, reverse=True)
-    return numbers if telling and len({n % 2 for n in numbers}) == 2 else _numbers(rng)
-
-
-def _digits(rng: np.random.Generator) -> list[int]:
-    """The digits 0 to 10 in random order: whatever the threshold, some are above it."""
-    numbers: list[int] = rng.permutation(11).tolist()
-    return numbers
-
-
-_WORDS = ("Pine", "oak", "River", "stone", "leaf", "Cloud", "rain", "Fern")
-
-
-def _text(rng: np.random.Generator) -> str:
-    """2 to 4 different words with spaces between them; one begins with a capital, not all do."""
-    words = rng.choice(_WORDS, int(rng.integers(2, 5)), replace=False).tolist()
-    return " ".join(words) if len({w[0].isupper() for w in words}) == 2 else _text(rng)
-
-
-_SKILLS = (
-    # folding a list
-    PocketCodeSkill(
-        "maximum", "folding", "max",
-        ("the biggest item", "the item that is biggest", "the biggest of the items"),
-        "max({a})", _numbers,
-    ),
-    PocketCodeSkill(
-        "minimum", "folding", "min",
-        ("the tiniest item", "the item that is tiniest", "the tiniest of the items"),
-        "min({a})", _numbers,
-    ),
-    PocketCodeSkill(
-        "summed", "folding", "sum",
-        ("all items added up", "the items added up", "what the items make added up"),
-        "sum({a})", _numbers,
-    ),
-    PocketCodeSkill(
-        "distinct_count", "folding", "uniq",
-        ("how many distinct items there are", "how many items are distinct",
-         "the number of distinct items"),
-        "len(set({a}))", _numbers,
-    ),
-    # order
-    PocketCodeSkill(
-        "sorted_up", "ordering", "up",
-        ("the items arranged upward", "the items going upward", "an upward list of the items"),
-        "sorted({a})", _numbers,
-    ),
-    PocketCodeSkill(
-        "sorted_down", "ordering", "down",
-        ("the items arranged downward", "the items going downward",
-         "a downward list of the items"),
-        "sorted({a}, reverse=True)", _numbers,
-    ),
-    PocketCodeSkill(
-        "flipped", "ordering", "flip",
-        ("the items flipped around", "the flipped items", "a flipped list of the items"),
-        "{a}[::-1]", _numbers,
-    ),
-    PocketCodeSkill(
-        "tail", "ordering", "tail",
-        ("the items but the opening one", "the items after the opening one",
-         "a list without the opening item"),
-        "{a}[1:]", _numbers,
-    ),
-    # choice
-    PocketCodeSkill(
-        "even_items", "choosing", "even",
-        ("the items that two divides", "those items that two divides",
-         "a list of items that two divides"),
-        "[x for x in {a} if x % 2 == 0]", _numbers,
-    ),
-    PocketCodeSkill(
-        "positive_items", "choosing", "pos",
-        ("the positive items", "those items that are positive", "a list of positive items"),
-        "[x for x in {a} if x > 0]", _numbers,
-    ),
-    PocketCodeSkill(
-        "items_over", "choosing", "over",
-        ("the items over {k}", "those items that are over {k}", "a list of items over {k}"),
-        "[x for x in {a} if x > {k}]", _digits,
-    ),
-    PocketCodeSkill(
-        "items_under", "choosing", "under",
-        ("the items under {k}", "those items that are under {k}", "a list of items under {k}"),
-        "[x for x in {a} if x < {k}]", _digits,
-    ),
-    # changing every item
-    PocketCodeSkill(
-        "raised", "changing", "plus",
-        ("every item raised by {k}", "the items raised by {k} each",
-         "a list with every item raised by {k}"),
-        "[x + {k} for x in {a}]", _numbers,
-    ),
-    PocketCodeSkill(
-        "scaled", "changing", "times",
-        ("every item scaled by {k}", "the items scaled by {k} each",
-         "a list with every item scaled by {k}"),
-        "[x * {k} for x in {a}]", _numbers,
-    ),
-    PocketCodeSkill(
-        "squared", "changing", "square",
-        ("every item squared", "the items squared each", "a list with every item squared"),
-        "[x * x for x in {a}]", _numbers,
-    ),
-    PocketCodeSkill(
-        "negated", "changing", "neg",
-        ("every item with its sign changed", "the items with each sign changed",
-         "a list with every sign changed"),
-        "[-x for x in {a}]", _numbers,
-    ),
-    # text
-    PocketCodeSkill(
-        "capitals", "text", "caps",
-        ("the text in capitals", "capitals for the whole text", "the same text in capitals"),
-        "{a}.upper()", _text,
-    ),
-    PocketCodeSkill(
-        "word_count", "text", "words",
-        ("how many words the text has", "the number of words of the text",
-         "a number that says how many words there are"),
-        "len({a}.split())", _text,
-    ),
-    PocketCodeSkill(
-        "repeated", "text", "rep",
-        ("the text {k} times over", "{k} times the text", "the same text {k} times"),
-        "{a} * {k}", _text,
-    ),
-    PocketCodeSkill(
-        "last_word", "text", "last",
-        ("the closing word of the text", "the closing word", "the word closing the text"),
-        "{a}.split()[-1]", _text,
-    ),
-)  # fmt: skip
-
-SKILLS: dict[str, PocketCodeSkill] = {skill.name: skill for skill in _SKILLS}
-CATEGORIES: tuple[str, ...] = tuple(dict.fromkeys(skill.category for skill in _SKILLS))

@@ -7,7 +7,7 @@ It is in `TaskInstance.data`, as JSON: `problem_of(instance)` reads it. Tests ar
     DoctestTest  an interactive session, as it is in a docstring
     StdioTest    the whole program reads stdin and writes stdout (APPS, LiveCodeBench)
 
-Public tests may be shown to the student, hidden ones never are; both count.
+Public tests may be shown to the student, hidden tests never are; both count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CallTest(Model):
     The result is compared as JSON: a tuple is a list, the keys of a dict are texts.
 
     Attributes:
-        accepts: other results that are right as well.
+        accepts: other correct results.
     """
 
     kind: Literal["call"] = "call"
@@ -37,7 +37,7 @@ class CallTest(Model):
 
 
 class ProgramTest(Model):
-    """A program that raises nothing if the solution is right; it calls it by its name."""
+    """A program that calls the solution by its name; it raises nothing if the solution is right."""
 
     kind: Literal["program"] = "program"
     code: Text = Field(min_length=1)
@@ -59,7 +59,7 @@ class StdioTest(Model):
 
 
 def _spelled_out(value: Any) -> Any:
-    """`[args, kwargs, expected]` as the call that it stands for."""
+    """`[args, kwargs, expected]` as the fields of the call."""
     if isinstance(value, list | tuple):
         if len(value) != 3:
             raise ValueError(f"a list of {len(value)}, expected [args, kwargs, expected]")
@@ -74,28 +74,27 @@ Test = Annotated[
 
 
 class CodeProblem(Model):
-    """The data that judging a solution needs.
+    """The data needed to judge a solution.
 
     Attributes:
-        entry_point: the function that tests call; a method of a class `Solution` (made without
-            arguments) may go by its own name, and goes before a function of that name, or as
-            `Solution.name`. None for whole programs.
-        starter: code that the student is to complete; a reply that is only a body is put behind
-            it.
+        entry_point: the function that tests call, or None for whole programs. A method of a class
+            `Solution` (made without arguments) is called `name` or `Solution.name`; it takes
+            precedence over a function `name`.
+        starter: code that the student completes; a reply that is only a body is put behind it.
         preamble: code that runs before the student's, in the same module: imports, helpers. Tests
             see its names, too.
         files: further files of the working folder, by relative path; modules can be imported.
-            The student's code can change them, so tests do not see them, unless they share its
-            process; a test that imports what is not there cannot be run.
+            The student's code can change them, so tests do not see them unless they share its
+            process; a test whose imports are missing cannot be run.
         public, hidden: the tests; there is at least one.
-        tolerance: relative error allowed where a number that is expected is no whole one; with 0
-            the empty lines of outputs count, too.
-        integers_by_value: whether an output "7" is right where "007" is expected, as APPS and
-            LiveCodeBench have it; else numbers are compared by value only where one of the two
-            has a point or an exponent.
+        tolerance: relative error allowed where the expected number is not an integer; with 0,
+            empty lines of outputs count, too.
+        integers_by_value: whether an output "7" is right where "007" is expected, as in APPS and
+            LiveCodeBench; otherwise numbers are compared by value only if one of the two has a
+            point or an exponent.
         tests_share_process: run asserts and doctests in the process of the student's code. Needed
-            where objects other than plain data (instances of the student's classes, functions)
-            pass between them; a determined program can then pretend to have passed.
+            if objects other than plain data (instances of the student's classes, functions) pass
+            between them; a determined program can then pretend that it passed.
         solution: a right solution, or "". Never shown to the student.
     """
 
@@ -135,7 +134,7 @@ def problem_of(instance: TaskInstance) -> CodeProblem:
     """The code problem of an instance.
 
     Raises:
-        InvalidInstanceError: if its data are none, naming the field.
+        InvalidInstanceError: if its data are not a code problem, naming the field.
     """
     try:
         return CodeProblem.model_validate(instance.data)

@@ -1,4 +1,4 @@
-"""Parses code and questions without running anything: their definitions, calls and demands."""
+"""Parses code and questions, without running them, for their definitions, calls and tests."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _KEPT = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef | ast.Assig
 
 
 def problem_in(question: str) -> CodeProblem | None:
-    """The problem that a question puts, by the tests in it; None without any.
+    """The problem in a question, with the tests that the question contains; None without tests.
 
     Tests are lines that begin with `assert`, or else examples behind `>>>`; all of them count as
-    public. A function that the question begins is the starter code.
+    public. If the question contains the beginning of a function, that is the starter code.
     """
     asserts = _asserts_in(question)
     tests: list[Test] = [ProgramTest(code=code) for code in asserts]
@@ -48,11 +48,11 @@ def problem_in(question: str) -> CodeProblem | None:
 
 
 def with_known_names(problem: CodeProblem, code: str) -> CodeProblem | None:
-    """The problem with those tests only that can tell something about the code.
+    """The problem with only those tests that can judge this code; None if no test is left.
 
-    A program that asks for a name that neither the code nor Python has would fail any code; a test
-    that asks for nothing that the code defines would pass any. None if no test is left. The entry
-    point becomes the function that the code defines and the tests call, if there is one.
+    A test that uses a name that neither the code nor Python defines would fail any code. A test
+    that uses nothing that the code defines would pass any code. The entry point becomes the
+    function that the code defines and the tests call, if there is one.
     """
     demand = "\n".join(test.code for test in problem.public if isinstance(test, ProgramTest))
     defined = _bound(code)
@@ -77,10 +77,10 @@ def with_known_names(problem: CodeProblem, code: str) -> CodeProblem | None:
 
 
 def called_function(tests: str, solution: str | None = None) -> str | None:
-    """The function that tests are about, or None if they call none.
+    """The function that the tests check, or None if they call none.
 
-    It is the last one that the solution defines and they call; without a solution, the one that
-    they call most often, builtins and methods apart.
+    With a solution, it is the last function that the solution defines and the tests call. Without
+    one, it is the function called most often, not counting builtins and methods.
     """
     called = Counter(re.findall(r"(?<![\w.])([A-Za-z_]\w*)\s*\(", tests))
     if solution is not None:
@@ -92,14 +92,14 @@ def called_function(tests: str, solution: str | None = None) -> str | None:
 
 
 def surroundings(code: str, entry_point: str) -> str:
-    """Definitions of code besides the entry point: imports, helpers, constants."""
+    """The definitions of the code other than the entry point: imports, helpers, constants."""
     tree = parsed(code)
     nodes = [node for node in tree.body if isinstance(node, _KEPT)] if tree is not None else []
     return "\n".join(ast.unparse(n) for n in nodes if getattr(n, "name", None) != entry_point)
 
 
 def emptied(code: str, entry_point: str) -> str | None:
-    """The code with nothing in its entry point but `pass`; None if it defines no such function."""
+    """The code with `pass` as the body of its entry point; None if it does not define one."""
     tree = parsed(code)
     found = None
     for node in tree.body if tree is not None else []:
@@ -110,7 +110,7 @@ def emptied(code: str, entry_point: str) -> str | None:
 
 
 def normalized(code: str) -> str:
-    """Code without comments, docstrings and layout; as it is, where it is not Python."""
+    """Code without comments, docstrings and layout; unchanged if it is not Python."""
     if (tree := parsed(code)) is None:
         return code.strip()
     for node in ast.walk(tree):
@@ -125,7 +125,7 @@ def normalized(code: str) -> str:
 
 
 def _asserts_in(text: str) -> list[str]:
-    """The assert statements at the beginnings of lines, as far as they are whole."""
+    """The complete assert statements that begin at the start of a line."""
     lines = text.splitlines()
     found = []
     left = _MOST_PARSED
@@ -169,7 +169,7 @@ def _is_function(code: str, name: str) -> bool:
 
 
 def makes_objects(tests: str, solution: str) -> bool:
-    """Whether tests make objects of classes that the solution defines."""
+    """Whether the tests create instances of classes that the solution defines."""
     tree = parsed(solution)
     names = [n.name for n in tree.body if isinstance(n, ast.ClassDef)] if tree else []
     return any(re.search(rf"(?<![\w.]){re.escape(name)}\s*\(", tests) for name in names)

@@ -1,12 +1,12 @@
-"""The texts of a reply in which its code may be, the likeliest one first.
+"""The texts of a reply that may contain its code, the most likely one first.
 
     the text before a mark that ends the student's turn, without its thinking
     the same without the marks of a quotation (`> `)
-    all of the reply, for models that answer while they think or write such marks into their code
+    the whole reply, for models that answer while they think or write such marks into their code
 
-Thinking is the text between `<think>` at the beginning of a line and `</think>` at the beginning
-or the end of one, or before a fence; also all before a closing tag that nothing opened, and all
-behind an opening one that nothing closes. Everything here takes time in proportion to the reply.
+Thinking is the text between a `<think>` at the beginning of a line and a `</think>` at the
+beginning or end of one, or before a fence. All text before an unopened closing tag, or behind an
+unclosed opening tag, is thinking as well. The time is proportional to the length of the reply.
 """
 
 # ruff: noqa: RUF001 (some marks are written with a wide sign)
@@ -36,7 +36,7 @@ _INVISIBLE = dict.fromkeys(map(ord, "\ufeff\u200b\u200c\u200d\u2060"), None) | {
 
 
 def texts_of(reply: str) -> Iterator[str]:
-    """The texts in which the code may be; none comes twice."""
+    """The texts that may contain the code, without repeats."""
     turn = _turn(reply)
     seen = set()
     for text in (_without_thinking(turn), turn, reply):
@@ -48,9 +48,9 @@ def texts_of(reply: str) -> Iterator[str]:
 
 
 def visible(reply: str) -> str:
-    """The reply without invisible characters: byte-order marks, spaces of no width.
+    """The reply without invisible characters: byte-order marks, zero-width spaces.
 
-    Spaces that break no line, which Python does not take, become spaces.
+    Non-breaking spaces, which Python does not accept, become spaces.
     """
     return reply.translate(_INVISIBLE)
 
@@ -64,13 +64,13 @@ def _turn(reply: str) -> str:
 
 def _without_thinking(text: str) -> str:
     kept: list[str] = []
-    begin: int | None = 0  # of what is kept; None in thinking
+    begin: int | None = 0  # of the text that is kept; None while thinking
     for tag in _TAG.finditer(text):
         if tag["closing"] == "":
             kept += [text[begin : tag.start()]] if begin is not None else []
             begin = None
             continue
-        if begin is not None:  # nothing has opened it
+        if begin is not None:  # a closing tag that nothing opened
             kept.clear()
         begin = tag.end()
     return "".join([*kept, text[begin:]] if begin is not None else kept)

@@ -15,11 +15,11 @@ _LONGEST_INT = 4000  # digits; `int` refuses more than 4,300
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of an instance in a row.
+    """The parts of the instance that a row describes.
 
     Attributes:
         problem: the fields of `CodeProblem`, not yet checked.
-        id_field: the field with the row's own id, where it has one.
+        id_field: the field with the row's own id, if it has one.
     """
 
     instruction: str
@@ -30,10 +30,10 @@ class Parts:
 
 
 def text_in(row: SourceRow, field: str, *, default: str | None = None) -> str:
-    """The text in that field; the default, if there is one, where the field is absent or null.
+    """The text in that field; if it is absent or null, the default, if there is one.
 
     Raises:
-        InvalidInstanceError: without text.
+        InvalidInstanceError: if there is no text.
     """
     value = row.values.get(field)
     if value is None and default is not None:
@@ -44,7 +44,7 @@ def text_in(row: SourceRow, field: str, *, default: str | None = None) -> str:
 
 
 def texts_in(row: SourceRow, field: str) -> list[str]:
-    """The list of texts in that field; an empty one where the field is absent or null.
+    """The list of texts in that field; empty if the field is absent or null.
 
     Raises:
         InvalidInstanceError: if there is anything else.
@@ -56,7 +56,7 @@ def texts_in(row: SourceRow, field: str) -> list[str]:
 
 
 def list_in(row: SourceRow, field: str) -> list[Any]:
-    """The list in that field; an empty one where the field is absent or null.
+    """The list in that field; empty if the field is absent or null.
 
     Raises:
         InvalidInstanceError: if there is anything else.
@@ -68,7 +68,7 @@ def list_in(row: SourceRow, field: str) -> list[Any]:
 
 
 def json_in(row: SourceRow, field: str, kind: type[Container]) -> Container:
-    """The list or object in that field, or in the JSON text there; an empty one if it is empty.
+    """The list or object in that field, or in the JSON text there; empty if the field is empty.
 
     Raises:
         InvalidInstanceError: if there is anything else.
@@ -84,13 +84,13 @@ def json_in(row: SourceRow, field: str, kind: type[Container]) -> Container:
 
 
 def json_of(text: str, where: str) -> Any:
-    """The value that a JSON text stands for; whole numbers may have any number of digits.
+    """Parse a JSON text; integers may have any number of digits.
 
     Raises:
         InvalidInstanceError: if it is not JSON.
     """
     try:
-        return json.loads(text, parse_int=_whole)  # orjson makes floats of long whole numbers
+        return json.loads(text, parse_int=_whole)  # orjson turns long integers into floats
     except (ValueError, RecursionError) as error:
         raise InvalidInstanceError(f"{where}: no JSON: {error}: {text[:80]!r}") from None
 

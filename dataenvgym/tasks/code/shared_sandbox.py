@@ -1,4 +1,4 @@
-"""One sandbox for all who judge code in this process, opened when it is first needed."""
+"""One sandbox for all code that this process judges, opened at first use."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from dataenvgym.sandbox.opening import check_backend
 class SharedSandbox:
     """Shared by a task, its copies, their environments and all threads.
 
-    A copy in another process (by pickling, or after a fork) opens a sandbox of its own. What is
-    open is closed by `close`, or else with the last reference to this, at exit at the latest.
+    A copy in another process (after pickling or a fork) opens its own sandbox. `close` closes the
+    sandbox; otherwise it is closed when the last reference to this object goes, at the latest at
+    exit.
 
     Args:
         backend: see `open_sandbox`.
@@ -25,7 +26,7 @@ class SharedSandbox:
         options: the backend's own.
 
     Raises:
-        ConfigurationError: if there is no such backend, or workers is not a number of them.
+        ConfigurationError: if the backend does not exist, or workers is not a positive number.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class SharedSandbox:
         """The open sandbox.
 
         Raises:
-            ConfigurationError: if the backend cannot work here; it says the ways out.
+            ConfigurationError: if the backend cannot work here; the message lists the remedies.
             SandboxError: after `close`.
         """
         if self._owner != os.getpid():  # after a fork: sandbox and lock are the parent's

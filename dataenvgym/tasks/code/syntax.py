@@ -1,4 +1,4 @@
-"""Python's syntax: a syntax tree, and the names in it."""
+"""Python syntax trees, and the names in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def names_read(tree: ast.AST) -> set[str]:
 
 
 def names_bound(tree: ast.AST) -> set[str]:
-    """The names that code binds in any way and anywhere."""
+    """The names that code binds, in any way and at any place."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -40,7 +40,7 @@ def names_bound(tree: ast.AST) -> set[str]:
 
 
 def behind_future_imports(code: str, text: str) -> str:
-    """The code with the text in it, behind its `__future__` imports, which have to come first."""
+    """The code with the text inserted behind its `__future__` imports, which must come first."""
     tree = parsed(code)
     at = 0
     for node in tree.body if tree is not None else []:

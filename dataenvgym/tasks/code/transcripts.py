@@ -12,7 +12,7 @@ def code_of_transcript(text: str, *, with_shown: bool) -> str | None:
     """The statements of a session; None if there are none.
 
     Args:
-        with_shown: whether those are in it behind which output stands: they show what the others
+        with_shown: whether to include statements followed by output: they show what the others
             do, and may raise.
     """
     statements = [

@@ -1,4 +1,4 @@
-"""The result of judging: one for each test, and a verdict of all."""
+"""The result of judging: one for each test, and a verdict on all of them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _ENDED = {
 
 
 class TestResult(Model):
-    """Whether a test passed; if not, the reason, for those who may see the test.
+    """Whether a test passed; if not, the reason, for readers who may see the test.
 
     Attributes:
-        message: control characters and lone surrogates are escaped, as code may send any text.
-        got: the solution's result, in canonical form, where the test is a call or gives stdin.
+        message: control characters and lone surrogates are escaped, because code may send any text.
+        got: the solution's result in canonical form, if the test is a call or gives stdin.
         is_no_data: True if the solution returned an object that cannot be compared outside its
             process.
     """
 
-    __test__ = False  # it is no test of pytest's
+    __test__ = False  # pytest should not collect it
 
     passed: bool
     message: Note = ""
@@ -56,12 +56,12 @@ class CodeVerdict(Model):
 
 
 def limits_with_room(limits: Limits, *, output: int, runs: int = 1, processes: int = 0) -> Limits:
-    """Limits that a right solution keeps, whatever is expected of it.
+    """Limits that are large enough for a right solution, whatever output is expected.
 
     Args:
-        output: bytes of the output that is expected.
+        output: bytes of the expected output.
         runs: how many times `limits.seconds` the run may take.
-        processes: how many there are beside the solution's own.
+        processes: how many run in addition to the solution's own.
     """
     room = {
         "seconds": min(runs * limits.seconds, 10**6),
@@ -72,7 +72,7 @@ def limits_with_room(limits: Limits, *, output: int, runs: int = 1, processes: i
 
 
 def how_it_ended(run: ExecutionResult) -> str:
-    """How a run that did not end well ended, as "it ...": by a limit, or as it says itself."""
+    """How a failed run ended, as "it ...": the limit it hit, or its last line of output."""
     if run.status in _ENDED:
         return _ENDED[run.status]
     lines = run.stderr.decode(errors="replace").strip().splitlines()
@@ -80,6 +80,6 @@ def how_it_ended(run: ExecutionResult) -> str:
 
 
 def cut(text: str) -> str:
-    """The beginning of a text, as a message shows it."""
+    """The beginning of a text, as messages show it."""
     text = text.rstrip("\n")
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

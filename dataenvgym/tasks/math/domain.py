@@ -22,8 +22,8 @@ FINAL_ANSWER_FORM = (
 class MathDomain(Domain):
     """Problems with one final answer, which the scorer compares.
 
-    Answers are counted as text: there is no canonical form of all that the scorer calls equal
-    (50% is 0.5 and 50). Two of them are the same if the scorer says so.
+    `answer_class` is the text of the answer, because not all answers that the scorer calls equal
+    have a common form (50% equals both 0.5 and 50). `same_answer` asks the scorer.
     """
 
     answer_form = FINAL_ANSWER_FORM

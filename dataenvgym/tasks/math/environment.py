@@ -1,4 +1,4 @@
-"""One math problem: the student answers once, and its final answer is compared with the gold one.
+"""One math problem: the student answers once; the scorer compares its answer with the gold one.
 
 This is `dataenvgym/Math-v0`; bare `gymnasium.make` works on the validation problems of pocket
 math.
@@ -19,8 +19,8 @@ class MathEnvironment(TaskEnvironment):
     """Reward 1.0 if the final answer of the student's message equals the gold answer, else 0.0.
 
     A message without a final answer is wrong. So is an answer whose check runs out of time or
-    memory, or else writing towers of powers would be a way to be excused; `info["note"]` says so.
-    The options are those of `TaskEnvironment`.
+    memory: otherwise a student could avoid scoring by writing towers of powers. `info["note"]`
+    gives the reason. The options are those of `TaskEnvironment`.
     """
 
     max_turns = 1
@@ -31,7 +31,7 @@ class MathEnvironment(TaskEnvironment):
         return self.prompt_template.conversation(instance.instruction)
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
-        assert instance.answer is not None  # begin() has seen to it
+        assert instance.answer is not None  # begin() has checked it
         answer = extract_final_answer(conversation[-1].content)
         if answer is None:
             return Outcome()

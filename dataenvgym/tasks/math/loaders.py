@@ -1,10 +1,10 @@
-"""From rows in GSM8K's and MATH's formats to task instances.
+"""Turns rows in GSM8K's and MATH's formats into task instances.
 
     gsm8k   {"question": ..., "answer": "... #### 72"}; the gold answer follows the last ####
     math    {"problem": ..., "solution": "... \\boxed{72}", "type": "Algebra", "level": "Level 3"};
-            the gold answer is "answer" where the row has it, else the last \\boxed of the solution
+            the gold answer is "answer" if the row has it, else the last \\boxed of the solution
 
-MATH's type becomes the category, and with its level the skill: "Algebra (Level 3)". "subject" is
+MATH's type becomes the category; type and level become the skill: "Algebra (Level 3)". "subject" is
 read as "type". The worked solution is kept in `data["solution"]`.
 """
 

@@ -1,59 +1,37 @@
 """Families of reasoning-gym as a task (`pip install dataenvgym[reasoning-gym]`).
 
-In most families, item i of a dataset with seed s comes from `Random(s + i)`: datasets whose seeds
-lie close share items. Here each split has a range of seeds of its own, far from the others, and a
-question that another split has is passed over (test chooses first, then validation, then train),
-so that no question occurs twice.
-
 The score is the family's own, between 0 and 1; 1 is correct. Families that score by evaluating
 the answer as Python code are refused: a student's code is not run here.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any, Unpack
 
-import orjson
-
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import ChatDatum, Conversation, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
-from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions, training_problems
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.math.domain import FINAL_ANSWER_FORM
-from dataenvgym.tasks.prompt_template import PromptTemplate
-from dataenvgym.tasks.source import Source, Split
-
-EVALUATES_ANSWERS = frozenset(
-    {
-        "binary_matrix",
-        "countdown",
-        "intermediate_integration",
-        "n_queens",
-        "polynomial_multiplication",
-        "puzzle24",
-        "simple_integration",
-        "spiral_matrix",
-        "string_insertion",
-    }
+from dataenvgym.tasks.math.reasoning_gym_source import (
+    SIZES,
+    ReasoningGymSource,
+    dataset_of,
+    question_key,
 )
-"""Families whose `score_answer` calls `eval`, or sympy's `parse_expr`, on the answer."""
+from dataenvgym.tasks.prompt_template import PromptTemplate
+from dataenvgym.tasks.source import Split
 
-SIZES: Mapping[Split, int] = {"train": 200, "validation": 100, "test": 100}
 PROMPT = "Put your final answer, and nothing else, between <answer> and </answer>."
 
-_CHOOSING_ORDER: tuple[Split, ...] = ("test", "validation", "train")
-_SEED_RANGE = 2**29
-_TRIES = 20  # items looked at for each problem wanted, before a family counts as exhausted
 _LONGEST = 10_000  # characters of an answer that a family's code is given
 _HUGE = re.compile(r"\d\.?[eE][+-]?[\d_]{5}")  # `Fraction("1e99999999")` takes minutes to be made
 _scoring = threading.Lock()  # the families' code makes no promise about threads
@@ -88,98 +66,6 @@ class ReasoningGymTask(Task):
         super().__init__(source, domain, name=name, sampling=sampling, **options)
 
 
-class ReasoningGymSource(Source):
-    """Items of the families' procedural data sets.
-
-    Args:
-        families: names that reasoning-gym knows, e.g. ["chain_sum", "gcd"], or a mapping from
-            names to the options of each family.
-        name: of the task.
-        sizes: how many problems of each family a split has.
-        seed: which problems.
-
-    Raises:
-        ConfigurationError: if reasoning-gym is not installed, or a family does not exist, does
-            not take its options, or evaluates answers as code.
-    """
-
-    def __init__(
-        self,
-        families: Sequence[str] | Mapping[str, Mapping[str, Any]],
-        *,
-        name: str,
-        sizes: Mapping[Split, int] = SIZES,
-        seed: int = 0,
-    ) -> None:
-        options = families if isinstance(families, Mapping) else {}
-        self._families = {family: dict(options.get(family, {})) for family in families}
-        self._name = name
-        self._sizes = sizes
-        self._seed = seed
-        for family in self._families:
-            _dataset(self._recipe(family, "test"))
-
-    def load(self, split: Split) -> Sequence[TaskInstance]:
-        """The problems of that split, the families in turn.
-
-        Raises:
-            InvalidInstanceError: if a family has too few different problems.
-        """
-        columns = [self._problems(family, split) for family in self._families]
-        return [instance for turn in zip(*columns, strict=True) for instance in turn]
-
-    def _problems(self, family: str, split: Split) -> list[TaskInstance]:
-        """One family's problems of the split, without the questions of those that chose before."""
-        asked: set[str] = set()
-        problems: list[TaskInstance] = []
-        for chooser in _CHOOSING_ORDER[: _CHOOSING_ORDER.index(split) + 1]:
-            problems = self._choose(family, chooser, asked)
-        return problems
-
-    def _choose(self, family: str, split: Split, asked: set[str]) -> list[TaskInstance]:
-        """The first problems whose question is not among `asked`; they are added to it."""
-        recipe = self._recipe(family, split)
-        dataset = _dataset(recipe)
-        wanted = self._sizes.get(split, 0)
-        problems: list[TaskInstance] = []
-        for index in range(len(dataset)):
-            if len(problems) == wanted:
-                return problems
-            entry = dataset[index]
-            key = _key(entry["question"])
-            if key in asked:
-                continue
-            asked.add(key)
-            problems.append(
-                TaskInstance(
-                    id=f"{family}-{split}-{index}",
-                    task=self._name,
-                    instruction=entry["question"],
-                    answer=entry["answer"],
-                    skill=family,
-                    category=dataset.category,
-                    data={"recipe": recipe, "index": index},
-                )
-            )
-        raise InvalidInstanceError(
-            f"family {family!r} has only {len(problems)} new problems for split {split!r} among "
-            f"{len(dataset)}, expected {wanted}: ask for fewer, or widen the family's options"
-        )
-
-    def _recipe(self, family: str, split: Split) -> str:
-        """How to make the dataset of a split again, in any process, as JSON."""
-        offset = _SEED_RANGE * _CHOOSING_ORDER.index(split)
-        return orjson.dumps(
-            {
-                "family": family,
-                "options": self._families[family],
-                "seed": derive_seed(self._seed, family) % (_SEED_RANGE // 2) + offset,
-                "size": max(1, self._sizes.get(split, 0)) * _TRIES,
-            },
-            option=orjson.OPT_SORT_KEYS,
-        ).decode()
-
-
 class ReasoningGymDomain(Domain):
     """Problems whose answers their families judge; answers are not compared with each other.
 
@@ -206,8 +92,8 @@ class ReasoningGymDomain(Domain):
         """The answer of the reply, as text."""
         return _answer_in(reply) or None
 
-    def overlap_key(self, text: str) -> str:
-        return _key(text)
+    def overlapquestion_key(self, text: str) -> str:
+        return question_key(text)
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
         yield from super().ways_to_answer(instance)
@@ -252,7 +138,7 @@ class ReasoningGymEnvironment(TaskEnvironment):
         if len(answer) > _LONGEST or _HUGE.search(answer):
             return Outcome(info={"note": "scoring: the answer is too long, or a number too large"})
         with _scoring:
-            dataset = _dataset(str(instance.data["recipe"]))
+            dataset = dataset_of(str(instance.data["recipe"]))
             entry = dataset[int(str(instance.data["index"]))]
             if entry["question"] != instance.instruction:
                 raise InvalidInstanceError(
@@ -267,11 +153,6 @@ class ReasoningGymEnvironment(TaskEnvironment):
         return Outcome(reward=score, was_correct=score >= 1.0)
 
 
-def _key(question: str) -> str:
-    """The question with its spacing and case evened out; every sign and digit counts."""
-    return " ".join(question.casefold().split())
-
-
 def _answer_in(text: str) -> str | None:
     """The text in the last <answer> tag, or else the text marked as final answer."""
     head, mark, _ = text.rpartition("</answer>")
@@ -279,39 +160,3 @@ def _answer_in(text: str) -> str | None:
     if not mark or not begun:
         return extract_final_answer(text)
     return answer.partition("</answer>")[0].strip()
-
-
-@lru_cache(maxsize=64)
-def _dataset(recipe: str) -> Any:
-    """The procedural dataset that a recipe describes.
-
-    Raises:
-        ConfigurationError: see `ReasoningGymTask`.
-    """
-    try:
-        factory = importlib.import_module("reasoning_gym.factory")
-    except ImportError:
-        raise ConfigurationError(
-            "this task needs reasoning-gym: run `pip install dataenvgym[reasoning-gym]`"
-        ) from None
-    importlib.import_module("reasoning_gym")  # registers the families
-    made_of = orjson.loads(recipe)
-    family = made_of["family"]
-    known = sorted(factory.DATASETS.keys() - EVALUATES_ANSWERS)
-    if family in EVALUATES_ANSWERS:
-        raise ConfigurationError(
-            f"family {family!r} scores an answer by running it as Python code, which is refused; "
-            f"the others are: {', '.join(known)}"
-        )
-    if family not in factory.DATASETS:
-        raise ConfigurationError(
-            f"reasoning-gym has no family {family!r}.{did_you_mean(family, known)} "
-            f"It has: {', '.join(known)}."
-        )
-    options = made_of["options"] | {"seed": made_of["seed"], "size": made_of["size"]}
-    try:
-        return factory.create_dataset(family, **options)
-    except (TypeError, ValueError, AssertionError) as error:
-        raise ConfigurationError(
-            f"family {family!r} does not take the options {made_of['options']}: {error}"
-        ) from error

@@ -1,37 +1,37 @@
 """The domain of social simulation: characters with goals and secrets talk in a scene.
 
-profiles       Character, Scene, RelationshipProfile; what one sees of another
+profiles       Character, Scene, RelationshipProfile; how one character sees another
 collection     Profiles: characters, scenes and relationships together, from files or a store
-casting        which characters may take the seats of a scene
-episodes       Episode: what was said in a scene, and its scores
-kinds          the kinds of documents that a store keeps
+casting        chooses characters for the seats of a scene
+episodes       Episode: the log of a scene, and its scores
+kinds          the kinds of documents in a store
 sotopia        the same in Sotopia's JSON; sotopia_dump reads and writes whole dumps
 parsing        entries of files; refused ones are named
 actions        the five kinds of action, read from text and written back
 turns          whose turn it is, and when a scene ends
 scene          SceneState: a scene in progress, as a value
-views          what each seat is shown
+views          the text that each seat reads
 deals          prices that two seats name and agree on
 swaps          trades of things, one for one
 partners       scripted negotiators of several temperaments
 villagers      scripted partners of small scenes
 problem        a scene to be played from one seat, as the data of an instance
 rule_scores    the dimensions that a scene's rules score
-seat_scores    how a seat did: by rule, or by judges
-recording      episodes and events of scenes that are played, kept in a store
-strategies     advice before each turn, which only the advised seat notices
-environment    Social-v0: the student's seat; the others are asked or scripted
+seat_scores    the scores of a seat: by rule, or by judges
+recording      stores the episodes and events of played scenes
+strategies     advice before each turn, which only the advised seat sees
+environment    Social-v0: the student's seat; models or scripts play the others
 aec            SocialAECEnv: all seats, as a PettingZoo environment (the extra `pettingzoo`)
 action_space   the texts of actions as a space with masks
-loaders        which scenes are played, by whom, from which seat
-domain         how scenes are put, judged and taught
+loaders        selects scenes, casts and seats
+domain         how scenes are posed, judged and taught
 task           SocialTask
-procedural     small scenes without end (procedural_problem), by skill (procedural_skills), and
+procedural     generated small scenes (procedural_problem), by skill (procedural_skills), and
                their domain
-moves          strategies in plain words for them, and what follows one says
+moves          strategies in plain words for them, and the utterances that follow each
 pocket         PocketSocialTask: these scenes, for a pocket student
-evaluators     seven dimensions of how a character did, scored by judges; the turns that mattered
-content        the characters and scenes that come with the package
+evaluators     judges score seven dimensions of a character, and name the turns that mattered
+content        the characters and scenes in the package
 """
 
 from dataenvgym.tasks.social.actions import (

@@ -1,4 +1,4 @@
-"""The texts of actions as a space, whose samples keep to a mask over the kinds of action."""
+"""The texts of actions as a gymnasium space; samples obey a mask over the kinds of action."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dataenvgym.spaces import TextSpace
 from dataenvgym.tasks.social.actions import ALL_KINDS, NOTHING, Action, ActionKind, write_action
 
 Mask = NDArray[np.int8]
-"""One entry for each of `ALL_KINDS`, in their order: 1 if it may be done."""
+"""One entry for each of `ALL_KINDS`, in their order: 1 if that kind is allowed."""
 
 
 class ActionTextSpace(TextSpace):
-    """Any text; `sample` draws one that is an action."""
+    """Any text; `sample` draws the text of an action."""
 
     def draw(self, rng: np.random.Generator) -> str:
         return self._of_kind(ActionKind.SPEAK, rng)
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """The text of an action of a kind that the mask allows; of any kind without a mask.
+        """The text of an action of a kind that the mask allows; without a mask, of any kind.
 
         Raises:
             gymnasium.error.Error: for probabilities, and for a mask of another length.

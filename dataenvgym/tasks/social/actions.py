@@ -1,7 +1,7 @@
-"""What a character does in its turn: one of five kinds of action, read from text and written back.
+"""An action of a character: one of five kinds, read from text and written back.
 
-Text is read in two forms. Plain words are said to everybody, and a mark in front of them names
-another kind, or recipients:
+Text is read in two forms. Plain words are said to everybody. A mark in front of them gives another
+kind of action, or the recipients:
 
     I would take it for 120 euros.
     [speak to Ann Lee; Bob Lee] Let us leave.
@@ -9,7 +9,7 @@ another kind, or recipients:
     [leave]
 
 The other form is Sotopia's: `{"action_type": "speak", "argument": "...", "to": ["Ann Lee"]}`.
-Only this form and the marks are read: words such as "[Ann Lee]: I accept" are just said.
+Only this form and the marks are parsed: words such as "[Ann Lee]: I accept" are simply said.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import orjson
 from dataenvgym.errors import DataEnvGymError
 
 MOST_CHARACTERS = 4000
-"""Of an utterance."""
+"""Largest length of an utterance."""
 MOST_TEXT = 2 * MOST_CHARACTERS
-"""Of the text that an action is read from."""
+"""Largest length of the text that an action is read from."""
 
 
 class ActionKind(StrEnum):
@@ -44,12 +44,12 @@ ALL_KINDS = tuple(ActionKind)
 
 @dataclass(frozen=True)
 class Action:
-    """An action as its character means it.
+    """An action, in the words of its character.
 
     Attributes:
-        argument: what is said or done; may be empty for `none` and `leave`.
-        to: names of those it is for, as the character knows them; empty for everybody. The others
-            do not notice it.
+        argument: the words or the deed; may be empty for `none` and `leave`.
+        to: names of the recipients, as the character knows them; empty for everybody. Other
+            characters do not notice the action.
     """
 
     kind: ActionKind
@@ -73,14 +73,14 @@ _NEEDS_ARGUMENT = (ActionKind.SPEAK, ActionKind.NONVERBAL, ActionKind.ACTION)
 
 
 def read_action(text: str, kinds: Collection[ActionKind] = ALL_KINDS) -> Action:
-    """The action in a text.
+    """Parse the action in a text.
 
     Args:
-        kinds: those that there are in the scene.
+        kinds: those allowed in the scene.
 
     Raises:
         InvalidActionText: for a text that is empty, too long or has control characters, for JSON
-            that is not an action, and for a kind that there is not.
+            that is not an action, and for a kind that is not allowed.
     """
     if len(text) > MOST_TEXT:
         raise InvalidActionText(f"{len(text)} characters, expected {MOST_CHARACTERS} at most")
@@ -102,7 +102,7 @@ def write_action(action: Action) -> str:
 
 
 def write_json_action(action: Action) -> str:
-    """Sotopia's form; `to` only where there are recipients."""
+    """Sotopia's form; `to` only if there are recipients."""
     fields = {"action_type": action.kind.value, "argument": action.argument}
     return orjson.dumps(fields | ({"to": list(action.to)} if action.to else {})).decode()
 
@@ -117,7 +117,7 @@ def _from_plain(text: str) -> Action:
         return Action(ActionKind.SPEAK, text)
     names = [name for part in (found[2] or "").split(";") if (name := part.strip())]
     if found[2] is not None:
-        names = names or [""]  # for nobody, and not for everybody
+        names = names or [""]  # no recipient, which is not the same as everybody
     return Action(ActionKind(found[1]), found[3].strip(), tuple(names))
 
 
@@ -126,8 +126,8 @@ def _from_json(text: str) -> Action:
         fields = orjson.loads(text)
     except orjson.JSONDecodeError:
         raise InvalidActionText("it begins with '{' and is not one JSON object") from None
-    kind, argument = fields.get("action_type"), fields.get("argument", "")
-    to = fields.get("to")
+    kind, argument, to = (fields.get(name) for name in ("action_type", "argument", "to"))
+    argument = "" if argument is None else argument
     to = [] if to is None else to
     if kind not in list(ActionKind):
         raise InvalidActionText(

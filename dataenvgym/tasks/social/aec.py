@@ -1,4 +1,4 @@
-"""A scene as a PettingZoo environment, for those who train all seats (`dataenvgym[pettingzoo]`).
+"""A scene as a PettingZoo environment, for training all seats (`dataenvgym[pettingzoo]`).
 
     env = SocialAECEnv()
     env.reset(seed=0)
@@ -6,7 +6,7 @@
         observation, reward, termination, truncation, info = env.last()
         env.step(None if termination or truncation else policy(observation["conversation"]))
 
-The rules, the actions and the scores are those of `Social-v0`; here no seat is scripted or asked.
+The rules, actions and scores are those of `Social-v0`; no seat is scripted or asked here.
 """
 
 from __future__ import annotations
@@ -64,34 +64,34 @@ _MOST_ASKS = 32  # of judges, for one seat
 class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
     """One scene at a time; the agents are its seats, "seat_0", "seat_1", ...
 
-    An action is a text as in `Social-v0`; one that is not an action does nothing, and a note tells
-    its seat why. An observation is a dict:
+    An action is a text as in `Social-v0`. A text that is not an action does nothing, and a note
+    gives its seat the reason. An observation is a dict:
 
-    - "conversation": the scene as the seat notices it (see `views.seat_conversation`), which ends
-      with what it is to answer;
-    - "action_mask": for each of `actions.ALL_KINDS` 1 if the seat may do it now, in the order
+    - "conversation": the scene as the seat notices it (see `views.seat_conversation`); it ends
+      with the message to answer;
+    - "action_mask": for each of `actions.ALL_KINDS`, 1 if the seat may do it now, in the order
       none, speak, non-verbal communication, action, leave.
 
-    In the order `simultaneous`, all seats are selected one after the other, and what they do takes
-    effect when the last of them has acted. Otherwise only the seat whose turn it is is selected.
+    In the order `simultaneous`, all seats are selected one after the other, and their actions take
+    effect when the last seat has acted. Otherwise only the seat whose turn it is is selected.
 
-    A seat is terminated when it leaves, or when the scene ends as its rules say. Its reward comes
-    then: its goal score divided by 10. `infos[agent]` has its `scores`, `was_correct` (goal score
+    A seat is terminated when it leaves, or when the scene ends by its rules. It then gets its
+    reward: its goal score divided by 10. `infos[agent]` has its `scores`, `was_correct` (goal score
     of 5 or more) and the `ending` of the scene, if it is over. Nothing is truncated.
 
     Args:
-        instances: the scenes (see `SocialTask`), whose `seat` and `partner` do not matter; None is
-            the negotiations that ship (validation), which are scored by rule.
+        instances: the scenes (see `SocialTask`); their `seat` and `partner` are ignored. None: the
+            negotiations in the package (validation), which are scored by rule.
         rules: how they are played.
-        dimensions: those that are scored, `goal` among them. Those that the rules of a scene do
-            not score are the judge's.
+        dimensions: the dimensions to score, `goal` among them. The judge scores those that the
+            rules of a scene do not.
         others: {"judge": a predictor or teacher}.
-        every_seat: select the seats out of turn as well, which can only do `none`: what they do is
-            not recorded. `aec_to_parallel` needs it, unless the order is simultaneous.
+        every_seat: also select seats out of turn, which can only do `none`; their actions are not
+            recorded. `aec_to_parallel` needs it, unless the order is simultaneous.
         render_mode: "ansi" (`render` returns the scene as text) or None.
 
     Attributes:
-        scene: the scene as it is now.
+        scene: the current scene.
     """
 
     metadata: dict[str, Any] = {"name": "social_v0", "render_modes": ["ansi"]}
@@ -131,15 +131,15 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         self._rng, _ = seeding.np_random()
         self.agents: list[str] = []
         self.agent_selection = ""
-        self._texts: dict[int, str | None] = {}  # what the seats wrote in this turn
+        self._texts: dict[int, str | None] = {}  # the texts of the seats in this turn
         self._waiting: list[str] = []  # the agents that are selected next in this turn
 
     def observation_space(self, agent: str) -> Dict:
-        """The space of what a seat observes."""
+        """The space of a seat's observations."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> ActionTextSpace:
-        """The space of what a seat may write; its `sample` takes the mask."""
+        """The space of a seat's texts; its `sample` takes the mask."""
         return self.action_spaces[agent]
 
     # --- PettingZoo's methods ---
@@ -152,7 +152,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
                 warning.
 
         Raises:
-            InvalidInstanceError: if there is no such instance, or it has too many seats.
+            InvalidInstanceError: if the instance does not exist or has too many seats.
             ConfigurationError: if the scene needs a judge that is not among `others`.
         """
         if seed is not None:
@@ -178,7 +178,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         self._select()
 
     def observe(self, agent: str) -> dict[str, Any]:
-        """What a seat notices of the scene, and what it may do now."""
+        """A seat's view of the scene, and the kinds of action that it may do now."""
         seat = _seat_of(agent)
         kinds = self.rules.kinds if seat in self.scene.acting else (ActionKind.NONE,)
         return {
@@ -187,12 +187,12 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         }
 
     def step(self, action: str | None) -> None:
-        """Act as the selected seat; None where it is terminated.
+        """Act as the selected seat; None if it is terminated.
 
         Raises:
-            InvalidActionError: for something that is not text; the environment is as before.
-            SpeakerError: if a judge gives no verdict: nothing is scored, and the environment is as
-                before, so that the same step asks it again.
+            InvalidActionError: for an action that is not text; the environment is unchanged.
+            SpeakerError: if a judge gives no verdict. Nothing is scored and the environment is
+                unchanged; the same step asks the judge again.
         """
         agent = self.agent_selection
         if self.terminations[agent]:
@@ -219,16 +219,16 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         self._deads_step_first()
 
     def render(self) -> str | None:
-        """The scene as text in render mode "ansi"; otherwise nothing."""
+        """The scene as text in render mode "ansi", otherwise None."""
         return None if self.render_mode is None else dialogue_text(dialogue(self.scene))
 
     def close(self) -> None:
-        """Nothing is held; `others` are the caller's to close."""
+        """Do nothing: the caller closes `others`."""
 
     # --- a turn ---
 
     def _select(self) -> None:
-        """Select the first seat of the next turn; those after it wait."""
+        """Select the first seat of the next turn; the other seats of the turn wait."""
         self._texts = {}
         seats = self.scene.present if self._every_seat else self.scene.acting
         self._waiting = [f"seat_{seat}" for seat in seats]
@@ -247,7 +247,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         return self.scene.after(actions, notes)
 
     def _finished(self, scene: SceneState) -> list[int]:
-        """The seats for which the scene is over since this turn."""
+        """The seats for which the scene ended in this turn."""
         live = (_seat_of(agent) for agent in self.agents if not self.terminations[agent])
         return [seat for seat in live if scene.ending is not None or seat not in scene.present]
 

@@ -1,4 +1,4 @@
-"""Which characters may take the seats of a scene."""
+"""Chooses characters for the seats of a scene."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataenvgym.tasks.social.profiles import Character, Relationship, Scene
 
 
 def casts(profiles: Profiles, scene: Scene) -> Iterator[tuple[str, ...]]:
-    """Ids for the seats of a scene, one cast after the other, in an order that is always the same.
+    """Character ids for the seats of a scene: all casts that fit, always in the same order.
 
-    Each member has the age and the occupation of its seat (compared without case), and all have
-    the scene's relationship to each other. If the scene names casts, only these are tried, and
-    their members need no relationship profile: the scene's own says how they know each other.
+    Each member has the age and occupation of its seat (compared without case), and each pair has
+    the scene's relationship. If the scene names casts, only these are tried. Their members need no
+    relationship profile: the scene itself says how they know each other.
 
     Raises:
-        InvalidInstanceError: with the first cast, if there is none: naming file, scene and the
-            field that nobody meets.
+        InvalidInstanceError: on the first step, if no cast fits; it names the file, the scene and
+            the field that no character meets.
     """
     found = False
     for cast in _named_casts(profiles, scene) if scene.casts else _all_casts(profiles, scene):
@@ -32,7 +32,7 @@ def check_casts(profiles: Profiles) -> None:
     """Check that every scene can be played.
 
     Raises:
-        InvalidInstanceError: naming file, scene and field of the first that cannot.
+        InvalidInstanceError: naming file, scene and field of the first scene that cannot.
     """
     for scene in profiles.scenes.values():
         next(casts(profiles, scene))
@@ -54,7 +54,7 @@ def _all_casts(profiles: Profiles, scene: Scene) -> Iterator[tuple[str, ...]]:
             yield cast
             return
         fit = for_seat[len(cast)]
-        # few know somebody; everybody else is a stranger
+        # few characters have relationships; all others are strangers
         pool = profiles.known_to(cast[0]) if cast and not are_strangers else list(fit)
         for one in pool:
             if (
@@ -88,7 +88,7 @@ def _fits_occupation(character: Character, scene: Scene, seat: int) -> bool:
 
 
 def _why_nobody_fits(profiles: Profiles, scene: Scene) -> str:
-    """The first field that rules everybody out."""
+    """The first field that excludes all characters."""
 
     def at(field: str) -> str:
         return profiles.origin.entry("scenes", scene.id, field)

@@ -1,8 +1,8 @@
 """A collection of profiles: characters, scenes, and how the characters know each other.
 
-Read from a folder (`characters.json`, `scenes.json`, perhaps `relationships.json`; lists of
-entries), from a store, from a dump of Sotopia (see `sotopia_dump`), or those that ship
-(`shipped_profiles`).
+It is read from a folder (`characters.json`, `scenes.json` and, optionally, `relationships.json`;
+lists of entries), from a store, or from a dump of Sotopia (see `sotopia_dump`). The package
+contains a collection, too (`shipped_profiles`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ P = TypeVar("P", Character, Scene, RelationshipProfile, Episode)
 
 @dataclass(frozen=True)
 class Origin:
-    """Where profiles come from, for messages.
+    """The place of profiles, for messages.
 
     Attributes:
-        files: what holds the entries of a kind, such as "characters" -> "my/characters.json".
+        files: the place of the entries of a kind, such as "characters" -> "my/characters.json".
         names: of fields there, where they differ from ours.
     """
 
@@ -46,7 +46,7 @@ class Origin:
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def entry(self, kind: str, id: str, field: str) -> str:
-        """A field of an entry."""
+        """A field of an entry, for messages."""
         name = self.names.get(kind, {}).get(field, field)
         return f"{self.files.get(kind, kind)}, {id!r}, field {name!r}"
 
@@ -56,7 +56,7 @@ class Profiles:
     """Characters and scenes by id, and the relationships between characters.
 
     Raises:
-        InvalidInstanceError: if a relationship or a scene names a character that is not there.
+        InvalidInstanceError: if a relationship or a scene names a character that does not exist.
     """
 
     characters: Mapping[str, Character]
@@ -75,7 +75,7 @@ class Profiles:
         """The scenes of a named subset; all of them for "all".
 
         Raises:
-            ConfigurationError: if no scene belongs to it.
+            ConfigurationError: if the subset has no scenes.
         """
         found = [s for s in self.scenes.values() if subset == "all" or subset in s.subsets]
         if not found:
@@ -91,7 +91,7 @@ class Profiles:
         return relationship in self._ties[one].get(other, {Relationship.STRANGER})
 
     def known_to(self, one: str) -> list[str]:
-        """The characters with a relationship profile with this one, in the profiles' order."""
+        """The characters that have a relationship profile with this one, in the profiles' order."""
         return list(self._ties[one])
 
     @cached_property
@@ -117,8 +117,8 @@ def by_id(entries: Iterable[tuple[str, P]], *, field: str = "id") -> dict[str, P
     """Profiles or episodes by their ids.
 
     Args:
-        entries: where a profile is, and the profile.
-        field: that holds the id there.
+        entries: pairs of a place, for messages, and a profile.
+        field: the name of the id field there.
 
     Raises:
         InvalidInstanceError: if two have the same id.
@@ -147,7 +147,7 @@ def read_profiles(folder: str | Path) -> Profiles:
 
 
 def write_profiles(folder: str | Path, profiles: Profiles) -> None:
-    """Write what `read_profiles` reads; fields with their default value are left out."""
+    """Write profiles in the form that `read_profiles` reads; default values are left out."""
     for kind in (CHARACTERS, SCENES, RELATIONSHIPS):
         entries: Mapping[str, BaseModel] = getattr(profiles, kind.name)
         rows = [e.model_dump(mode="json", exclude_defaults=True) for e in entries.values()]
@@ -155,7 +155,7 @@ def write_profiles(folder: str | Path, profiles: Profiles) -> None:
 
 
 def shipped_profiles() -> Profiles:
-    """The characters and scenes that come with the package; the subset "hard" is named."""
+    """The characters and scenes in the package; it has a subset "hard"."""
     return read_profiles(Path(__file__).parent / "content")
 
 
@@ -170,7 +170,7 @@ def profiles_in(store: Store, *, place: str = "the store") -> Profiles:
     """All profiles in a store.
 
     Args:
-        place: the store's, for messages.
+        place: the name of the store, for messages.
     """
     return Profiles(
         _all(store, CHARACTERS),

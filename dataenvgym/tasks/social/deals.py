@@ -1,4 +1,4 @@
-"""What two seats agreed on: prices in what they say, and the goal score that a price earns."""
+"""Deals: finds prices and agreements in utterances, and scores the price agreed on."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ _DENIES = re.compile(r"\b(?:no|not|cannot|never|nor|without|unless|if)\b|n't\b|\
 
 
 class Offer(NamedTuple):
-    """A price that a seat named, and in which turn."""
+    """A price that a seat named, and the turn."""
 
     price: float
     turn: int
 
 
 def price_in(text: str) -> float | None:
-    """The one price that a text names; None if it names none, or several.
+    """The price in a text; None if it has none, or several.
 
-    Numbers with a currency count; without any, those that end a clause ("What about 120?").
+    Numbers with a currency count. If there are none, numbers that end a clause do ("What about
+    120?").
     """
     found = [one or other for one, other in _WITH_CURRENCY.findall(text)] or _BARE.findall(text)
     prices = {float(number.replace(",", "")) for number in found if len(number) <= 15}
@@ -43,17 +44,17 @@ def price_in(text: str) -> float | None:
 
 
 def accepts(text: str) -> bool:
-    """True if the text agrees to something: "Deal.", but neither "No deal." nor "Deal?"."""
+    """True if the text agrees to an offer: "Deal.", but neither "No deal." nor "Deal?"."""
     words = text.casefold().replace("\u2019", "'")
     return _ACCEPTS.search(words) is not None and _DENIES.search(words) is None
 
 
 class Talks(NamedTuple):
-    """How far seller and buyer have come.
+    """The state of the negotiation between seller and buyer.
 
     Attributes:
-        price: the last one that both agreed on, or None.
-        offers: of each seat, the last price that it named and nobody answered with another one.
+        price: the last price that both agreed on, or None.
+        offers: each seat's last price, unless the other seat made a counteroffer.
     """
 
     price: float | None
@@ -61,11 +62,11 @@ class Talks(NamedTuple):
 
 
 def talks_of(state: SceneState, deal: Deal) -> Talks:
-    """Follow what seller and buyer say to each other.
+    """Follow the negotiation between seller and buyer.
 
-    A seat agrees by accepting (see `accepts`) the other's last offer, which it has seen, without
-    naming another price. A counteroffer ends the offer that it answers. What a seat's text claims
-    that others said does not count.
+    A seat agrees by accepting (see `accepts`) the other's last offer, if it saw that offer, without
+    naming another price. A counteroffer ends the offer that it answers. A seat's claims about
+    the words of others do not count.
     """
     other = {deal.seller: deal.buyer, deal.buyer: deal.seller}
     agreed: float | None = None
@@ -94,9 +95,9 @@ def _is_said_to(event: Event, other: int | None) -> bool:
 def goal_of_deal(deal: Deal, seat: int, price: float | None) -> float | None:
     """The goal score (0..10) of a seat for a price; None if it neither sells nor buys.
 
-    A price beyond its own limit earns 0, its own limit 5, the other's limit 10, and what is between
-    them in proportion. No deal earns 0 if a deal could have served both, else 10; then a price
-    within its own limit earns 10, too.
+    A price beyond the seat's own limit earns 0, its own limit 5, the other's limit 10; prices
+    between the limits earn points in proportion. If a deal could have served both, no deal earns
+    0. Otherwise no deal earns 10, and so does a price within the seat's own limit.
     """
     if seat not in (deal.seller, deal.buyer):
         return None

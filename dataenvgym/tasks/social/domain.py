@@ -1,4 +1,4 @@
-"""The domain of social simulation: a conversation is judged by the student's goal."""
+"""The domain of social simulation: the student's goal decides how a conversation is scored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SocialDomain(DialogueDomain):
         judges, scored, template, system_prompt: see there.
 
     Attributes:
-        recorder: keeps the scenes that are played, once it is given a store.
+        recorder: stores the played scenes, once it is given a store.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SocialDomain(DialogueDomain):
             system_prompt=system_prompt,
             template=template,
         )
-        self.make_environment()  # an impossible option is refused here
+        self.make_environment()  # raises here if an option is invalid
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> SocialEnvironment:
         return self._environment(instances, recorder=self.recorder)
@@ -73,24 +73,24 @@ class SocialDomain(DialogueDomain):
     def record_in(
         self, store: Store, models: Mapping[str, str] | None = None, *, events: bool = True
     ) -> None:
-        """Keep the scenes that are played from now on in this store, too.
+        """Also store scenes that are played from now on in this store.
 
         Args:
-            models: who is who (see `SceneRecorder`).
-            events: also tell of each action when it happens.
+            models: the name of each model (see `SceneRecorder`).
+            events: also store each action when it happens.
         """
         self.recorder = self.recorder or SceneRecorder()
         self.recorder.models |= models or {}
         self.recorder.keep_in(store, events=events)
 
     def prompt(self, instance: TaskInstance) -> Conversation:
-        """What the student sees first, without what a model says before it."""
+        """The conversation that the student sees first, without a model's opening words."""
         if problem_of(instance).partner == MODEL or self._strategies.strategists:
             return self.prompt_template.conversation(self.text_of(instance))
         return super().prompt(instance)
 
     def text_of(self, instance: TaskInstance) -> str:
-        """What the student reads before the scene begins, its character included."""
+        """The introduction that the student reads before the scene begins, with its character."""
         problem = problem_of(instance)
         return self._strategies.students_introduction(problem.cast, problem.seat, self._kinds)
 
@@ -110,10 +110,10 @@ class SocialDomain(DialogueDomain):
         return is_played or strategies.student_advises or bool(strategies.strategists)
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
-        """What a student says that knows both limits of a deal.
+        """The messages of a student that knows both limits of a deal.
 
-        It comes to the other's limit in its third turn, and stays there. Where no price serves
-        both, it leaves.
+        It offers the other's limit in its third turn, and keeps to it. If no price serves both, it
+        leaves.
         """
         problem = problem_of(instance)
         deal = problem.scene.deal

@@ -1,4 +1,4 @@
-"""What is kept of a scene that was played: who said what to whom, and the scores."""
+"""The record of a played scene: each utterance with its sender and recipients, and the scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataenvgym.tasks.social.profiles import Filled
 
 
 class Utterance(Model):
-    """One line of the log, as its sender meant it; the environment is a sender too."""
+    """One line of the log, as its sender wrote it; the environment is a sender too."""
 
     sender: Filled
     recipient: Filled
@@ -26,16 +26,16 @@ class SeatScore(Model):
 
 
 class Episode(Model):
-    """A scene that was played; ids name its scene and its characters.
+    """A played scene; ids name its scene and its characters.
 
     Attributes:
         tag: the run or experiment that it belongs to.
-        models: of the judge or environment first and then of each seat, as Sotopia has them.
-        turns: what was said, turn by turn.
+        models: the judge's or environment's first, then one for each seat, as in Sotopia.
+        turns: the utterances, turn by turn.
         scores: one for each seat, None if it was not scored; empty if nothing was scored yet.
-        by_judge: of each seat, the scores of each judge by dimension; not in Sotopia's files.
+        by_judge: for each seat, the scores of each judge by dimension; not in Sotopia's files.
         reasoning: the judge's.
-        judge_prompt: what the judge was shown.
+        judge_prompt: the prompt that the judge read.
     """
 
     id: Filled

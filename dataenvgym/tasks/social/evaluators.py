@@ -1,9 +1,9 @@
-"""How a character did in a scene: seven dimensions, and the turns that mattered.
+"""Scores a character's behavior in a scene: seven dimensions, and the turns that mattered.
 
 The dimensions and their ranges are those of Sotopia (Zhou et al., 2024, "SOTOPIA: Interactive
 Evaluation for Social Intelligence in Language Agents"). A scene may score some of them by rule;
-judges score the others. `overall` is the mean of all seven, and there is none without all of them:
-a judge that failed gives no score, never 0.
+judges score the others. `overall` is the mean of all seven and exists only if all seven do: a judge
+that failed gives no score, never 0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dataenvgym.records.model import Text
 
 @dataclass(frozen=True)
 class Dimension:
-    """One way to score a character: from `low` to `high`, by what it `asks`."""
+    """One way to score a character: from `low` to `high`, by the question in `asks`."""
 
     low: int
     high: int
@@ -53,7 +53,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
     ),
     "goal": Dimension(0, 10, "How far does it reach its goal?"),
 }
-"""By name, in the order in which they are scored."""
+"""By name, in the order of scoring."""
 
 
 class DimensionVerdict(Model):
@@ -72,13 +72,13 @@ class NamedTurn(Model):
 
 @dataclass(frozen=True)
 class JudgedCharacter:
-    """What judges said of a character.
+    """The verdicts of judges on a character.
 
     Attributes:
-        scores: of each dimension that was judged; empty if too few judges gave a verdict.
-        by_judge: of each dimension, each judge's.
+        scores: of each judged dimension; empty if too few judges gave a verdict.
+        by_judge: of each dimension, the score of each judge.
         reasons: of each dimension, by judge.
-        unscored: why there is no verdict, of the judges that gave none.
+        unscored: for judges without a verdict, the reason.
     """
 
     scores: Mapping[str, float]
@@ -100,14 +100,14 @@ def judge_character(
     prompt: Prompt | str = "social_dimensions",
     **asking: Any,
 ) -> Generator[Ask, str, JudgedCharacter]:
-    """Ask judges how a character did: `yield from` it in a task environment.
+    """Ask judges to score a character: `yield from` it in a task environment.
 
     Args:
         who: its name.
-        profile: what is true of it, as text.
-        dialogue: what was said and done (see `judging.dialogue_text`).
-        dimensions: those that are to be judged; the others are scored by rule.
-        judges: the names of the speakers that are asked.
+        profile: all true facts about it, as text.
+        dialogue: the words and actions (see `judging.dialogue_text`).
+        dimensions: those to be judged; the others are scored by rule.
+        judges: the names of the speakers to ask.
         aggregation, min_judges: see `judging.combine`.
         prompt: with `{dialogue}` and `{dimensions}`; it may have `{who}`, `{profile}` and
             `{scene}`.
@@ -150,11 +150,11 @@ def judge_turns(
     prompt: Prompt | str = "social_turns",
     **asking: Any,
 ) -> Generator[Ask, str, tuple[NamedTurn, ...] | Unscored]:
-    """Ask a judge which of a character's turns mattered; in their order, perhaps none.
+    """Ask a judge which of a character's turns mattered; returned in order, perhaps none.
 
     Args:
-        turns: the numbers of its turns in the dialogue; no other one can be named.
-        most: how many can be named; None is all of them.
+        turns: the numbers of its turns in the dialogue; the judge can only name these.
+        most: the largest number of turns to name; None allows all.
         prompt: with `{dialogue}`; it may have `{who}`, `{goal}`, `{turns}` and `{most}`.
         asking: further arguments of `judge_ask`.
     """
@@ -181,7 +181,7 @@ def overall(scores: Mapping[str, float]) -> float | None:
     """The mean of the seven dimensions; None if one of them has no score.
 
     Raises:
-        EvaluationError: for a score out of its range.
+        EvaluationError: for a score outside its range.
         ConfigurationError: for a dimension that does not exist.
     """
     for name in _checked(scores):

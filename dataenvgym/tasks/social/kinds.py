@@ -1,4 +1,4 @@
-"""The kinds of documents that a store (`dataenvgym.store`) keeps for social simulation."""
+"""The kinds of documents in a store (`dataenvgym.store`) for social simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which scenes are played, by whom and from which seat, divided among the splits."""
+"""Selects the scenes, casts and seats to play, and divides them among the splits."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Seats = Literal["first", "second", "both"]
 class SceneSource(Source):
     """Each scene with its first casts, once from each seat that the student takes.
 
-    A scene belongs to one split with all its casts and seats; which one, its id and the seed say.
-    A scripted partner plays the scenes with a deal alone, from the seats that trade.
+    A scene, with all its casts and seats, is in one split, chosen by its id and the seed. A
+    scripted partner plays only scenes with a deal, from the seats that trade.
 
     Args:
         scenes: "all", or a named subset such as "hard".
-        seats: the student's: "first", "second", or "both" (of more than two, all).
+        seats: the student's: "first", "second", or "both" (all, if there are more than two).
         partner: "model", or a temperament (see `partners`).
-        casts_per_scene: how many casts of each scene are played at most.
+        casts_per_scene: largest number of casts played for each scene.
         fractions: shares of the scenes.
-        trial: which repetition this is: another one has other seeds of the problems.
+        trial: number of the repetition; it changes the seeds of the problems.
 
     Raises:
         ConfigurationError: for a subset, seat or partner that does not exist, for shares that
@@ -80,7 +80,7 @@ class SceneSource(Source):
         return [instance for scene in scenes for instance in self._instances(scene)]
 
     def share(self, split: Split, chosen: int) -> str | None:
-        """How many scenes are played, of how many."""
+        """The number of scenes played, and of all scenes."""
         n = len(self._scenes if self._is_whole else self._split(split))
         if n == self._n_scenes:
             return None
@@ -125,7 +125,7 @@ class SceneSource(Source):
 
 
 def check_seats(seats: str) -> None:
-    """Refuse seats that do not exist.
+    """Check that such seats exist.
 
     Raises:
         ConfigurationError: naming those that do.

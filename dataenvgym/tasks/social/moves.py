@@ -1,14 +1,14 @@
-"""Strategies in plain words for small scenes, and what a character says that follows one.
+"""Strategies in plain words for small scenes, and the utterances that follow each.
 
-The strategies are those that the pocket student of social life knows. The text of a move depends
-on the operands of the scene (see `procedural_skills`) and on what happened so far.
+The pocket student of the social domain knows these strategies. The text of a move depends on the
+operands of the scene (see `procedural_skills`) and on the events so far.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dataenvgym.tasks.social.procedural_skills import Operands
+from dataenvgym.tasks.operand_family import Operands
 from dataenvgym.tasks.social.scene import SceneState
 from dataenvgym.tasks.social.villagers import prices_of
 
@@ -17,10 +17,10 @@ _AGREES = "Deal."
 
 
 def move(strategy: str, operands: Operands, state: SceneState, seat: int) -> str:
-    """What the character in a seat says next, as a message of the student's.
+    """The next words of the character in a seat, as a message of the student.
 
     Raises:
-        KeyError: for a strategy that is not one of `MOVES`.
+        KeyError: for a strategy that is not in `MOVES`.
     """
     return MOVES[strategy](operands, state, seat)
 
@@ -87,7 +87,7 @@ def _compare(operands: Operands, state: SceneState, seat: int) -> str:
 
 
 def _needed(operands: Operands, state: SceneState) -> str:
-    """Which of a and b the other side has asked for; a, if nobody said so."""
+    """The thing, a or b, that the other side asked for; a, if it asked for neither."""
     said = " ".join(event.action.argument for event in state.events if not event.note)
     return "b" if f"need the {operands['b']}." in said else "a"
 
@@ -105,7 +105,7 @@ Move = Callable[[Operands, SceneState, int], str]
 
 
 def _says(template: str) -> Move:
-    """The same words whatever happened, with operands in them."""
+    """A move that always says the same words, with operands filled in."""
     return lambda operands, state, seat: template.format_map(
         {**operands, "half": int(operands.get("k", 0)) // 2}
     )

@@ -1,4 +1,4 @@
-"""Entries of files of profiles; what cannot be used is refused, naming file, entry and field."""
+"""Parses entries of files of profiles; errors name the file, the entry and the field."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_entries(path: Path) -> list[Any]:
-    """The entries of a file: a JSON list, or one JSON value a line if it ends in ".jsonl".
+    """The entries of a file: a JSON list, or one JSON value per line if it ends in ".jsonl".
 
     Raises:
         BrokenFileError: if it is not JSON.
@@ -39,7 +39,7 @@ def parse(model: type[M], value: Any, place: str, *, names: Mapping[str, str] | 
         names: of fields in the file, where they differ from those of the model.
 
     Raises:
-        InvalidInstanceError: if it is not one.
+        InvalidInstanceError: if it is not a valid profile.
     """
     try:
         return model.model_validate(value)

@@ -1,13 +1,13 @@
 """Scripted negotiators of several temperaments, for scenes with a deal.
 
 Their offers follow time-dependent tactics (Faratin, Sierra and Jennings, 1998, "Negotiation
-decision functions for autonomous agents"): from an opening price towards their own limit,
+decision functions for autonomous agents"): they move from an opening price towards their own limit,
 
     price(k) = opening + (limit - opening) * (k / (patience - 1)) ** exponent
 
 at their k-th turn. An exponent above 1 concedes late, one below 1 early. They take an offer that
-is at least as good as the price that they would name next, never go beyond their limit, and leave
-once their patience is over, or after a deal. They know only their own limit and what was said.
+is at least as good as the price that they would name next, and never go beyond their limit. They
+leave after a deal, or when their patience ends. They know only their own limit and the utterances.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _HAGGLES = ("I can do {}.", "Let us say {}.", "What about {}?", "My price is {}.
 
 @dataclass(frozen=True)
 class Temperament:
-    """How somebody bargains.
+    """A negotiator's way to bargain.
 
     Attributes:
-        opening: how far from its limit the first price is, as a share of the limit.
+        opening: the distance of the first price from its limit, as a share of the limit.
         exponent: how late it concedes.
-        patience: how many prices it names at most.
-        follows: whether it concedes no larger share than the other side has, as tit for tat does.
+        patience: largest number of prices that it names.
+        follows: whether it never concedes a larger share than the other side, like tit for tat.
     """
 
     opening: float
@@ -58,7 +58,7 @@ def temperament(name: str) -> Temperament:
     """The temperament of that name.
 
     Raises:
-        ConfigurationError: if there is none.
+        ConfigurationError: if it does not exist.
     """
     if name not in TEMPERAMENTS:
         raise ConfigurationError(
@@ -70,13 +70,13 @@ def temperament(name: str) -> Temperament:
 
 @dataclass(frozen=True)
 class Negotiator:
-    """A scripted partner; what it does depends on the scene, its seat and the seed alone."""
+    """A scripted partner; its actions depend only on the scene, its seat and the seed."""
 
     temperament: Temperament
     seed: int = 0
 
     def act(self, state: SceneState, seat: int) -> Action:
-        """What it does in its turn; it does nothing in a scene in which it has nothing to trade."""
+        """Its action in its turn; it does nothing in a scene where it has nothing to trade."""
         deal = state.cast.scene.deal
         if deal is None or seat not in (deal.seller, deal.buyer):
             return Action(ActionKind.NONE)
@@ -115,18 +115,18 @@ class Negotiator:
 
 
 def rounded(price: float, *, up: bool) -> float:
-    """A whole price, rounded in favor of who names it."""
+    """A whole price, rounded in favor of the seat that names it."""
     price = round(price, 6)
     return float(math.ceil(price) if up else math.floor(price))
 
 
 def written(price: float) -> str:
-    """A price as everybody reads it (see `deals.price_in`)."""
+    """A price as text (see `deals.price_in`)."""
     return f"{price:,.2f}".removesuffix(".00") + " euros"
 
 
 def _conceded(state: SceneState, deal: Deal, seat: int) -> float:
-    """How much of the distance between both first prices the other side has given up, doubled."""
+    """Twice the share of the distance between both first prices that the other side gave up."""
     other = deal.buyer if seat == deal.seller else deal.seller
     named: dict[int, list[float]] = {seat: [], other: []}
     for event in state.events:

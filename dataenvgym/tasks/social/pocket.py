@@ -1,7 +1,7 @@
-"""Pocket social: small scenes in which a pocket student of its own takes part.
+"""Pocket social: small scenes for a pocket student.
 
-A situation and a goal in one line, one or two messages of the student's: 16 skills of social life
-in 4 categories (see `procedural_skills`).
+Situation and goal fit in one line, and the student writes one or two messages. There are 16 social
+skills in 4 categories (see `procedural_skills`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from typing import Unpack
 
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.tasks.base import Task, TaskOptions
-from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.social.procedural import ProceduralScenes
 from dataenvgym.tasks.social.procedural_domain import ProceduralDomain
 from dataenvgym.tasks.social.procedural_problem import TURN_LIMIT
-from dataenvgym.tasks.social.procedural_skills import SKILLS
 from dataenvgym.tasks.social.strategies import STRATEGY_SAMPLING, Role, Side, Strategies
 from dataenvgym.tasks.social.turns import Rules
 
@@ -61,12 +59,8 @@ class PocketSocialTask(Task):
         sampling: SamplingParameters = GREEDY,
         **options: Unpack[TaskOptions],
     ):
-        source = ProceduralSource(
-            self.name,
-            tuple(SKILLS),
-            POCKET_SOCIAL.draw_instance,
-            sizes={"train": n_train, "validation": n_validation, "test": n_test},
-            seed=seed,
+        source = POCKET_SOCIAL.source(
+            n_train=n_train, n_validation=n_validation, n_test=n_test, seed=seed
         )
         strategies = Strategies(
             role,

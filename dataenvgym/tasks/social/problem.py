@@ -15,14 +15,14 @@ from dataenvgym.tasks.social.views import task_text
 from dataenvgym.tasks.social.villagers import MANNERS
 
 MODEL = "model"
-"""The partner that is the speaker "partner"."""
+"""The partner that the speaker "partner" plays."""
 
 
 class SocialProblem(Model):
-    """A scene, who is in its seats, and which seat is the student's.
+    """A scene, the characters in its seats, and the student's seat.
 
     Attributes:
-        partner: who is in the other seats: "model", a temperament (see `partners`), or a manner
+        partner: who plays the other seats: "model", a temperament (see `partners`), or a manner
             (see `villagers`).
         seed: of the scripted partners and of a random order of turns.
     """
@@ -72,10 +72,10 @@ def problem_of(instance: TaskInstance) -> SocialProblem:
 
 
 def to_instance(problem: SocialProblem, *, id: str, task: str) -> TaskInstance:
-    """The instance that puts a problem; its skill is the scene's motive.
+    """The instance for a problem; its skill is the scene's motive.
 
-    Its instruction has no profiles, which problems share: a training record with the same
-    characters does not give a problem away.
+    Its instruction contains no profiles. Problems share profiles, so a training record with the
+    same characters does not leak a problem.
     """
     scene = problem.scene
     return TaskInstance(

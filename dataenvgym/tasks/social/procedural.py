@@ -3,15 +3,13 @@
 `task=pocket_social` puts them in one line each, and `task=social task.scenes=procedural` with the
 usual introduction. The outcome is scored by rule, and the others are scripted (`villagers`).
 
-Training, validation and test never share operands: `split_of` assigns the sorted operands of a
-scene to exactly one split, whatever the skill or the phrasing.
+Training, validation and test never share operands: things, places, people and digits.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -20,41 +18,34 @@ import numpy as np
 from dataenvgym.records import ChatDatum, Conversation, Message, Provenance, SupervisedDatum
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import chat_record
-from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
+from dataenvgym.tasks.operand_family import OperandFamily, Operands
+from dataenvgym.tasks.pocket import Exercise
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
 from dataenvgym.tasks.social.moves import MOVES
 from dataenvgym.tasks.social.problem import MODEL
 from dataenvgym.tasks.social.procedural_problem import ProceduralProblem, followed_in
-from dataenvgym.tasks.social.procedural_skills import (
-    PEOPLE,
-    PLACES,
-    POOLS,
-    SKILLS,
-    STUDENT,
-    THINGS,
-    Operands,
-    ProceduralSkill,
-)
+from dataenvgym.tasks.social.procedural_skills import POOLS, SKILLS, STUDENT, ProceduralSkill
 from dataenvgym.tasks.social.strategies import Strategies
 from dataenvgym.tasks.social.turns import Rules
 from dataenvgym.tasks.social.views import introduction
 from dataenvgym.tasks.source import Split
 
-_KINDS = {"thing": THINGS, "place": PLACES, "person": PEOPLE}
-_OPERAND = re.compile(
-    r"\b(?:" + "|".join(f"(?P<{k}>{'|'.join(names)})" for k, names in _KINDS.items()) + r"|[1-9])\b"
+_NAMES = tuple(
+    f"{name} {name}" for names in dict.fromkeys(POOLS.values()) for name in (*names, STUDENT)
 )
-_NAMES = tuple(f"{name} {name}" for names in _KINDS.values() for name in (*names, STUDENT))
 
 
-class ProceduralScenes(PocketFamily[ProceduralProblem]):
-    """The family; see `PocketFamily`.
+class ProceduralScenes(OperandFamily[ProceduralProblem]):
+    """The family; see `OperandFamily`.
 
     Args:
         name: of its task.
         terse: whether its scenes are put in one line.
         is_scripted: whether the others in its instances are, or the speaker "partner".
     """
+
+    pools = POOLS
+    split_key = "procedural scenes"
 
     def __init__(self, name: str, *, terse: bool, is_scripted: bool = True) -> None:
         self.name = name
@@ -66,20 +57,8 @@ class ProceduralScenes(PocketFamily[ProceduralProblem]):
     def skills(self) -> Mapping[str, ProceduralSkill]:
         return SKILLS
 
-    def pose(self, skill: str, split: Split, rng: np.random.Generator) -> ProceduralProblem:
-        while split_of(operands := SKILLS[skill].draw(rng)) != split:
-            pass
+    def problem(self, skill: str, operands: Operands) -> ProceduralProblem:
         return ProceduralProblem(SKILLS[skill], operands)
-
-    def find(self, question: str) -> tuple[ProceduralProblem, str] | None:
-        found = _shapes().get(_OPERAND.sub(_kind, question))
-        if found is None:
-            return None
-        skill, phrasing = found
-        names = re.findall(r"{(\w)}", phrasing)
-        values = [int(v) if v.isdigit() else v for v in operands_in(question)]
-        operands = dict(sorted(zip(names, values, strict=True)))
-        return ProceduralProblem(skill, operands), phrasing
 
     def draw_instance(
         self, skill: str, split: Split, rng: np.random.Generator
@@ -139,9 +118,6 @@ class ProceduralScenes(PocketFamily[ProceduralProblem]):
         assert record is not None, exercise
         return record
 
-    def holds(self, exercise: Exercise, output: str) -> bool:
-        return not exercise.steps and output.strip() == exercise.output
-
     def _opening(self, exercise: Exercise) -> str:
         """What the student reads before anybody has said anything."""
         found = None if self.terse else self.find(exercise.question)
@@ -168,30 +144,3 @@ def _advised(problem: ProceduralProblem, rng: np.random.Generator, *, writes: bo
     if not writes:
         return problem.spoken(state)
     return problem.after_opening(Strategies().conversation(state, problem.seat))
-
-
-def split_of(operands: Operands) -> Split:
-    """The one split that scenes on these operands, in any order, belong to."""
-    return split_by_hash(f"procedural scenes {' '.join(sorted(map(str, operands.values())))}")
-
-
-# --- what a question asks for, read from its text alone ------------------------------------------
-
-
-def operands_in(text: str) -> tuple[str, ...]:
-    """The things, places, people and digits in a text, in their order."""
-    return tuple(found[0] for found in _OPERAND.finditer(text))
-
-
-def _kind(found: re.Match[str]) -> str:
-    return f"{{{found.lastgroup or 'digit'}}}"
-
-
-@cache
-def _shapes() -> dict[str, tuple[ProceduralSkill, str]]:
-    kinds = {name: pool[0] for name, pool in POOLS.items()}
-    return {
-        _OPERAND.sub(_kind, phrasing.format(**kinds, k=1, m=1)): (skill, phrasing)
-        for skill in SKILLS.values()
-        for phrasing in skill.phrasings
-    }

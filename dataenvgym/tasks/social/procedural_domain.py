@@ -17,7 +17,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 from dataenvgym.tasks.social.domain import SocialDomain
-from dataenvgym.tasks.social.procedural import ProceduralScenes, operands_in
+from dataenvgym.tasks.social.procedural import ProceduralScenes
 from dataenvgym.tasks.social.procedural_problem import TURN_LIMIT
 from dataenvgym.tasks.social.turns import Rules
 
@@ -66,7 +66,7 @@ class ProceduralDomain(SocialDomain):
         """Two scenes on the same operands are the same; without any, the same words."""
         if text.startswith(("[", "(")):  # something that happens in a scene
             return super().overlap_key(text)
-        found = operands_in(self._question_in(text))
+        found = self._family.operands_in(self._question_in(text))
         return " ".join(sorted(found)) or super().overlap_key(text)
 
     def _reaches_goal(self, claim: Claim) -> bool | None:

@@ -12,10 +12,11 @@ from functools import cached_property
 from itertools import chain, repeat
 
 from dataenvgym.records import Conversation, Message
+from dataenvgym.tasks.operand_family import OperandProblem
 from dataenvgym.tasks.social.actions import InvalidActionText, read_action
 from dataenvgym.tasks.social.moves import move
 from dataenvgym.tasks.social.problem import SocialProblem
-from dataenvgym.tasks.social.procedural_skills import STUDENT, Operands, ProceduralSkill
+from dataenvgym.tasks.social.procedural_skills import STUDENT, ProceduralSkill
 from dataenvgym.tasks.social.profiles import Character, Goal, Relationship, Scene
 from dataenvgym.tasks.social.scene import SceneState
 from dataenvgym.tasks.social.strategies import Strategies
@@ -30,15 +31,8 @@ _LAST_SENTENCE = re.compile(r"(.+[.]) ([^.]+[.])")
 
 
 @dataclass(frozen=True)
-class ProceduralProblem:
-    """A skill and what its scene is about; the operands are sorted by name."""
-
-    skill: ProceduralSkill
-    operands: Operands
-
-    @property
-    def answer(self) -> str:
-        return self.output
+class ProceduralProblem(OperandProblem[ProceduralSkill]):
+    """A scene to be played, and how it is played well."""
 
     @property
     def output(self) -> str:
@@ -84,13 +78,6 @@ class ProceduralProblem:
         first, *others, _ = conversation
         told = first.content.removeprefix(self.opening).strip()
         return (*([Message(role="user", content=told)] if told else []), *others)
-
-    def worded(self, phrasing: str | None) -> str:
-        return (
-            self.skill.in_symbols(self.operands)
-            if phrasing is None
-            else phrasing.format_map(self.operands)
-        )
 
     def problem(self, question: str, *, terse: bool = True) -> SocialProblem:
         """The scene as a question in plain words puts it."""

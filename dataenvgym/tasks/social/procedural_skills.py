@@ -10,7 +10,6 @@ operands alone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dataenvgym.seeding import derive_rng
+from dataenvgym.tasks.operand_family import Operands, OperandSkill
 from dataenvgym.tasks.social.profiles import (
     Deal,
     KeptSecret,
@@ -41,15 +41,14 @@ PEOPLE = (
 POOLS = {"a": THINGS, "b": THINGS, "c": THINGS, "x": PLACES, "p": PEOPLE, "q": PEOPLE}
 STUDENT = "Ann"
 
-Operands = Mapping[str, str | int]
 Digits = tuple[int, int]
 Rules = dict[str, Any]
 """Fields of a `Scene`."""
 
 
 @dataclass(frozen=True)
-class ProceduralSkill:
-    """What one may want in a scene, in three phrasings and, tersely, as `symbol` and its operands.
+class ProceduralSkill(OperandSkill):
+    """What one may want in a scene.
 
     Attributes:
         gold: the strategies (see `moves`) that earn the whole goal score, turn by turn.
@@ -61,10 +60,6 @@ class ProceduralSkill:
         digits: all pairs (k, m) that may occur; one of a digit alone has it twice.
     """
 
-    name: str
-    category: str
-    symbol: str
-    phrasings: tuple[str, ...]
     gold: tuple[str, ...]
     others: tuple[str, ...]
     scene: Callable[..., Rules]
@@ -74,17 +69,11 @@ class ProceduralSkill:
     habit: tuple[str, ...] = ()
 
     @property
-    def operands(self) -> tuple[str, ...]:
-        """The names of its operands, sorted."""
-        return tuple(sorted(re.findall(r"{(\w)}", self.phrasings[0])))
-
-    @property
     def strategies(self) -> tuple[str, ...]:
         """Those that can be followed in its scenes."""
         return tuple(dict.fromkeys((*self.gold, *self.others)))
 
     def draw(self, rng: np.random.Generator) -> Operands:
-        """Random operands: things and people all different."""
         things = iter(rng.choice(len(THINGS), 3, replace=False).tolist())
         people = iter(rng.choice(len(PEOPLE), 2, replace=False).tolist())
         place = PLACES[int(rng.integers(len(PLACES)))]
@@ -106,10 +95,6 @@ class ProceduralSkill:
         """The fields of the scene that its operands decide."""
         rng = derive_rng(0, "procedural scenes", self.name, *operands.values())
         return self.scene(rng, **operands)
-
-    def in_symbols(self, operands: Operands) -> str:
-        """The question in symbols, e.g. `high lamp 7 3 =`."""
-        return " ".join([self.symbol, *(str(operands[name]) for name in self.operands), "="])
 
 
 # --- outcomes -------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Characters, scenes and relationships: who meets whom, where, and what for.
+"""Characters, scenes and relationships.
 
-A `Character` is a person; what another sees of them depends on their relationship (`as_seen_by`).
-A `Scene` is a situation with a goal for each seat; which characters may take the seats is in
-`casting`. A `RelationshipProfile` says how two characters know each other; characters without one
+A `Character` is a person; `as_seen_by` gives the view of another character, which depends on their
+relationship. A `Scene` is a situation with a goal for each seat; `casting` chooses characters for
+the seats. A `RelationshipProfile` says how two characters know each other; characters without one
 are strangers. `sotopia` reads and writes all three in Sotopia's JSON.
 """
 
@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from dataenvgym.records.model import Finite, Model, Text
 
 Filled = Annotated[Text, Field(min_length=1, pattern=r"\S")]
-"""Text with something to read in it."""
+"""Text that is not blank."""
 
 
 class Relationship(StrEnum):
@@ -41,11 +41,11 @@ class Character(Model):
     """A person, with Sotopia's fields under plain names.
 
     Attributes:
-        public_information: what acquaintances know.
+        public_information: known to acquaintances.
         personality: in prose; `big_five` and `decision_style` in the words of those scales.
         moral_values, personal_values: of moral foundations, and of Schwartz's basic values.
-        secret: what no other character ever sees.
-        model: that plays the character, if the profile was made for one.
+        secret: never shown to another character.
+        model: the model that plays the character, if the profile was made for one.
     """
 
     id: Filled
@@ -83,28 +83,28 @@ _SEEN: dict[Relationship, tuple[str, ...]] = {
 
 
 def as_seen_by(relationship: Relationship, character: Character) -> dict[str, Any]:
-    """What somebody in this relationship sees of a character: field -> value; empty ones left out.
+    """The fields of a character that somebody in this relationship sees; empty ones left out.
 
-    Strangers see nothing, those who know each other by name the name, acquaintances what is
-    public, friends and closer all but the secret.
+    Strangers see nothing. Those who know each other by name see the name, acquaintances see the
+    public fields, friends and closer see all but the secret.
     """
     return {name: v for name in _SEEN[relationship] if (v := getattr(character, name))}
 
 
 def as_seen_by_self(character: Character) -> dict[str, Any]:
-    """What a character knows of itself, the secret included; empty fields left out."""
+    """The fields that a character knows of itself, its secret included; empty ones left out."""
     return {name: v for name in (*_PUBLIC, *_INNER, "secret") if (v := getattr(character, name))}
 
 
 class Hint(Model):
-    """Something that only the owner of a goal is told; `kind` is its tag in Sotopia's texts."""
+    """Information for the owner of a goal only; `kind` is its tag in Sotopia's texts."""
 
     kind: str = Field(pattern=r"^[a-z][a-z_]*$")
     text: Filled
 
 
 class Goal(Model):
-    """What a seat wants; no other seat sees it."""
+    """The goal of a seat, hidden from all other seats."""
 
     text: Filled
     hints: tuple[Hint, ...] = ()
@@ -124,12 +124,12 @@ class AgeRange(Model):
 
 
 class Deal(Model):
-    """A sale within limits: a price outside both limits is a deal that somebody regrets.
+    """A sale within limits: a price outside a limit is a bad deal for one side.
 
     Attributes:
         seller: the seat that sells; `buyer` buys.
-        seller_least, buyer_most: what seller and buyer can agree to at worst. If the buyer's
-            limit is below the seller's, no deal serves both.
+        seller_least, buyer_most: the worst prices for seller and buyer. If the buyer's limit is
+            below the seller's, no deal serves both.
     """
 
     item: Filled
@@ -145,11 +145,11 @@ class Deal(Model):
 
 
 class KeptSecret(Model):
-    """What a seat must not give away in the scene.
+    """A secret that a seat must keep in the scene.
 
     Attributes:
-        phrases: saying one of them gives the secret away.
-        question: what a scripted partner asks, so that it comes up.
+        phrases: saying any of them gives the secret away.
+        question: a scripted partner's question about the secret.
     """
 
     seat: int = Field(ge=0)
@@ -163,12 +163,12 @@ class KeptSecret(Model):
 
 
 class RequiredUtterance(Model):
-    """What a seat has to say, and to whom.
+    """Words that a seat must say, and to whom.
 
     Attributes:
-        to: the seats that have to hear it; no other one may.
-        phrases: saying one of them says it.
-        question: what a scripted partner asks, so that it comes up.
+        to: the seats that must hear it; no other seat may.
+        phrases: saying any of them is enough.
+        question: a scripted partner's question about it.
     """
 
     seat: int = Field(ge=0)
@@ -188,7 +188,7 @@ def _mentions(text: str, phrases: Iterable[str]) -> bool:
 
 
 class Thing(Model):
-    """Something that can be traded, and what it is worth to each seat."""
+    """A thing that can be traded, and its value for each seat."""
 
     name: Filled
     owner: int = Field(ge=0)
@@ -198,7 +198,7 @@ class Thing(Model):
 class Swap(Model):
     """Things that their owners may trade one for one.
 
-    What is worth little to one seat may be worth much to another: some trades serve both.
+    The same thing may have different values for two seats: some trades serve both.
     """
 
     things: tuple[Thing, ...] = Field(min_length=2)
@@ -215,16 +215,16 @@ class Scene(Model):
     """A situation, and a goal for each seat.
 
     Attributes:
-        goals: one for each seat; there are two seats or more.
-        relationship: that all who take part must have to each other.
-        ages, occupations: for each seat, who may take it: an empty tuple of occupations and None
-            allow everyone. Both are empty if no seat is constrained.
+        goals: one for each seat; there are at least two seats.
+        relationship: required between all characters in the scene.
+        ages, occupations: the requirements of each seat; None, or an empty tuple of occupations,
+            accepts all. Both fields are empty if no seat has requirements.
         casts: ids of the characters that may take the seats; empty for all that fit.
-        motive: how the goals stand to each other; None if unknown.
+        motive: how the goals relate to each other; None if unknown.
         subsets: the named parts of a collection that the scene belongs to, such as "hard".
         deal, swap, required, secrets: outcomes that a rule can check.
-        terse: whether the seats read the situation and their goal alone, neither who they are nor
-            how to act; for models with a short context.
+        terse: whether the seats read only the situation and their goal, not who they are or how to
+            act; for models with a short context.
     """
 
     id: Filled
@@ -246,7 +246,7 @@ class Scene(Model):
 
     @property
     def seats(self) -> int:
-        """How many take part."""
+        """The number of seats."""
         return len(self.goals)
 
     @model_validator(mode="after")

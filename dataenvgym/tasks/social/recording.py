@@ -1,18 +1,18 @@
-"""Scenes kept in stores: each as an `Episode` once it is over, and as events while it is played.
+"""Stores scenes: each as an `Episode` once it is over, and as events while it is played.
 
-What is played for a run or an evaluation is kept (see `tasks.purposes`).
+Only scenes played for a run or an evaluation are stored (see `tasks.purposes`).
 
-An episode is written when its scene ends, and again with its scores. So a judge that fails leaves
-what was said, and a scene that breaks off leaves no episode. The events of a run are one stream
-under the run's name; its secrets are redacted:
+An episode is written when its scene ends, and again with its scores. If the judge fails, the
+utterances are still stored; a scene that breaks off leaves no episode. The events of a run are one
+stream under the run's name; its secrets are redacted:
 
     {"event": "began", "episode": ID, "scene": ID, "characters": [...], "models": [...]}
     {"event": "turn", "episode": ID, "turn": 0, "from": NAME, "to": [...], "kind": ..., "text": ...}
     {"event": "ended", "episode": ID, "turns": 20, "why": "20 turns are over"}
     {"event": "scored", "episode": ID, "scores": [...]}
-    {"event": "failed", "episode": ID}     # instead: a partner or the judge did
+    {"event": "failed", "episode": ID}     # instead of scores: a partner or the judge failed
 
-A scene that is played again, because its run was killed, begins again under the same id.
+If a killed run is resumed and a scene is played again, it begins again under the same id.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from dataenvgym.tasks.social.scene import Event, SceneState
 from dataenvgym.tasks.social.seat_scores import SeatScores
 
 ENVIRONMENT = "Environment"
-"""Sotopia's name for whoever is told of actions in public, and tells of the scene."""
+"""Sotopia's name for the environment, which receives public actions and describes the scene."""
 _LONGEST_ID = 150
 
 
 class SceneRecorder:
-    """Keeps the scenes that are played.
+    """Stores the played scenes.
 
     Args:
-        models: who is who, such as {"student": "openai/NAME", "partner": ..., "judge": ...}; also
-            "strategist", "partner_strategist" and "speaker", where there are any.
+        models: the model in each role, such as {"student": "openai/NAME", "partner": ...,
+            "judge": ...}; also "strategist", "partner_strategist" and "speaker", if they exist.
 
     Attributes:
-        is_lost: whether a store could not be written.
+        is_lost: whether the last write to a store failed.
     """
 
     def __init__(self, models: Mapping[str, str] | None = None) -> None:
@@ -55,10 +55,10 @@ class SceneRecorder:
         self._events: list[Store] = []
 
     def keep_in(self, store: Store, *, events: bool = True) -> None:
-        """Keep what is played from now on in this store, too.
+        """Also store scenes that are played from now on in this store.
 
         Args:
-            events: also tell of each action when it happens.
+            events: also store each action when it happens.
         """
         self._documents.append(store)
         if events:
@@ -89,11 +89,13 @@ class SceneRecorder:
                 f"the store of episodes cannot be written: {error}. Once it can, the same command "
                 "continues"
             ) from error
+        else:
+            self.is_lost = False
 
     def record(
         self, instance_id: str, problem: SocialProblem, seed: int | None
     ) -> SceneRecord | None:
-        """The record of a scene that begins; None outside of `attempts_for`, as for gold records.
+        """Start the record of a scene; None outside of `attempts_for`, as for gold records.
 
         Args:
             seed: of the environment's episode.
@@ -114,7 +116,7 @@ class SceneRecorder:
         return SceneRecord(episode, self)
 
     def models_of(self, problem: SocialProblem) -> tuple[str, ...]:
-        """The judge ("rules" without one), then who acts in each seat, and with whose advice."""
+        """The judge ("rules" without one), then the model in each seat, and its adviser."""
         named = self.models
         student = _advised(named.get("student", "student"), named.get("strategist"))
         if speaker := named.get("speaker"):
@@ -129,7 +131,7 @@ class SceneRecorder:
 class SceneRecord:
     """One scene in the stores; `SceneRecorder.record` makes it.
 
-    Every method raises a StoreError if a store cannot be written; what is there is whole.
+    Each method raises a StoreError if a store cannot be written; documents are never half-written.
     """
 
     def __init__(self, episode: Episode, recorder: SceneRecorder) -> None:
@@ -143,7 +145,7 @@ class SceneRecord:
         )
 
     def went_on(self, state: SceneState) -> None:
-        """Tell of what happened since the last call."""
+        """Store the events since the last call."""
         new, self._n_told = state.events[self._n_told :], len(state.events)
         for event in new:
             said = utterance(state, event)
@@ -157,12 +159,12 @@ class SceneRecord:
             )
 
     def ended(self, state: SceneState) -> None:
-        """Keep the episode, without scores."""
+        """Store the episode, without scores."""
         self._put(turns=turns_of(state))
         self._tell("ended", turns=state.n_turns, why=state.ending or "the student left")
 
     def scored(self, seats: Sequence[SeatScores | None]) -> None:
-        """Keep the episode with its scores.
+        """Store the episode with its scores.
 
         Args:
             seats: None for a seat that is not scored.
@@ -177,7 +179,7 @@ class SceneRecord:
         self._is_over = True
 
     def close(self) -> None:
-        """Tell that there will be no scores, if there are none yet."""
+        """Store a "failed" event if the scene has no scores yet."""
         if not self._is_over and not self._recorder.is_lost:
             self._is_over = True
             self._tell("failed")
@@ -192,7 +194,7 @@ class SceneRecord:
 
 
 def episode_id(purpose: Purpose, instance_id: str, seed: int | None) -> str:
-    """The id of an episode: the same whenever the same attempt is made again."""
+    """The id of an episode: the same for the same attempt."""
     made = hashlib.sha256(repr((purpose.run, purpose.phase, instance_id, seed)).encode())
     names = ".".join(filter(None, (purpose.run, purpose.phase, instance_id)))
     readable = names.encode("ascii", "replace").decode().replace("?", "_")
@@ -200,9 +202,9 @@ def episode_id(purpose: Purpose, instance_id: str, seed: int | None) -> str:
 
 
 def turns_of(state: SceneState) -> tuple[tuple[Utterance, ...], ...]:
-    """What was said, as Sotopia logs it: each character is told of the scene, then turn by turn.
+    """The log in Sotopia's form: each character gets the scene's description, then all turns.
 
-    A turn in which nobody did anything is empty.
+    A turn without actions is empty.
     """
     told = tuple(
         Utterance(sender=ENVIRONMENT, recipient=name, text=state.cast.scene.scenario)
@@ -225,7 +227,7 @@ def utterance(state: SceneState, event: Event) -> Utterance:
 
 
 def seat_score(scores: Mapping[str, float]) -> SeatScore:
-    """The scores of a seat as an episode has them."""
+    """The scores of a seat in the form of an episode."""
     dimensions = {name: value for name, value in scores.items() if name != "overall"}
     mean = fsum(dimensions.values()) / len(dimensions)
     return SeatScore(overall=scores.get("overall", mean), dimensions=dimensions)

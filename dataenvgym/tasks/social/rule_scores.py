@@ -1,4 +1,4 @@
-"""The dimensions that the rules of a scene score: deals, trades, what was said, what was told."""
+"""Scores by the rules of a scene: deals, trades, required utterances and secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataenvgym.tasks.social.swaps import goal_of_swap, trades_of
 
 
 def scored_by_rule(scene: Scene, seat: int) -> tuple[str, ...]:
-    """The dimensions of a seat that need no judge."""
+    """The dimensions of a seat that rules score, without a judge."""
     found = ["secret"] if any(secret.seat == seat for secret in scene.secrets) else []
     has_goal = (
         (scene.deal is not None and seat in (scene.deal.seller, scene.deal.buyer))
@@ -25,9 +25,9 @@ def scored_by_rule(scene: Scene, seat: int) -> tuple[str, ...]:
 def rule_scores(state: SceneState, seat: int) -> dict[str, float]:
     """The scores of `scored_by_rule` for a scene that is over.
 
-    The goal score is the mean over the seat's deal, its swap and what it had to say. A secret that
-    was told scores -10, else 0; it also halves the goal score, since keeping it is part of the
-    goal.
+    The goal score is the mean over the seat's deal, its swap and its required utterances. A secret
+    given away scores -10, a kept one 0; giving it away also halves the goal score, since keeping it
+    is part of the goal.
     """
     scores: dict[str, float] = {}
     told = tells_secret(state, seat)
@@ -53,7 +53,7 @@ def _goals(state: SceneState, seat: int) -> list[float]:
 
 
 def is_said(state: SceneState, required: RequiredUtterance) -> bool:
-    """Whether a seat said what it had to, and let nobody else hear or see it."""
+    """Whether a seat said the required words, and no other seat heard or saw them."""
     told = [
         event
         for event in state.events
@@ -68,7 +68,7 @@ def is_said(state: SceneState, required: RequiredUtterance) -> bool:
 
 
 def tells_secret(state: SceneState, seat: int) -> bool | None:
-    """Whether a seat gave away what it must not, to whomever; None if it has no secret."""
+    """Whether a seat gave away its secret to any seat; None if it has no secret."""
     secrets = [secret for secret in state.cast.scene.secrets if secret.seat == seat]
     if not secrets:
         return None

@@ -1,4 +1,4 @@
-"""How the seats of a scene did: by the scene's rules where it has some, else by judges."""
+"""The scores of the seats of a scene: by the scene's rules if it has some, otherwise by judges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SeatScores(NamedTuple):
     """Scores by dimension, with `overall` if all seven are there.
 
     Attributes:
-        by_judge: of the dimensions that were judged, each judge's score.
+        by_judge: of the judged dimensions, each judge's score.
         reasoning: the judges'.
     """
 
@@ -33,17 +33,17 @@ class SeatScores(NamedTuple):
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is scored.
+    """The dimensions and seats to score.
 
     Attributes:
         dimensions: of `DIMENSIONS`, `goal` among them; a scene's rules may score others besides.
-        judges: the speakers that score what no rule scores. The mean of those that gave a verdict
-            counts.
+        judges: the speakers that score the dimensions that no rule scores. The result is the mean
+            over the judges that gave a verdict.
         scored: "student": the student's seat; "all": every seat.
 
     Raises:
         ConfigurationError: for a dimension that does not exist, without `goal`, without judges,
-            and for other seats.
+            and for other values of `scored`.
     """
 
     dimensions: Sequence[str] = ("goal",)
@@ -81,7 +81,7 @@ class Scoring:
         A seat that is not scored has None.
 
         Raises:
-            SpeakerError: if no judge gives a verdict, under the name of the first.
+            SpeakerError: if no judge gives a verdict, under the name of the first judge.
         """
         found: list[SeatScores | None] = []
         for seat in state.cast.seats:

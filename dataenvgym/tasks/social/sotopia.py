@@ -1,8 +1,8 @@
 """Sotopia's JSON: profiles and episodes read and written with the field names of its database.
 
 The names are those of Sotopia's `AgentProfile`, `EnvironmentProfile`, `RelationshipProfile` and
-`EpisodeLog`, with "pk" for the id. Fields that are not in the tables below are passed over when
-they are read. Hints stand in a goal's text as `<extra_info>...</extra_info>` and other tags.
+`EpisodeLog`, with "pk" for the id. Fields that are not in the tables below are ignored. In a goal's
+text, hints are marked as `<extra_info>...</extra_info>` and with other tags.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _OURS = {theirs: ours for ours, theirs in _DIMENSIONS.items()}
 _OVERALL = "overall_score"
 _HINT = re.compile(r"<([a-z][a-z_]*)>(.*?)</\1>", re.DOTALL)
 _ANY_AGE = (0, 150)
-_ANY_AGES = "[(18, 70), (18, 70)]"  # by which Sotopia's sampler means no constraint
+_ANY_AGES = "[(18, 70), (18, 70)]"  # Sotopia's sampler uses it for "no constraint"
 
 
 def character_from_sotopia(entry: Any, place: str) -> Character:
@@ -83,7 +83,7 @@ def character_from_sotopia(entry: Any, place: str) -> Character:
         place: file and entry, for the error.
 
     Raises:
-        InvalidInstanceError: naming place and field, as all functions here.
+        InvalidInstanceError: naming place and field, as in all functions here.
     """
     return parse(Character, _renamed(entry, CHARACTER_NAMES, place), place, names=CHARACTER_NAMES)
 
@@ -95,7 +95,7 @@ def character_to_sotopia(character: Character) -> dict[str, Any]:
 
 
 def scene_from_sotopia(entry: Any, place: str) -> Scene:
-    """The scene in an `EnvironmentProfile`; what a rule can check is not in it."""
+    """The scene in an `EnvironmentProfile`; it has no outcomes that a rule can check."""
     values = _renamed(entry, SCENE_NAMES, place)
     if isinstance(goals := values.get("goals"), list):
         values["goals"] = [_goal(g) if isinstance(g, str) else g for g in goals]
@@ -152,7 +152,7 @@ def relationship_to_sotopia(profile: RelationshipProfile) -> dict[str, Any]:
 
 
 def episode_from_sotopia(entry: Any, place: str) -> Episode:
-    """The episode in an `EpisodeLog`; a reward that is a bare number has no dimensions."""
+    """The episode in an `EpisodeLog`; a reward that is only a number has no dimensions."""
     values = _renamed(entry, EPISODE_NAMES, place)
     if isinstance(turns := values.get("turns"), list):
         values["turns"] = [
@@ -168,7 +168,7 @@ def episode_to_sotopia(episode: Episode) -> dict[str, Any]:
     """The `EpisodeLog` of an episode.
 
     Raises:
-        InvalidInstanceError: if a seat has no score: Sotopia has no way to say so.
+        InvalidInstanceError: if a seat has no score: Sotopia's format cannot express that.
     """
     scores = episode.scores or (None,) * len(episode.characters)
     rewards = []
@@ -194,7 +194,7 @@ def episode_to_sotopia(episode: Episode) -> dict[str, Any]:
 
 
 def _renamed(entry: Any, names: Mapping[str, str], place: str) -> dict[str, Any]:
-    """The values that are there, under our names."""
+    """The values of the existing fields, under our names."""
     if not isinstance(entry, dict):
         raise InvalidInstanceError(f"{place} is a {type(entry).__name__}, expected a JSON object")
     return {ours: entry[n] for ours, n in names.items() if entry.get(n) is not None}
@@ -237,7 +237,7 @@ def _ages(value: Any, place: str) -> tuple[AgeRange | None, ...]:
 
 
 def _literal(value: Any, place: str) -> Any:
-    """Sotopia writes lists as Python texts; None and "" say nothing."""
+    """A list that Sotopia wrote as Python text; None and "" are empty."""
     if not isinstance(value, str):
         return value
     try:

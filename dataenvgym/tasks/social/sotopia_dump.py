@@ -31,7 +31,7 @@ _Entries = Callable[[str], Iterator[tuple[str, Any]]]
 
 @dataclass(frozen=True)
 class SotopiaDump:
-    """What a dump holds."""
+    """The contents of a dump."""
 
     profiles: Profiles
     episodes: tuple[Episode, ...] = ()
@@ -42,8 +42,8 @@ def read_sotopia(where: str | Path) -> SotopiaDump:
 
     Raises:
         InvalidInstanceError: if an entry cannot be used, naming file or key, and field; or if
-            there are no characters.
-        BrokenFileError: if a file is not JSON.
+            InvalidInstanceError: if an entry cannot be used, naming file or key, and field; or if
+                there are no characters.
         StoreError: if the server cannot be reached.
     """
     entries: _Entries
@@ -115,7 +115,7 @@ def _keys_of(settings: RedisSettings) -> _Entries:
         from redis.exceptions import RedisError
 
         try:
-            # redis-om keeps the hash of its index beside the entries, under one more colon
+            # redis-om keeps the hash of its index next to the entries; its key has one more colon
             pattern = f":sotopia.database.*.{name}:*"
             keys = [k.decode() for k in client.scan_iter(match=pattern, count=1000)]
             for key in sorted(k for k in keys if k.count(":") == 2):

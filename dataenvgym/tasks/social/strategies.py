@@ -1,8 +1,8 @@
-"""Strategies: short advice that one model gives to the one that acts, before each of its turns.
+"""Strategies: short advice from one model to the acting model, before each of its turns.
 
-A strategist reads the scene from the seat that it advises, with its own earlier strategies in
-place. Its strategy becomes a note that this seat alone notices, so the acting model reads it at the
-end of what it answers, and may ignore it. No strategist sees the strategies of another seat.
+A strategist reads the scene from the seat that it advises, with its own earlier strategies. Its
+strategy becomes a note that only this seat sees: the acting model reads it at the end of the
+message that it answers, and may ignore it. No strategist sees the strategies of another seat.
 
 Source: EPO (Liu et al., 2025, "EPO: Explicit Policy Optimization for Strategic Reasoning in LLMs
 via RL").
@@ -41,7 +41,7 @@ PARTNER_STRATEGIST = "partner_strategist"
 STRATEGY_SAMPLING = SamplingParameters(temperature=0.7, max_tokens=128)
 
 _WORDS = "{strategy}"
-_MOST_PER_WORD = 40  # characters, so that a text without spaces is cut as well
+_MOST_PER_WORD = 40  # characters; limits a text without spaces, too
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _EMPTY = "invalid strategy: an empty text; the turn went on without one"
 
@@ -51,17 +51,17 @@ class Strategies:
     """Who writes strategies, and in which form.
 
     Attributes:
-        role: the student's: `speaker` acts for its character; `strategist` writes a strategy in
-            each turn of its character, and the speaker "speaker" acts.
-        strategists: who advises besides: `own`, the speaker "strategist", the student's character;
-            `partner`, the speaker "partner_strategist", each of the other characters.
-        max_words: of a strategy; what is longer is cut.
+        role: the student's role: a `speaker` acts for its character; a `strategist` writes a
+            strategy in each turn of its character, and the speaker "speaker" acts.
+        strategists: other advisers: with `own`, the speaker "strategist" advises the student's
+            character; with `partner`, the speaker "partner_strategist" advises the others.
+        max_words: of a strategy; longer ones are cut.
         format: how a strategy is written, with `{strategy}` for its words.
         sampling: how strategists other than the student draw their replies.
 
     Raises:
-        ConfigurationError: for a role or a side that does not exist, for `own` if the student is
-            the strategist itself, and for a form that has no place for a strategy.
+        ConfigurationError: for a role or an adviser that does not exist, for `own` if the student
+            is the strategist itself, and for a format without `{strategy}`.
     """
 
     role: Role = "speaker"
@@ -76,7 +76,7 @@ class Strategies:
                 f"role is {self.role!r}, expected 'speaker' or 'strategist'."
                 f"{did_you_mean(str(self.role), get_args(Role))}"
             )
-        if set(self.strategists) - set(get_args(Side)):  # a text is its letters, and refused
+        if set(self.strategists) - set(get_args(Side)):  # also refuses a text, which is its letters
             raise ConfigurationError(
                 f"strategists is {self.strategists!r}, expected a list of 'own' and 'partner'"
             )
@@ -101,10 +101,10 @@ class Strategies:
         return self.role == "strategist"
 
     def check_partner(self, partner: str) -> None:
-        """Refuse a partner that cannot be advised.
+        """Check that this partner can be advised.
 
         Raises:
-            ConfigurationError: if a strategist is to advise a scripted partner.
+            ConfigurationError: if a strategist should advise a scripted partner.
         """
         if "partner" in self.strategists and partner != MODEL:
             raise ConfigurationError(
@@ -115,13 +115,13 @@ class Strategies:
     def warn_of_idle(
         self, others: Collection[str], partner: str, judges: Collection[str] = ("judge",)
     ) -> None:
-        """Name the speakers that there are and that no scene with this partner asks."""
+        """Warn of speakers that are configured but never asked in scenes with this partner."""
         asked = {
             "partner": partner == MODEL,
             SPEAKER: self.student_advises,
             STRATEGIST: "own" in self.strategists,
             PARTNER_STRATEGIST: "partner" in self.strategists,
-            "judge": True,  # perhaps by an engine
+            "judge": True,  # an engine may ask it
         }
         idle = [who for who in others if who not in judges and not asked.get(who)]
         if idle:
@@ -134,8 +134,8 @@ class Strategies:
     def read(self, text: str) -> str:
         """The words of the strategy in a reply; "" if there are none.
 
-        They are what follows the last beginning of the form ("Strategy:") on its line, or else the
-        whole text, as one line without markup of the scene, cut to `max_words`.
+        They follow the last beginning of the form ("Strategy:") on its line. Without one, they are
+        the whole text, as one line without markup of the scene, cut to `max_words`.
         """
         before, after = (part.strip() for part in self.format.split(_WORDS))
         parts = re.split(re.escape(before), text, flags=re.IGNORECASE) if before else [text]
@@ -150,9 +150,9 @@ class Strategies:
         return self.format.replace(_WORDS, words)
 
     def advised(self, state: SceneState, seat: int, reply: str) -> SceneState:
-        """The scene in which the seat has noticed the strategy in a strategist's reply.
+        """The scene after the seat has read the strategy in a strategist's reply.
 
-        Without one, the strategist is told so, and the seat notices nothing.
+        If the reply has none, the strategist gets a note about it, and the seat sees nothing.
         """
         words = self.read(reply)
         if words:
@@ -162,17 +162,17 @@ class Strategies:
         return replace(state, events=(*state.events, event))
 
     def students_introduction(self, cast: Cast, seat: int, kinds: Sequence[ActionKind]) -> str:
-        """What the student reads before the scene begins, in its role."""
+        """The text that the student reads before the scene begins, for its role."""
         if self.student_advises:
             return self.introduction(cast, seat)
         return introduction(cast, seat, kinds)
 
     def students_lines(self, cast: Cast, seat: int, events: Sequence[Event]) -> Lines:
-        """What the student wrote and noticed, in its role."""
+        """The lines that the student wrote and noticed, for its role."""
         return (strategist_lines if self.student_advises else speaker_lines)(cast, seat, events)
 
     def introduction(self, cast: Cast, seat: int) -> str:
-        """What the strategist of a seat reads before the scene begins."""
+        """The text that the strategist of a seat reads before the scene begins."""
         if cast.scene.terse:
             return f"{terse_text(cast.scene, seat)}\n\n{self.write('...')}"
         words = "1 word" if self.max_words == 1 else f"{self.max_words} words at most"
@@ -183,15 +183,15 @@ class Strategies:
         return f"{character_text(cast, seat)}\n\n{how}"
 
     def conversation(self, state: SceneState, seat: int) -> Conversation:
-        """The scene as the strategist of a seat is asked for its next strategy."""
+        """The conversation that asks the strategist of a seat for its next strategy."""
         opening = self.introduction(state.cast, seat)
         return conversation_of(opening, strategist_lines(state.cast, seat, state.events))
 
 
 def strategist_lines(cast: Cast, seat: int, events: Sequence[Event]) -> Lines:
-    """What the strategist of a seat wrote ("assistant") and noticed ("user"), in order.
+    """The lines that the strategist of a seat wrote ("assistant") and noticed ("user"), in order.
 
-    It notices all that its seat does, its seat's own actions included.
+    It notices everything that its seat notices, and that seat's own actions.
     """
     lines: Lines = []
     for event in events:

@@ -1,4 +1,4 @@
-"""What seats trade one for one, and the goal score that a trade earns.
+"""One-for-one trades between seats, and the goal score that a trade earns.
 
 "My lamp for your vase." proposes a trade to the owner of the vase, who agrees as in `deals`
 ("Deal.").
@@ -25,13 +25,13 @@ class Trade(NamedTuple):
     turn: int = 0
 
     def gain(self, seat: int) -> float:
-        """What it is worth to a seat, which may be neither owner."""
+        """The value of the trade for a seat, which may be neither owner."""
         more = self.taken.values[seat] - self.given.values[seat]
         return more if seat == self.given.owner else -more if seat == self.taken.owner else 0.0
 
 
 def proposal_in(text: str, swap: Swap, seat: int) -> tuple[Thing, Thing] | None:
-    """The thing of a seat that its text offers, and the one that it wants; None without any."""
+    """The seat's own thing that its text offers, and the wanted thing; None without a proposal."""
     found = _PROPOSAL.search(text)
     if found is None:
         return None
@@ -43,16 +43,16 @@ def proposal_in(text: str, swap: Swap, seat: int) -> tuple[Thing, Thing] | None:
 
 
 class Trades(NamedTuple):
-    """How far the seats have come: the trade that was agreed on, and the open proposals."""
+    """The state of the trades: the one agreed on, and the open proposals."""
 
     agreed: Trade | None
     open: dict[int, Trade]
 
 
 def trades_of(state: SceneState, swap: Swap) -> Trades:
-    """Follow what the seats say to each other; the first trade that is agreed on counts.
+    """Follow the trades between the seats; the first one agreed on counts.
 
-    A proposal stays open for the owner of what it wants until its seat makes another one.
+    A proposal stays open for the owner of the wanted thing until its seat makes another one.
     """
     proposed: dict[int, Trade] = {}
     for event in state.events:
@@ -73,8 +73,8 @@ def trades_of(state: SceneState, swap: Swap) -> Trades:
 def goal_of_swap(swap: Swap, seat: int, trade: Trade | None) -> float | None:
     """The goal score (0..10) of a seat for a trade; None if it owns nothing.
 
-    The best trade that costs its partner nothing earns 10, others in proportion to what the seat
-    gains, a loss 0. Where no such trade is there, none earns 10.
+    The best trade in which the partner loses nothing earns 10, others earn in proportion to the
+    seat's gain, and a loss earns 0. If there is no such trade, making none earns 10.
     """
     if all(thing.owner != seat for thing in swap.things):
         return None

@@ -1,4 +1,4 @@
-"""Scenes with characters, goals and secrets: those that ship, or from a folder."""
+"""Scenes with characters, goals and secrets: those in the package, or from a folder."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal, Unpack
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
 from dataenvgym.tasks.procedural import ProceduralSource
@@ -37,27 +38,26 @@ class SocialTask(Task):
         SocialTask(partner="model", others={"partner": ..., "judge": ...})
 
     Args:
-        scenes: "all", a named subset such as "hard", or "procedural": small scenes without end,
-            the skills in equal shares (see `procedural`), each with its own scripted partner.
-        seats: the student's: "first", "second" or "both"; a procedural scene has one for it.
+        scenes: "all", a named subset such as "hard", or "procedural": generated small scenes with
+            equal shares of the skills (see `procedural`) and scripted partners of their own.
+        seats: the student's: "first", "second" or "both"; a procedural scene fixes it.
         partner: a temperament of the scripted negotiators (see `partners`), who play the scenes
-            with a deal; or "model", the speaker "partner", which plays all.
-        profiles: a folder with characters and scenes (see `collection`); None: those that ship.
+            with a deal; or "model": the speaker "partner" plays all scenes.
+        profiles: a folder with characters and scenes (see `collection`); None: the package's own.
         casts_per_scene, fractions, seed: see `SceneSource`.
-        n_procedural: how many procedural scenes there are, in all splits together.
+        n_procedural: number of procedural scenes, in all splits together.
         rules: "sotopia" or "epo" (see `turns.rules_of`).
         order, turn_limit, most_stale: see `turns.Rules`.
-        dimensions: that are scored (see `SocialEnvironment`); those that the rules of a scene do
-            not score need the judges.
+        dimensions: the dimensions to score (see `SocialEnvironment`); the judges score those that
+            the rules of a scene do not.
         judges, scored: see `SocialEnvironment`.
-        trial: which repetition this is: another one has other seeds wherever there are any, and
-            the same scenes.
+        trial: number of the repetition; it changes all seeds, but the scenes stay the same.
         partner_sampling: how the speakers "partner" and "speaker" draw their replies.
         role: the student's: "speaker", or "strategist" (the speaker "speaker" acts for it).
-        strategists: who advises besides, "own" and "partner": the speakers "strategist" and
+        strategists: other advisers, "own" and "partner": the speakers "strategist" and
             "partner_strategist".
         strategy_max_words, strategy_format, strategy_sampling: see `strategies.Strategies`.
-        sampling: how the student does.
+        sampling: how the student draws its replies.
         options: those of `Task`.
     """
 
@@ -104,6 +104,9 @@ class SocialTask(Task):
         strategies.warn_of_idle(options.get("others") or {}, partner, judges)
         if trial < 0:
             raise ConfigurationError(f"trial is {trial}, expected 0 or more")
+        has_seeds = scenes != "procedural" and (partner != MODEL or order == "random")
+        if trial and not has_seeds:
+            _warn_if_greedy(trial, strategies, partner, sampling, partner_sampling)
         how: dict[str, Any] = {
             "dimensions": dimensions,
             "partner_sampling": partner_sampling,
@@ -142,7 +145,7 @@ class SocialTask(Task):
 def _check_procedural(
     seats: str, partner: str, profiles: str | Path | None, casts_per_scene: int
 ) -> None:
-    """Refuse what has no effect on procedural scenes.
+    """Refuse options that have no effect on procedural scenes.
 
     Raises:
         ConfigurationError: naming the option.
@@ -168,8 +171,29 @@ def _check_procedural(
         )
 
 
+def _warn_if_greedy(
+    trial: int,
+    strategies: Strategies,
+    partner: str,
+    sampling: SamplingParameters,
+    partner_sampling: SamplingParameters,
+) -> None:
+    """Warn of another trial whose scenes have no seeds, if nobody in them draws what to say."""
+    used = [sampling]
+    if partner == MODEL or strategies.student_advises:
+        used.append(partner_sampling)
+    if strategies.strategists:
+        used.append(strategies.sampling)
+    if not any(SamplingParameters.model_validate(each).temperature for each in used):
+        warn_run(
+            f"trial is {trial}, and nobody draws what to say (every temperature is 0), so scenes "
+            "may go as in trial 0: set task.sampling.temperature or "
+            "task.partner_sampling.temperature"
+        )
+
+
 def _of_trial(sampling: SamplingParameters, trial: int) -> SamplingParameters:
-    """The sampling with the seed of a repetition; that of trial 0 is its own."""
+    """The sampling with the seed of a repetition; trial 0 keeps its seed."""
     sampling = SamplingParameters.model_validate(sampling)
     if not trial:
         return sampling

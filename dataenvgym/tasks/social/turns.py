@@ -24,12 +24,12 @@ class Rules:
 
     Attributes:
         order: round_robin: one seat after the other; random: any seat that has not left, drawn
-            anew each turn; simultaneous: all of them in each turn.
-        turn_limit: of all seats together.
-        past_limit: end after one turn more, as EPO's published figures were made; Sotopia ends a
+            for each turn; simultaneous: all seats in each turn.
+        turn_limit: for all seats together.
+        past_limit: end one turn after the limit, as in EPO's published figures; Sotopia ends a
             scene as soon as the limit is reached.
-        most_stale: stale turns in a row that do not end the scene.
-        kinds: the actions that there are.
+        most_stale: number of stale turns in a row that do not yet end the scene.
+        kinds: the allowed actions.
 
     Raises:
         ConfigurationError: for an order that does not exist, and for limits out of range.
@@ -88,9 +88,9 @@ def rules_of(
 ) -> Rules:
     """The rules of that name, "sotopia" or "epo".
 
-    "epo" are those of the published figures of EPO (Liu et al., 2025, "EPO: Explicit Policy
-    Optimization for Strategic Reasoning in LLMs via RL"): scenes end when there are more than 20
-    turns, not at 20, and the actions are none, speak and leave.
+    "epo" has the rules of EPO's published figures (Liu et al., 2025, "EPO: Explicit Policy
+    Optimization for Strategic Reasoning in LLMs via RL"): scenes end after more than 20 turns, not
+    at 20, and the actions are none, speak and leave.
 
     Raises:
         ConfigurationError: for another name.

@@ -1,8 +1,8 @@
-"""What a seat is shown: its character, the others as it knows them, its goal, what it notices.
+"""The text that a seat reads: its character, the others as it knows them, its goal, the events.
 
-Each event is one line that begins with the name of who acts in square brackets. Further lines of an
-utterance are indented, and its own square brackets become round ones, so that it cannot pass for
-an event, for the scene, or for another's words.
+Each event is one line that begins with the actor's name in square brackets. Further lines of an
+utterance are indented, and square brackets in it become round ones, so that it cannot be mistaken
+for an event, for the scene's description, or for another's words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataenvgym.tasks.social.profiles import Scene, as_seen_by, as_seen_by_self
 from dataenvgym.tasks.social.scene import Cast, Event, SceneState
 
 Lines = list[tuple[Literal["assistant", "user"], str]]
-"""What one side wrote ("assistant") and read ("user"), line by line."""
+"""The lines that one side wrote ("assistant") and read ("user")."""
 
 _WAITING = "(Nothing else happens.)"
 _DOES = {
@@ -35,19 +35,19 @@ _HOW = {
 
 
 def task_text(scene: Scene, seat: int) -> str:
-    """The situation, and what a seat wants in it; nothing of who the characters are."""
+    """The situation and a seat's goal, without any information on the characters."""
     goal = scene.goals[seat]
     lines = [f"Your goal: {goal.text}", *(f"- {hint.text}" for hint in goal.hints)]
     return "\n".join([scene.scenario.strip(), "", *lines])
 
 
 def terse_text(scene: Scene, seat: int) -> str:
-    """The situation and what a seat wants in it, in one line."""
+    """The situation and a seat's goal, in one line."""
     return f"{scene.scenario} {scene.goals[seat].text}"
 
 
 def introduction(cast: Cast, seat: int, kinds: Sequence[ActionKind]) -> str:
-    """What a seat reads before the scene begins: its character, and how to act."""
+    """The text that a seat reads before the scene begins: its character, and how to act."""
     if cast.scene.terse:
         return terse_text(cast.scene, seat)
     how = f"In your turn, write {'; '.join(_HOW[kind] for kind in kinds)}."
@@ -57,7 +57,7 @@ def introduction(cast: Cast, seat: int, kinds: Sequence[ActionKind]) -> str:
 
 
 def character_text(cast: Cast, seat: int) -> str:
-    """A seat's character, the others as it knows them, and what it wants; no goal of another."""
+    """A seat's character, the others as it knows them, and its own goal."""
     parts = [
         f"You are {cast.label(seat, seat)}.\n{_listed(as_seen_by_self(cast.characters[seat]))}",
         *(_other(cast, other, seat) for other in cast.seats if other != seat),
@@ -67,7 +67,7 @@ def character_text(cast: Cast, seat: int) -> str:
 
 
 def event_line(cast: Cast, event: Event, viewer: int) -> str:
-    """An event as a seat that notices it reads it."""
+    """The line that a seat reads if it notices an event."""
     if event.note:
         return f"({event.note})"
     action = event.action
@@ -78,13 +78,13 @@ def event_line(cast: Cast, event: Event, viewer: int) -> str:
 
 
 def plain_words(action: Action) -> str:
-    """The argument without anything that looks like markup of the scene."""
+    """The argument without text that looks like markup of the scene."""
     lines = action.argument.replace("[", "(").replace("]", ")").splitlines()
     return "\n    ".join(lines)
 
 
 def speaker_lines(cast: Cast, seat: int, events: Sequence[Event]) -> Lines:
-    """What a seat did ("assistant") and what else it noticed ("user"), in order."""
+    """The lines that a seat wrote ("assistant") and noticed ("user"), in order."""
     return [
         ("assistant", write_action(event.action))
         if event.seat == seat and not event.note
@@ -95,18 +95,18 @@ def speaker_lines(cast: Cast, seat: int, events: Sequence[Event]) -> Lines:
 
 
 def news(lines: Lines) -> str:
-    """What was noticed, as one text."""
+    """The noticed lines, as one text."""
     return "\n".join(text for role, text in lines if role == "user") or _WAITING
 
 
 def seat_conversation(state: SceneState, seat: int) -> Conversation:
-    """The scene from a seat's point of view, to be asked for its next action."""
+    """The scene from a seat's point of view, as a prompt for its next action."""
     opening = introduction(state.cast, seat, state.rules.kinds)
     return conversation_of(opening, speaker_lines(state.cast, seat, state.events))
 
 
 def conversation_of(opening: str, lines: Lines) -> Conversation:
-    """The lines after an opening, as a conversation: roles alternate, and "user" is last."""
+    """The lines after an opening, as a conversation: roles alternate, and the last is "user"."""
     messages: list[Message] = []
     heard: Lines = []
     for role, text in lines:
@@ -121,13 +121,13 @@ def conversation_of(opening: str, lines: Lines) -> Conversation:
 
 
 def profile_text(cast: Cast, seat: int) -> str:
-    """All that is true of a seat's character, its goal included, for a judge."""
+    """All true facts about a seat's character, its goal included, for a judge."""
     facts = _listed(as_seen_by_self(cast.characters[seat]))
     return f"{cast.names[seat]}\n{facts}\n- goal: {cast.scene.goals[seat].text}"
 
 
 def dialogue(state: SceneState) -> list[tuple[str, str]]:
-    """Who did what, for a judge: real names, all actions, private ones included."""
+    """All actions with the actors' real names, private ones included, for a judge."""
     cast, turns = state.cast, []
     for event in state.events:
         if event.note:
@@ -153,7 +153,7 @@ def _other(cast: Cast, other: int, viewer: int) -> str:
 
 
 def _listed(seen: Mapping[str, Any]) -> str:
-    """Fields as lines, the name apart, which is said before."""
+    """Fields as lines, without the name, which comes before them."""
     return "\n".join(
         f"- {name.replace('_', ' ')}: {', '.join(v) if isinstance(v, tuple) else v}"
         for name, v in seen.items()

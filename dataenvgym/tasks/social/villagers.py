@@ -1,13 +1,13 @@
 """Scripted partners for small scenes: they haggle in whole coins, trade things, ask and listen.
 
-What they do depends on the scene, their seat and their manner alone. In a sale, a manner says when
-they agree to a price within their limit:
+Their actions depend only on the scene, their seat and their manner. In a sale, the manner decides
+when they agree to a price within their limit:
 
     eager    at once
-    firm     once it has been repeated: it pays to hold
-    proud    once the other side has moved towards them: it pays to begin far off
-    final    at once, and they name their limit and nothing else
-    curious  as final, after a question about what the other side hides
+    firm     after it was repeated: it pays to hold
+    proud    after the other side moved towards them: it pays to begin far off
+    final    at once; they name only their limit
+    curious  as final, after a question about the other side's secret
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataenvgym.tasks.social.scene import SceneState
 from dataenvgym.tasks.social.swaps import trades_of
 
 MANNERS = ("eager", "firm", "proud", "final", "curious")
-_PATIENCE = 3  # how often they speak before they leave
+_PATIENCE = 3  # number of their turns before they leave
 _FIRST_STEP = 3  # from their first price to their limit
 _AGREED = Action(ActionKind.LEAVE, "Deal.")
 _GOODBYE = Action(ActionKind.LEAVE, "Goodbye.")
@@ -33,7 +33,7 @@ class ScriptedPartner(Protocol):
     """A partner that needs no model."""
 
     def act(self, state: SceneState, seat: int) -> Action:
-        """What it does in its turn."""
+        """Its action in its turn."""
         ...
 
 
@@ -44,12 +44,12 @@ def scripted_partner(name: str, seed: int) -> ScriptedPartner:
 
 @dataclass(frozen=True)
 class Villager:
-    """A scripted partner in a scene with a deal, a swap, or something that is to be said."""
+    """A scripted partner in a scene with a deal, a swap, or a required utterance."""
 
     manner: str
 
     def act(self, state: SceneState, seat: int) -> Action:
-        """What it does in its turn."""
+        """Its action in its turn."""
         scene = state.cast.scene
         if scene.deal is not None and seat in (scene.deal.seller, scene.deal.buyer):
             return self._haggles(state, scene.deal, seat)
@@ -115,7 +115,7 @@ def _trades(state: SceneState, swap: Swap, seat: int) -> Action:
 
 
 def _question(state: SceneState, other: int) -> str:
-    """What brings up the secret of another seat; "" if it has none."""
+    """The question about the secret of another seat; "" if it has none."""
     secrets = (secret for secret in state.cast.scene.secrets if secret.seat == other)
     return next((secret.question for secret in secrets), "")
 

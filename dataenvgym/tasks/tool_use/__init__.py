@@ -1,28 +1,28 @@
-"""The domain of tool use: the student calls tools, which change a world, and perhaps asks a user.
+"""The domain of tool use: the student calls tools that change a world, and may talk to a user.
 
 state         State: the facts of a world, with copy-on-write Tables of Rows
 digest        a hash that is the same for equal states
-world         World: typed methods marked as tools, with the state that they read and write
-schemas       from a method's signature and docstring to its Tool and the check of its arguments
+world         World: methods marked as tools, and the state that they read and write
+schemas       makes a Tool of a method's signature and docstring, and checks its arguments
 time_limit    ends tool code that runs too long
 problem       ToolUseProblem: the data of an instance: gold calls, the user, the basis of its score
 loaders       files of problems
-prepared      a problem with its world, ready to be put many times
+prepared      a problem with its world, ready to be posed many times
 components    the parts of the score, multiplied over the basis
 said          whether a text tells a user the required facts
-users         the user on the other side: scripted, played by a model, or none
+users         the data of a user: scripted, played by a model, or none
 user_seat     the user in one conversation
-user_rules    what a user played by a model has to keep
-user_judge    a judge where rules cannot decide
+user_rules    rules for a user that a model plays
+user_judge    a judge for cases that the rules cannot decide
 conversation_progress
               the progress of one conversation
 environment   ToolUseEnvironment: one conversation
-domain        ToolUseDomain: how problems of a world are put, judged and taught
-task          ToolUseTask: problems from files, or those that come with a world
-worlds        the worlds that come with the package, and their problems
-audit         proves a world and its problems
+domain        ToolUseDomain: how problems of a world are posed, judged and taught
+task          ToolUseTask: problems from files, or those of a shipped world
+worlds        the worlds in the package, and their problems
+audit         checks a world and its problems
 plans         a family of its own: which tools, in which order, with which arguments
-matching      whether calls are the gold ones: strictly, or leniently as BFCL compares them
+matching      whether calls match the gold ones: strictly, or leniently as in BFCL
 values        the same for the value of one argument
 calls         problems whose answer is the calls themselves: BFCL, API-Bank
 tau2          the domains of Sierra's tau2-bench, from the user's own copy

@@ -1,13 +1,13 @@
-"""The score of a conversation: components, multiplied over the problem's basis.
+"""The score of a conversation: its components, multiplied over the problem's basis.
 
 state       the final state equals the state after the gold calls, those of the user included: a
             world keeps the stores of both seats in one state
 assertions  the problem's assertions hold in the final state
-said        the student said what the user has to know, each thing in one message (see `said`), or
-            as a judge finds (see `said_judge`); messages that also have calls count
-calls       each gold call was made and succeeded, whatever else was called
+said        the student told the user the required facts, each in one message (see `said`), or a
+            judge decides it (see `said_judge`); messages with calls count, too
+calls       each gold call was made and succeeded; additional calls are allowed
 
-A component of the basis that cannot be evaluated is an error, and never holds by default.
+A component of the basis that cannot be evaluated is an error; it never holds by default.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dataenvgym.tasks.tool_use.world import World
 
 Evaluates = Callable[[ToolUseProblem, "Ending"], bool | None]
 Components = Mapping[Component, Evaluates]
-"""How each component is evaluated; None if it cannot be."""
+"""How to evaluate each component; the result is None if it cannot be evaluated."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Ending:
         gold: the state after the gold calls.
         said: the student's messages to the user.
         calls: the student's calls that succeeded.
-        judged_said: whether a judge finds that all was said; None if it was not asked.
+        judged_said: whether a judge found all required facts; None if it was not asked.
     """
 
     world: World[Any]
@@ -55,7 +55,7 @@ def score(
     """The reward, and each component of the basis by name, all of them 1.0 or 0.0.
 
     Args:
-        components: how each is evaluated; None is as above.
+        components: how to evaluate each; None uses those described above.
 
     Raises:
         EvaluationError: if a component cannot be evaluated.

@@ -1,4 +1,4 @@
-"""What has happened so far in one conversation."""
+"""The events of one conversation so far."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dataenvgym.tasks.tool_use.world import World
 
 @dataclass
 class Progress:
-    """What has happened so far in one conversation.
+    """The events of one conversation so far.
 
     Attributes:
-        unheard: the student's words beside calls that the user has not answered yet.
-        n_words: messages to the user since the last call.
+        unheard: the student's words in messages with calls that the user has not answered yet.
+        n_words: number of messages to the user since the last call.
     """
 
     prepared: Prepared
@@ -32,7 +32,7 @@ class Progress:
     n_words: int = 0
 
     def saved(self) -> Callable[[], None]:
-        """Brings it back to how it is now, the world and the user's seat included."""
+        """A function that restores the present state, with the world and the user's seat."""
         kept = (self.calls[:], self.said[:], self.unheard[:], self.n_errors, self.n_words)
         state, seat = self.world.state, self.seat
         reseat = None if seat is None else seat.saved()
@@ -46,7 +46,7 @@ class Progress:
         return restore
 
     def say(self, words: str) -> str:
-        """The text for the user: the student's words beside calls, then these words."""
+        """The text for the user: the unheard words, then these words."""
         self.said.append(words)
         self.n_words += 1
         heard = "\n".join((*self.unheard, words))
@@ -54,10 +54,10 @@ class Progress:
         return heard
 
     def say_beside_calls(self, words: str) -> None:
-        """Keep what the user hears later."""
+        """Keep words that the user hears later."""
         self.said.append(words)
         self.unheard.append(words.strip())
 
     def ending(self) -> Ending:
-        """Its ending."""
+        """The ending of the conversation, for scoring."""
         return Ending(self.world, self.prepared.gold_state, self.said, self.calls)

@@ -1,4 +1,4 @@
-"""A hash of plain values that is the same wherever they are equal: 5, 5.0 and Decimal("5.00")."""
+"""A hash of plain values that is the same for equal ones: 5, 5.0 and Decimal("5.00")."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def digest_of(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """The value as JSON that is the same for equal values, in every process."""
+    """The value as JSON, the same for equal values in every process."""
     if type(value) in (str, int, NoneType):
         return value
     if isinstance(value, Enum):

@@ -1,4 +1,4 @@
-"""The domain of tool use: a conversation is judged by its effects on the world, and its words."""
+"""The domain of tool use: a conversation is judged by its effects on the world and its words."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class ToolUseDomain(DialogueDomain):
     """Problems of one world.
 
     Args:
-        world: whose tools the student has, and whose policy it reads.
+        world: the student has its tools and reads its policy.
         max_turns, max_errors, count_errors, template, user_sampling, judge_users: see
             `ToolUseEnvironment`.
-        system_prompt: follows on the policy.
+        system_prompt: added after the policy.
 
     Attributes:
-        problem_class, prepared_class, environment_class: what its problems are, are prepared as,
-            and are worked on in.
+        problem_class, prepared_class, environment_class: the types of its problems, of prepared
+            problems and of its environments.
     """
 
     has_tools = True
@@ -82,13 +82,13 @@ class ToolUseDomain(DialogueDomain):
             user_sampling=user_sampling,
             judge_users=judge_users,
         )
-        self.make_environment()  # an impossible option is refused here
+        self.make_environment()  # raises here if an option is invalid
 
     def answer_given(self, completed: CompletedTaskInstance) -> str | None:
-        """The state that its calls lead to, and its last words.
+        """The state after the student's calls, and its last words.
 
-        The calls themselves stand for a state that the world does not show: they are not made
-        again, for they change what is behind it.
+        If the world does not show its state, the calls themselves represent it. They are not made
+        again, because they would change the server behind the world.
         """
         if completed.response is None:
             return None
@@ -108,7 +108,7 @@ class ToolUseDomain(DialogueDomain):
     def prompt(self, instance: TaskInstance) -> Conversation:
         """The conversation that the student sees first.
 
-        The first words of a model that plays the user are not in it.
+        It does not contain the first words of a user that a model plays.
         """
         prepared = self.prepared(instance)
         if instance.instruction or not isinstance(prepared.problem.user, ModelUser):
@@ -117,7 +117,7 @@ class ToolUseDomain(DialogueDomain):
             return environment.opening(prepared, "")[:-1]
 
     def text_of(self, instance: TaskInstance) -> str:
-        """The instruction, and after it what a user says or is."""
+        """The instruction, followed by the user's script or description."""
         user = problem_of(instance, self.problem_class).user
         if user is None:
             return instance.instruction
@@ -141,9 +141,9 @@ class ToolUseDomain(DialogueDomain):
         return gold_output(instance, problem_of(instance, self.problem_class))
 
     def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
-        """The conversation in which the calls of the record's output are carried out.
+        """Run the calls in the record's output, and return the conversation.
 
-        A record without calls, or whose calls fail, is put into the task's prompt as it is.
+        A record without calls, or with calls that fail, is put into the task's prompt unchanged.
         """
         framed = self.prompt_template.frame(record)
         if record.system or record.history:
@@ -156,7 +156,7 @@ class ToolUseDomain(DialogueDomain):
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The problem that a conversation solves in the initial state of the world, or None.
 
-        None also if other results than those of the record come out.
+        Also None if the calls give results that differ from the record's.
         """
         if not isinstance(record, ChatDatum):
             return None
@@ -166,9 +166,9 @@ class ToolUseDomain(DialogueDomain):
         return problem if solved and _heard(solved) == _heard(record) else None
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
-        """Messages of the student that solve the problem: the gold calls, one at a time, and words.
+        """Messages of the student that solve the problem: one gold call each, then words.
 
-        The words are the answer of the instance, or the required facts.
+        The words are the instance's answer, or the required facts.
         """
         problem = self.prepared(instance).problem
         for call in problem.gold:

@@ -27,28 +27,28 @@ from dataenvgym.tool_formats import malformed_call
 CountErrors = Literal["in_a_row", "total"]
 USER_SAMPLING = SamplingParameters(max_tokens=256)
 MOST_CALLS = 100
-"""Calls of one message that are run; each further one fails."""
+"""Largest number of calls in one message that are run; later ones fail."""
 
 
 class ToolUseEnvironment(TaskEnvironment):
     """Reward: the product of the problem's components (see `components`), at the end.
 
-    A message with calls runs them in order; their results come next. A message without any is for
-    the user, who answers or leaves; without a user it is the final answer.
+    A message with calls runs them in order; their results come next. A message without calls is
+    for the user, who answers or leaves; without a user, it is the final answer.
 
     The conversation also ends when `max_errors` calls have failed, or after `max_turns` messages of
-    the student. The reward is then 0, whatever the components: `scores` says which of them hold.
+    the student. The reward is then 0, whatever the components: `scores` has their values.
 
-    A user that breaks its role (see `user_rules`) is a `SpeakerError`: nothing is scored.
+    A user that breaks its role (see `user_rules`) raises `SpeakerError`: nothing is scored.
 
     Args:
-        prepare: gives an instance's problem with its world, as `ToolUseDomain.prepared` does.
+        prepare: returns an instance's problem with its world, like `ToolUseDomain.prepared`.
         max_errors: how many failed calls end the conversation.
-        count_errors: "in_a_row", or "total" as tau2-bench counts them (it ends at 10, and after 200
-            messages).
-        user_sampling: how a user played by a model draws its replies.
-        judge_users: whether the speaker "judge" is asked whose fault an unsolved conversation with
-            such a user is; None is if there is one among `others`.
+        count_errors: "in_a_row", or "total", as in tau2-bench (which ends at 10 errors or after
+            200 messages).
+        user_sampling: how a model that plays the user draws its replies.
+        judge_users: whether to ask the speaker "judge" who is at fault if a conversation with such
+            a user is not solved; None asks if `others` has a judge.
         options: those of `TaskEnvironment`.
     """
 
@@ -56,7 +56,7 @@ class ToolUseEnvironment(TaskEnvironment):
     components: Components = COMPONENTS
 
     def close(self) -> None:
-        """Release what the world of the last conversation holds."""
+        """Release the resources of the last conversation's world."""
         if (progress := getattr(self, "_progress", None)) is not None:
             progress.world.close()
         super().close()
@@ -150,7 +150,7 @@ class ToolUseEnvironment(TaskEnvironment):
         return response if isinstance(response, Outcome) else (yield from response)
 
     def _restoring(self, turn: Generator[Ask, str, Outcome]) -> Generator[Ask, str, Outcome]:
-        """The turn; a speaker that fails leaves the environment as it was."""
+        """Run the turn; if a speaker fails, restore the environment."""
         restore = self._progress.saved()
         try:
             return (yield from turn)
@@ -172,7 +172,7 @@ class ToolUseEnvironment(TaskEnvironment):
         return self._continued(tuple(results))
 
     def _run(self, calls: Sequence[ToolCall]) -> list[Message]:
-        """The results of the calls, up to the last error that there may be."""
+        """The results of the calls, up to the last error that is allowed."""
         progress = self._progress
         results: list[Message] = []
         for number, call in enumerate(calls):
@@ -206,7 +206,7 @@ class ToolUseEnvironment(TaskEnvironment):
     # --- the end ---
 
     def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, str, Outcome]:
-        """The student's next turn, unless it has none left."""
+        """The student's next turn, unless it has no turns left."""
         if self._is_over:
             which = "in a row" if self._in_a_row else "in all"
             return self._ended(messages, f"ended after {self._progress.n_errors} errors {which}")
@@ -217,7 +217,7 @@ class ToolUseEnvironment(TaskEnvironment):
     def _ended(
         self, messages: tuple[Message, ...] = (), note: str | None = None, *, cut: bool = False
     ) -> Outcome | Generator[Ask, str, Outcome]:
-        """The outcome; with a `note`, of a conversation that ended too early.
+        """The outcome; `note` is set for a conversation that ended too early.
 
         Raises:
             SpeakerError: if the user is at fault.

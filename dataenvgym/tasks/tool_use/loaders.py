@@ -1,8 +1,8 @@
-"""From rows to problems of tool use.
+"""Turns rows into problems of tool use.
 
     {"id": "pay-1", "instruction": "Pay bill 7.", "skill": "pay", "gold": [{"name": "pay", ...}]}
 
-A row has the fields of a `TaskInstance` and those of a `ToolUseProblem` side by side.
+A row has the fields of a `TaskInstance` and of a `ToolUseProblem` side by side.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KNOWN = ("id", *_OWN, *ToolUseProblem.model_fields)
 
 
 def to_instance(row: SourceRow, *, task: str, world: str) -> TaskInstance:
-    """The problem in a row; one that names no world is about `world`.
+    """The problem in a row; if the row names no world, `world` is used.
 
     Raises:
         InvalidInstanceError: naming the file, the problem and the field.
@@ -50,10 +50,10 @@ def to_instance(row: SourceRow, *, task: str, world: str) -> TaskInstance:
 
 
 def load_problems(path: Path, world: str) -> tuple[TaskInstance, ...]:
-    """All problems of a file; those that name no world are about `world`.
+    """All problems of a file; those that name no world use `world`.
 
     Raises:
-        ConfigurationError: if there is no such file.
+        ConfigurationError: if the file does not exist.
         InvalidInstanceError: naming the file, the problem and the field.
     """
     instances = tuple(to_instance(row, task=world, world=world) for row in read_rows(path))

@@ -1,15 +1,15 @@
-"""Whether a student's calls are the gold ones.
+"""Whether a student's calls match the gold ones.
 
-Strict: the same names, the same arguments, values equal as JSON (5 and 5.0 are one number).
+Strict: the same names, the same arguments, values equal as JSON (5 and 5.0 are equal).
 
-Lenient: as the AST checker of the Berkeley Function Calling Leaderboard (BFCL v4) compares Python
-calls. An argument has several acceptable values; the value "" among them marks one that may be left
-out. The declared types count: an integer passes for a number, but not inside a list of numbers, and
-"5" does not pass for an integer. Strings, also those directly in a list or in an object's field,
-are compared without case, spaces and the characters `,./-_*^`. The order of a list counts. A
-required argument that is missing, or one that is not expected, fails.
+Lenient: like the AST checker of the Berkeley Function Calling Leaderboard (BFCL v4) for Python. An
+argument has several acceptable values; if "" is one of them, the argument may be left out. The
+declared types count: an integer is accepted for a number, but not in a list of numbers, and "5" is
+not accepted for an integer. Strings, also directly in a list or in a field of an object, are
+compared without case, spaces and the characters `,./-_*^`. The order of a list counts. A missing
+required argument, or an unexpected one, fails.
 
-Several calls match if they can be paired up one to one (`calls_match`).
+Several calls match if they can be paired one to one (`calls_match`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from dataenvgym.tasks.tool_use.values import (
 
 
 class GoldCall(Model):
-    """A call that is to be made.
+    """A call that should be made.
 
     Attributes:
         name: of the tool.
-        arguments: the value of each; or, where `listed`, the list of its acceptable values.
-        listed: whether arguments hold lists of acceptable values, as in BFCL's files. The fields of
-            objects among these values, and of objects in lists among them, are such lists too.
+        arguments: the value of each; if `listed`, a list of acceptable values instead.
+        listed: whether arguments hold lists of acceptable values, as in BFCL's files. Fields of
+            objects among these values, and of objects in lists among them, then hold such lists.
     """
 
     name: Text
@@ -59,7 +59,7 @@ class GoldCall(Model):
 
     @classmethod
     def of(cls, call: ToolCall) -> GoldCall:
-        """That call and no other."""
+        """A gold call that accepts only this call."""
         return cls(name=call.name, arguments=call.arguments)
 
     @property
@@ -71,7 +71,7 @@ class GoldCall(Model):
 
     @property
     def call(self) -> ToolCall:
-        """The call itself; of several acceptable values the first one that is not `OMITTED`."""
+        """A call with the first acceptable value of each argument that is not `OMITTED`."""
         if not self.listed:
             return ToolCall(name=self.name, arguments=self.arguments)
         return ToolCall(name=self.name, arguments=_firsts(self.acceptable))
@@ -85,13 +85,13 @@ def calls_match(
     ordered: bool = False,
     tools: Sequence[Tool] = (),
 ) -> bool:
-    """Whether there are as many calls as gold ones, and each can have a gold call of its own.
+    """Whether the numbers of calls are equal, and each call matches a different gold call.
 
     Args:
-        lenient: compare as BFCL does.
-        ordered: the calls have to come in the order of the gold ones.
-        tools: their schemas say which types and arguments lenient matching expects; without the
-            schema of a tool, the types are those of the gold values.
+        lenient: compare like BFCL.
+        ordered: the calls must come in the order of the gold ones.
+        tools: lenient matching takes types and expected arguments from their schemas; without a
+            tool's schema, from the gold values.
     """
     if len(given) != len(gold):
         return False
@@ -118,7 +118,7 @@ def call_matches(
     lenient: bool = False,
     parameters: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Whether a call is the gold one.
+    """Whether a call matches the gold one.
 
     Args:
         lenient: see `calls_match`.
@@ -135,12 +135,12 @@ def call_scores(
     lenient: bool = False,
     tools: Sequence[Tool] = (),
 ) -> dict[str, float]:
-    """How far calls are right, as shares of all calls in either of the two.
+    """Partial scores of calls, as shares of all calls on either side.
 
     Returns:
         `names_matched`: of the tools' names, each as often as it is called; 1.0 if there are none.
-        `arguments_matched`: of the arguments, in the pairing of calls of one name that makes this
-        largest; absent where no call is to be made.
+        `arguments_matched`: of the arguments, with calls of the same name paired so that it is
+        largest; absent if no call should be made.
     """
     most = max(len(given), len(gold))
     common = Counter(c.name for c in given) & Counter(c.name for c in gold)
@@ -155,7 +155,7 @@ def call_scores(
 def most_pairs(fits: Sequence[Sequence[bool]]) -> int:
     """The size of a maximum matching between rows and columns that fit each other.
 
-    By augmenting paths (Kuhn), in O(rows * columns * rows).
+    Uses augmenting paths (Kuhn), in O(rows * columns * rows).
     """
     row_of: dict[int, int] = {}
 
@@ -182,7 +182,7 @@ def schemas_of(tools: Sequence[Tool]) -> dict[str, Mapping[str, Any]]:
 def _arguments_right(
     given: ToolCall, gold: GoldCall, lenient: bool, parameters: Mapping[str, Any] | None
 ) -> tuple[int, int]:
-    """How many arguments are right, and of how many that are in either of the two calls."""
+    """The number of right arguments, and of all arguments on either side."""
     acceptable = gold.acceptable
     schema = parameters or {}
     properties = schema.get("properties") or {}
@@ -215,7 +215,7 @@ def _share(
 
 
 def _best_sum(shares: Sequence[Sequence[float]]) -> float:
-    """The largest sum of shares if no two are in one row or column."""
+    """The largest sum of shares with at most one in each row and column."""
     if not shares or not shares[0]:
         return 0.0
     if len(shares) == len(shares[0]) == 1:
@@ -227,7 +227,7 @@ def _best_sum(shares: Sequence[Sequence[float]]) -> float:
 
 
 def _fields_of(values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """The fields of objects among the values, and of those in lists among them."""
+    """The fields of objects among the values, and of objects in lists among them."""
     for value in values:
         for item in value if is_objects(value) else [value]:
             if isinstance(item, dict):

@@ -4,17 +4,15 @@ A request in plain words, one to three calls that change the village or look int
 answer: 20 skills in 5 categories. What the village is like in a problem depends on the problem's
 operands alone, so that a question can be read back.
 
-Training, validation and test never share operands: `split_of` assigns the sorted operands of a
-problem (goods, places, digits) to exactly one split, whatever the skill or the phrasing.
+Training, validation and test never share operands: goods, places and digits.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
@@ -31,12 +29,11 @@ from dataenvgym.records import (
 )
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task, TaskOptions
-from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
+from dataenvgym.tasks.operand_family import OperandFamily, OperandProblem, Operands
 from dataenvgym.tasks.prompt_template import INSTRUCTION
-from dataenvgym.tasks.source import Split
 from dataenvgym.tasks.tool_use.domain import ToolUseDomain
 from dataenvgym.tasks.tool_use.environment import CountErrors
-from dataenvgym.tasks.tool_use.pocket_skills import SKILLS, Operands, PocketToolsSkill
+from dataenvgym.tasks.tool_use.pocket_skills import POOLS, SKILLS, PocketToolsSkill
 from dataenvgym.tasks.tool_use.village import GOODS, PLACES, Village, offer_id
 from dataenvgym.tool_formats import as_reply
 
@@ -44,7 +41,6 @@ VILLAGE = Village()
 DONE = "done"
 STUDENT = "pocket-tools-v1"
 GREEDY = SamplingParameters(max_tokens=64)
-_OPERAND = re.compile(rf"\b(?:(?P<good>{'|'.join(GOODS)})|(?P<place>{'|'.join(PLACES)})|[1-9])\b")
 
 
 class PocketToolsTask(Task):
@@ -129,19 +125,12 @@ class PocketToolsDomain(ToolUseDomain):
 
     def overlap_key(self, text: str) -> str:
         """Two problems on the same operands are the same; without any, the same words."""
-        return " ".join(sorted(operands_in(text))) or super().overlap_key(text)
+        return " ".join(sorted(POCKET_TOOLS.operands_in(text))) or super().overlap_key(text)
 
 
 @dataclass(frozen=True)
-class PocketToolsProblem:
-    """A skill and its operands, which are sorted by name."""
-
-    skill: PocketToolsSkill
-    operands: Operands
-
-    @property
-    def answer(self) -> str:
-        return self.output
+class PocketToolsProblem(OperandProblem[PocketToolsSkill]):
+    """What is to be done in the village, and how the village is before."""
 
     @property
     def output(self) -> str:
@@ -161,13 +150,6 @@ class PocketToolsProblem:
     def steps(self) -> Conversation:
         """The gold calls and their results."""
         return self._solution[0]
-
-    def worded(self, phrasing: str | None) -> str:
-        return (
-            self.skill.in_symbols(self.operands)
-            if phrasing is None
-            else phrasing.format_map(self.operands)
-        )
 
     @cached_property
     def _changes(self) -> dict[str, Any]:
@@ -203,30 +185,20 @@ class PocketToolsProblem:
                 return tuple(steps), end.value
 
 
-class PocketTools(PocketFamily[PocketToolsProblem]):
-    """The family; see `PocketFamily`."""
+class PocketTools(OperandFamily[PocketToolsProblem]):
+    """The family; see `OperandFamily`."""
 
     name = "pocket_tools"
+    pools = POOLS
+    split_key = "pocket-tools"
     tools = VILLAGE.tools()
 
     @property
     def skills(self) -> Mapping[str, PocketToolsSkill]:
         return SKILLS
 
-    def pose(self, skill: str, split: Split, rng: np.random.Generator) -> PocketToolsProblem:
-        while split_of(operands := SKILLS[skill].draw(rng)) != split:
-            pass
+    def problem(self, skill: str, operands: Operands) -> PocketToolsProblem:
         return PocketToolsProblem(SKILLS[skill], operands)
-
-    def find(self, question: str) -> tuple[PocketToolsProblem, str] | None:
-        found = _shapes().get(_OPERAND.sub(_kind, question))
-        if found is None:
-            return None
-        skill, phrasing = found
-        names = re.findall(r"{(\w)}", phrasing)
-        values = [int(v) if v.isdigit() else v for v in operands_in(question)]
-        operands = dict(sorted(zip(names, values, strict=True)))
-        return PocketToolsProblem(skill, operands), phrasing
 
     def steps(self, problem: PocketToolsProblem) -> Conversation:
         return problem.steps
@@ -234,35 +206,5 @@ class PocketTools(PocketFamily[PocketToolsProblem]):
     def fields(self, problem: PocketToolsProblem, rng: np.random.Generator) -> Mapping[str, Any]:
         return {**super().fields(problem, rng), "data": problem.data}
 
-    def holds(self, exercise: Exercise, output: str) -> bool:
-        return not exercise.steps and output.strip() == exercise.output
-
 
 POCKET_TOOLS = PocketTools()
-
-
-def split_of(operands: Operands) -> Split:
-    """The one split that problems on these operands, in any order, belong to."""
-    return split_by_hash(f"pocket-tools {' '.join(sorted(map(str, operands.values())))}")
-
-
-# --- what a question asks for, read from its text alone ------------------------------------------
-
-
-def operands_in(text: str) -> tuple[str, ...]:
-    """The goods, places and digits in a text, in their order."""
-    return tuple(found[0] for found in _OPERAND.finditer(text))
-
-
-def _kind(found: re.Match[str]) -> str:
-    return f"{{{found.lastgroup or 'digit'}}}"
-
-
-@cache
-def _shapes() -> dict[str, tuple[PocketToolsSkill, str]]:
-    kinds = {"a": GOODS[0], "b": GOODS[1], "c": GOODS[2], "x": PLACES[0], "y": PLACES[1]}
-    return {
-        _OPERAND.sub(_kind, phrasing.format(**kinds, k=1, m=1, n=1)): (skill, phrasing)
-        for skill in SKILLS.values()
-        for phrasing in skill.phrasings
-    }

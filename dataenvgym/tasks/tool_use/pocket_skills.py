@@ -7,37 +7,27 @@ the final answer, or None if nothing has to be said.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.operand_family import Operands, OperandSkill
 from dataenvgym.tasks.tool_use.village import GOODS, PLACES
 
-Operands = Mapping[str, str | int]
+POOLS = {"a": GOODS, "b": GOODS, "c": GOODS, "x": PLACES, "y": PLACES}
 Solving = Generator[ToolCall, str, str | None]
 
 
 @dataclass(frozen=True)
-class PocketToolsSkill:
-    """A kind of request, in three phrasings and, tersely, as `symbol` and its operands."""
+class PocketToolsSkill(OperandSkill):
+    """What is asked for in the village, and the calls that do it."""
 
-    name: str
-    category: str
-    symbol: str
-    phrasings: tuple[str, ...]
     solve: Callable[..., Solving]
 
-    @property
-    def operands(self) -> tuple[str, ...]:
-        """The names of its operands, sorted."""
-        return tuple(sorted(re.findall(r"{(\w)}", self.phrasings[0])))
-
     def draw(self, rng: np.random.Generator) -> Operands:
-        """Random operands: goods and places all different."""
         goods = iter(rng.choice(len(GOODS), 3, replace=False).tolist())
         places = iter(rng.choice(len(PLACES), 2, replace=False).tolist())
         return {
@@ -48,10 +38,6 @@ class PocketToolsSkill:
             else int(rng.integers(1, 10))
             for name in self.operands
         }
-
-    def in_symbols(self, operands: Operands) -> str:
-        """The question in symbols, e.g. `carry tea mill =`."""
-        return " ".join([self.symbol, *(str(operands[name]) for name in self.operands), "="])
 
 
 def _call(tool: str, **arguments: Any) -> ToolCall:

@@ -1,4 +1,4 @@
-"""A problem with its world, ready to be put many times."""
+"""A problem with its world, ready to be posed many times."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MOST = 20_000  # problems that are kept
 
 @dataclass(frozen=True)
 class Prepared:
-    """A problem that its world can put.
+    """A problem that its world can pose.
 
     Attributes:
-        world: as it is before anybody has called anything; `world.at(state.fork())` is one's own.
+        world: before any calls; `world.at(state.fork())` gives each conversation its own.
     """
 
     problem: ToolUseProblem
@@ -28,7 +28,7 @@ class Prepared:
 
     @property
     def state(self) -> State:
-        """The state that the conversation begins with; not to be changed."""
+        """The first state of the conversation; not to be changed."""
         state: State = self.world.state
         return state
 
@@ -41,10 +41,10 @@ class Prepared:
     def gold_state(self) -> State:
         """The state after the gold calls; not to be changed.
 
-        A world that does not show its state is not asked: the state is that of the beginning.
+        For a world that does not show its state, it is the first state, and no calls are made.
 
         Raises:
-            InvalidInstanceError: if one of them fails.
+            InvalidInstanceError: if a gold call fails.
         """
         if not self.world.shows_state:
             return self.state
@@ -61,7 +61,7 @@ class Prepared:
 
 
 class Preparation:
-    """Prepares the problems of one world, each once."""
+    """Prepares each problem of one world once."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Preparation:
         """The instance's problem with its world.
 
         Raises:
-            InvalidInstanceError: if it is malformed, or the world cannot put it.
+            InvalidInstanceError: if it is malformed, or the world cannot pose it.
         """
         known = self._prepared.get(instance.id)
         if known is not None and known[0] is instance:

@@ -33,14 +33,14 @@ class ToolUseProblem(Model):
         world: the name of the world.
         state: changes to the world's initial state: field -> value, or id -> row of a table, where
             None deletes the row.
-        user: who speaks to the student; None if no user answers it.
+        user: the user who speaks to the student; None if no user answers it.
         gold: the assistant's calls that solve the problem, in order.
-        user_gold: the user's calls that do, which come after them.
+        user_gold: the user's calls that solve it; they come after the assistant's.
         basis: the components whose product is the reward.
-        assertions: that have to hold in the end, for the component `assertions`.
-        said: the facts that the student has to tell the user, for the component `said`.
-        said_by: who decides whether it was said: "text", by its words (see `said`), or the speaker
-            "judge", so that it may be said in other words.
+        assertions: checks of the final state, for the component `assertions`.
+        said: the facts that the student must tell the user, for the component `said`.
+        said_by: who decides whether they were told: "text" compares words (see `said`); the speaker
+            "judge" also accepts other words.
     """
 
     world: Text = Field(min_length=1)
@@ -93,7 +93,7 @@ def problem_of(
 
 
 def complaint(error: ValidationError, within: str = "") -> str:
-    """The first complaint in one line, with the field, which is in the field `within`."""
+    """The first error in one line, with the field, which is inside the field `within`."""
     first = error.errors(include_url=False)[0]
     field = ".".join(filter(None, (within, *map(str, first["loc"])))) or "(whole problem)"
     found = repr(first["input"])
@@ -102,10 +102,10 @@ def complaint(error: ValidationError, within: str = "") -> str:
 
 
 def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
-    """Refuse a problem that its world cannot put.
+    """Refuse a problem that its world cannot pose.
 
     Raises:
-        ValueError: naming the field, and a tool, check or row that there is not.
+        ValueError: naming the field, and a tool, check or row that does not exist.
     """
     if problem.world != world.name:
         raise ValueError(

@@ -1,16 +1,16 @@
 """Whether a text tells a user the required facts: words, and numbers by their value.
 
-`says` reads both texts as tokens, and looks for the wanted ones side by side:
+`says` reads both texts as tokens, and looks for the required ones side by side:
 
-    number   its value: 10, 10.00, $10 and "10 dollars" are the same; 10 is not in 100, -10, 10%,
-             10/12, 2026-10-01 or order_10. With a currency in both, it has to be the same one.
-    date     2026-01-05, "January 5, 2026" and "5 Jan 2026" are the same
-    time     9:30, 09:30 and "9:30 am" are the same
-    word     whatever its case; quotes, punctuation and spacing do not count. An id such as
+    number   compared by value: 10, 10.00, $10 and "10 dollars" are equal; 10 is not in 100, -10,
+             10%, 10/12, 2026-10-01 or order_10. If both have a currency, it must be the same.
+    date     2026-01-05, "January 5, 2026" and "5 Jan 2026" are equal
+    time     9:30, 09:30 and "9:30 am" are equal
+    word     compared without case; quotes, punctuation and spacing do not count. An id such as
              order_10, A-7 or 01234 is a word.
 
-Numbers written as words ("two") are words, and this code cannot see whether a text denies what it
-says.
+Numbers written as words ("two") are words. This code cannot detect that a text denies the words
+that it contains.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Number(NamedTuple):
 
 
 def says(text: str, wanted: str) -> bool:
-    """Whether the text says all that is wanted, in one piece; nothing wanted is never said."""
+    """Whether the text contains all required tokens side by side; False if none are required."""
     sought = _wanted(wanted)
     if not sought:
         return False
@@ -136,7 +136,7 @@ def _number(parts: dict[str, str]) -> Any:
 
 
 def _words(run: str) -> Iterator[str]:
-    """The words in a run of characters; one with digits, "_" or "@" in it is an id: one word."""
+    """The words in a run of characters; one with digits, "_" or "@" is an id, which is one word."""
     if run.isalpha():
         yield run
     elif any(c.isdigit() or c in "_@" for c in run):

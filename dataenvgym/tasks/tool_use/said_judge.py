@@ -1,4 +1,4 @@
-"""A judge that decides whether the student said what the user has to know, in whatever words."""
+"""A judge that decides whether the student told the user the required facts, in any words."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class SaidVerdict(Model):
 
 
 def said_by_judge(wanted: Sequence[str], said: Sequence[str]) -> Generator[Ask, str, bool]:
-    """Whether the speaker "judge" finds all that is wanted in the student's messages.
+    """Whether the speaker "judge" finds all required facts in the student's messages.
 
-    Without any message it is not asked.
+    The judge is not asked if there are no messages.
 
     Raises:
-        SpeakerError: the judge's, if it gives no verdict.
+        SpeakerError: if the judge gives no verdict.
     """
     if not any(text.strip() for text in said):
         return False
@@ -61,7 +61,7 @@ def said_by_judge(wanted: Sequence[str], said: Sequence[str]) -> Generator[Ask, 
 
 @cache
 def said_verdict(n: int) -> type[SaidVerdict]:
-    """A verdict on that many things."""
+    """A verdict on `n` facts."""
     fields: dict[str, Any] = {"number": (Literal[tuple(range(1, n + 1))], ...)}
     thing = create_model("SaidThing", __base__=SaidThing, **fields)
     things: dict[str, Any] = {"things": (tuple[thing, ...], Field(min_length=n, max_length=n))}  # type: ignore[valid-type]

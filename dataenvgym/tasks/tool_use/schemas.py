@@ -1,4 +1,4 @@
-"""From a method's signature and docstring to its `Tool` and the check of its arguments."""
+"""Makes a `Tool` of a method's signature and docstring, and checks the arguments of calls."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _MOST_BYTES = 200_000  # of the arguments of a call
 class Arguments:
     """The arguments of one tool: their JSON schema, and the check of a student's values.
 
-    Types are checked as JSON has them: an int may be given for a float, "5" not for an int, a date
-    as text. All together have at most 200,000 bytes.
+    Types are checked as in JSON: a float accepts an int, an int does not accept "5", a date is a
+    text. All arguments together have at most 200,000 bytes.
 
     Attributes:
         defaults: of the arguments that may be left out.
 
     Raises:
-        ConfigurationError: for a method with *args, an argument without a type that JSON schema
-            has, or a default that calls would share.
+        ConfigurationError: for a method with *args, an argument whose type has no JSON schema, or
+            a default that calls would share.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
@@ -69,7 +69,7 @@ class Arguments:
         self._names = tuple(fields)
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments in the types of the method.
+        """Convert the arguments to the types of the method.
 
         Raises:
             ValueError: with a short sentence for the student.
@@ -128,7 +128,7 @@ def _default(method: Callable[..., Any], parameter: inspect.Parameter) -> Any:
 
 
 def tool_of(method: Callable[..., Any], arguments: Arguments) -> Tool:
-    """The tool that a method is, described by its docstring (Google style)."""
+    """The tool for a method, described by its docstring (Google style)."""
     text = inspect.getdoc(method) or ""
     head = re.split(r"^(?:Args|Returns|Raises):", text, flags=re.MULTILINE)[0]
     return Tool(

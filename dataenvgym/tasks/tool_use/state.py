@@ -1,7 +1,7 @@
 """The state of a world: a pydantic model that is forked in constant time.
 
-A `Table` holds rows by id. Forks share its rows and keep their own changes, so a fork costs as much
-with 10,000 rows as with 100. Rows are immutable: a change replaces the row.
+A `Table` holds rows by id. Forks share its rows and keep their own changes, so a fork of 10,000
+rows costs as much as one of 100. Rows are immutable: a change replaces the row.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Row(BaseModel):
                 )
 
     def changed(self, **changes: Any) -> Self:
-        """The row with other values.
+        """A copy of the row with other values.
 
         Raises:
-            ValueError: if there is no such field, or a value is of another type.
+            ValueError: if a field does not exist, or a value has the wrong type.
         """
         return type(self).model_validate({**self.__dict__, **changes})
 
@@ -74,7 +74,7 @@ _new, _set = object.__new__, object.__setattr__
 
 
 class Table(MutableMapping[str, RowT], Generic[RowT]):
-    """Rows by id, copy on write."""
+    """Rows by id, copied on write."""
 
     __slots__ = ("_base", "_changes")
 
@@ -83,19 +83,19 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
         self._changes: dict[str, RowT | None] = {}  # None: deleted
 
     def fork(self) -> Table[RowT]:
-        """A table with the same rows, whose changes are its own."""
+        """A table with the same rows and its own later changes."""
         twin: Table[RowT] = object.__new__(Table)
         twin._base = self._base
         twin._changes = self._changes.copy()
         return twin
 
     def settled(self) -> Table[RowT]:
-        """The same table, cheap to fork: with few changes of its own."""
+        """The same table, cheap to fork because it has few changes of its own."""
         few = len(self._changes) <= len(self._base) // 4
         return self if few else Table(dict(self))
 
     def new_id(self, prefix: str) -> str:
-        """An id that is free, such as "order_7"; the same one in equal tables."""
+        """A free id, such as "order_7"; equal tables give the same one."""
         number = len(self) + 1
         while f"{prefix}_{number}" in self:
             number += 1
@@ -129,11 +129,11 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
         return iter(self._rows())
 
     def items(self) -> ItemsView[str, RowT]:
-        """Ids and rows as they are now; changes meanwhile do not show."""
+        """The present ids and rows; later changes do not affect them."""
         return self._rows().items()
 
     def values(self) -> ValuesView[RowT]:
-        """The rows as they are now; changes meanwhile do not show."""
+        """The present rows; later changes do not affect them."""
         return self._rows().values()
 
     def _rows(self) -> dict[str, RowT]:
@@ -181,12 +181,12 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
 
 
 class State(BaseModel):
-    """The facts of a world; subclasses have fields, `Table`s above all.
+    """The facts of a world; subclasses have fields, mostly `Table`s.
 
-    A value that is assigned is checked against the field's type.
+    Assigned values are checked against the field's type.
 
     Attributes:
-        now: the world's clock. It does not move unless a tool moves it.
+        now: the world's clock. Only tools change it.
     """
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
@@ -207,7 +207,7 @@ class State(BaseModel):
         )
 
     def fork(self) -> Self:
-        """The same state, whose changes are its own.
+        """A copy of the state with its own later changes.
 
         Tables are forked in constant time; lists, dicts and the like are copied.
         """
@@ -234,17 +234,17 @@ class State(BaseModel):
         return self.__pydantic_private__ == other.__pydantic_private__
 
     def settled(self) -> Self:
-        """The same state, cheap to fork, after a tool or `initial` has built it row by row."""
+        """The same state, cheap to fork; call it after `initial` or a tool built it row by row."""
         twin = self.fork()
         twin.__dict__.update({name: twin.__dict__[name].settled() for name in self._tables})
         return twin
 
     def patched(self, changes: Mapping[str, Any]) -> Self:
-        """The state with some fields set; in tables, with some rows set (None deletes one).
+        """A copy with some fields set; in tables, with some rows set (None deletes one).
 
         Raises:
             pydantic.ValidationError: naming the field.
-            KeyError: for a field or a row that there is not.
+            KeyError: for a field or row that does not exist.
         """
         state = self.fork()
         for name, value in changes.items():

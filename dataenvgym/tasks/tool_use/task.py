@@ -1,4 +1,4 @@
-"""Problems of tool use: those that come with a world, or from files."""
+"""Problems of tool use: those of a shipped world, or from files."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class ToolUseTask(Task):
 
     Args:
         world: its name, or its class as `my_module.MyWorld`, or a `World`.
-        sources: files of problems (see `loaders`); None: those that come with the world.
-        tools: "own", or "mcp": those of a server; `world` is then just a name.
+        sources: files of problems (see `loaders`); None: the problems shipped with the world.
+        tools: "own", or "mcp": those of a server; `world` is then only a name.
         mcp: the server (see `McpServer`).
-        name: of the task; None is the world's.
+        name: of the task; None uses the world's.
         fractions, limit, seed: see `RowSource`, which divides the problems among the splits.
         max_turns, max_errors, count_errors, system_prompt, template, user_sampling: see
             `ToolUseDomain`. Users played by models are judged if `others` has a judge.
-        audit: whether problems that fail a check of the audit (see `audit`) are refused.
+        audit: whether to refuse problems that fail a check of the audit (see `audit`).
         sampling: how the student draws its replies.
         options: those of `Task`.
     """
@@ -100,7 +100,7 @@ def _complaints(
         return complaints
     found: dict[str, str] = {}
     for each in audit_world(domain.world, instances).violations:
-        if each.check != "verifier":  # one for which a split may be too small
+        if each.check != "verifier":  # a split may be too small for that one
             problem = each.problem or instances[0].id
             found.setdefault(problem, f"check {each.check!r} of the audit: {each.detail}")
     return [found.get(instance.id) for instance in instances]

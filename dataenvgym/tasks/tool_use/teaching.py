@@ -1,13 +1,13 @@
-"""A world's description for teachers, and how their records become problems of it.
+"""Describes a world to teachers, and turns their records into problems of it.
 
-A teacher writes a request, and as its output the calls that fulfill it with the last words:
+A teacher writes a request; its output is the calls that fulfill it, followed by the last words:
 
     <tool_call>
     {"name": "cancel_order", "arguments": {"order_id": "order_1"}}
     </tool_call>
     It is canceled.
 
-The world carries the calls out in its initial state, so the results in a record are true.
+The world runs the calls in its initial state, so the results in a record are true.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _lines(messages: tuple[Message, ...]) -> Iterator[str]:
 
 
 def gold_output(instance: TaskInstance, problem: ToolUseProblem) -> str | None:
-    """The gold calls and words of a problem, as a teacher writes them; None if there are none."""
+    """The gold calls and words of a problem, in a teacher's form; None if there are none."""
     words = instance.answer or ", ".join(problem.said)
     calls = as_reply(Message(role="assistant", content="", tool_calls=problem.gold))
     return "\n".join(filter(None, (calls, words))) or None
@@ -62,15 +62,15 @@ def gold_output(instance: TaskInstance, problem: ToolUseProblem) -> str | None:
 def written_problem(
     request: str, record: SupervisedDatum, world: World[Any]
 ) -> TaskInstance | None:
-    """The problem that a teacher's record puts to the world; None if its output calls nothing."""
+    """The problem in a teacher's record; None if its output makes no calls."""
     said = HERMES.parse(record.output)
     return _problem(request, record, said, world)
 
 
 def taught_problem(request: str, record: ChatDatum, world: World[Any]) -> TaskInstance | None:
-    """The problem that a conversation solves, if the world was in its initial state.
+    """The problem that a conversation solves, starting from the world's initial state.
 
-    None if a user speaks more than once, or nothing is called.
+    None if a user speaks more than once, or no calls are made.
     """
     if sum(message.role == "user" for message in record.messages) > 1:
         return None

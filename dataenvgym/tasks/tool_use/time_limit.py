@@ -1,7 +1,7 @@
 """Ends Python code that runs too long in its thread.
 
 A thread cannot be killed. One watchdog thread of the process raises an exception in the thread
-whose time is over. That ends a loop of Python code, but neither a call that waits in C nor a loop
+whose time is over. That ends a loop of Python code, but not a call that blocks in C, nor a loop
 that catches every BaseException.
 """
 
@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_PERIOD = 0.1  # seconds between two looks at the deadlines
+_PERIOD = 0.1  # seconds between checks of the deadlines
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _raise_in.argtypes = (ctypes.c_ulong, ctypes.py_object)
 
 
 class _Expired(BaseException):
-    """Raised in the thread whose time is over; tool code is not to catch it."""
+    """Raised in the thread whose time is over; tool code should not catch it."""
 
 
 class _Watchdog:
@@ -33,7 +33,7 @@ class _Watchdog:
         self._awake = threading.Event()
 
     def begin(self, thread: int, seconds: float) -> float | None:
-        """Set the thread's deadline; return the one that it had, which holds as well."""
+        """Set the thread's deadline; return its earlier deadline, which stays in force."""
         with self._lock:
             before = self._deadlines.get(thread)
             deadline = time.monotonic() + seconds
@@ -46,7 +46,7 @@ class _Watchdog:
         return before
 
     def end(self, thread: int, before: float | None) -> bool:
-        """Whether the time was over; nothing is raised before the deadline `before`."""
+        """Clear the deadline, return whether it had passed, and restore the deadline `before`."""
         with self._lock:
             if before is None:
                 self._deadlines.pop(thread, None)
@@ -85,7 +85,7 @@ def within(seconds: float, function: Callable[..., T], /, *args: Any, **argument
     """Call the function with these arguments, and end it if it takes longer.
 
     Raises:
-        TimeoutError: if it does.
+        TimeoutError: if it takes longer.
     """
     watchdog, thread = _watchdog, threading.get_ident()
     before = watchdog.begin(thread, seconds)
@@ -104,10 +104,10 @@ def within(seconds: float, function: Callable[..., T], /, *args: Any, **argument
 
 
 def _let_it_arrive() -> None:
-    """Run until an exception that the watchdog has set is raised: at a jump back, at the latest.
+    """Run until an exception that the watchdog has set is raised, at a jump back at the latest.
 
-    To take it back (with NULL) would leave CPython's eval breaker set for good, with which every
-    function hangs under a tracer (3.11).
+    Clearing the exception (with NULL) instead would leave CPython's eval breaker set for good;
+    every function then hangs under a tracer (3.11).
     """
     for _ in range(100):
         pass

@@ -1,6 +1,6 @@
-"""A judge of a user played by a model: whose fault is it that a conversation failed?
+"""A judge that decides whether the user, played by a model, is at fault in a failed conversation.
 
-It is asked only about conversations that are not solved, and that break no rule (`user_rules`).
+It is asked only about conversations that are not solved and break no rule (`user_rules`).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class FaultVerdict(Model):
 def judged(
     problem: ToolUseProblem, view: Sequence[Message], instructions: str
 ) -> Generator[Ask, str, str]:
-    """Why the assistant is at fault, in the words of the speaker "judge".
+    """The speaker "judge"'s reason why the assistant is at fault.
 
     Args:
-        view: the conversation as the user saw it.
+        view: the conversation from the user's view.
 
     Raises:
-        SpeakerError: if the user is at fault; and the judge's, if it gives no verdict.
+        SpeakerError: if the user is at fault, or if the judge gives no verdict.
     """
     asked = question(
         "user_fault",

@@ -1,24 +1,24 @@
-"""Rules that a user played by a model has to keep.
+"""Rules for a user that a model plays.
 
-A user that breaks one is at fault, and the student is not judged. At once:
+If the user breaks a rule, it is at fault, and the student is not judged. Checked at each message:
 
     empty        it says nothing, and does not leave either
     first        it leaves before it has said anything
     long         it says more than `MOST_CHARACTERS`
     both sides   a line of its message begins with "Assistant:": it speaks for the assistant
     forbidden    it says one of `must_not_say`
-    calls        it calls a tool that is only the assistant's, or calls tools without end
-    repeats      it says the same for the `MOST_REPEATS`th time in a row, each time to another
-                 message of the student
+    calls        it calls a tool of the assistant, or calls tools without end
+    repeats      it says the same `MOST_REPEATS` times in a row, to different messages of the
+                 student
 
-At the end of a conversation that is not solved:
+Checked at the end of a conversation that is not solved:
 
     withheld     the student asked for one of its `facts`, and it answered without ever telling it
                  (not if the student's failed calls ended the conversation)
-    lingers      all components hold, and it has not left although the student, without calling
-                 anything more, has spoken to it `MOST_WORDS` times (of scripts too)
+    lingers      all components hold, but it has not left, although the student has spoken to it
+                 `MOST_WORDS` times without further calls (scripted users, too)
 
-Where rules cannot decide, a judge may (see `user_judge`).
+A judge may decide cases that the rules cannot (see `user_judge`).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _SHOWN = 80
 
 
 class Conduct:
-    """How a user played by a model behaves in one conversation.
+    """Checks the behavior of a user, played by a model, in one conversation.
 
     Args:
-        opening: its first message, if it was given.
+        opening: its first message, if that was given.
     """
 
     def __init__(self, user: ModelUser, opening: str) -> None:
@@ -48,7 +48,7 @@ class Conduct:
         self._asked: set[int] = set()
         self._told = {i for i, fact in enumerate(user.facts) if says(opening, fact.tell)}
         self._has_spoken = bool(opening)
-        self._same: list[str] = []  # the words heard before each of its equal messages
+        self._same: list[str] = []  # the words that it heard before each of its equal messages
         self._last = ""
 
     def complaint(self, heard: str, text: str, *, stops: bool) -> str | None:
@@ -72,7 +72,7 @@ class Conduct:
         return None
 
     def withheld(self) -> Sequence[str]:
-        """The facts that the student asked for, and that it did not tell."""
+        """The facts that the student asked for and the user did not tell."""
         return [self._user.facts[i].tell for i in sorted(self._asked - self._told)]
 
     def _is_stuck(self, heard: str, text: str) -> bool:

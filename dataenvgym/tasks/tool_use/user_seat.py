@@ -1,8 +1,8 @@
 """The user in one conversation: a script, or a model with a view of its own.
 
-A model in the user's seat sees its instructions and the talk with the roles exchanged: what the
-student says is "user" there. It sees neither the policy nor the student's calls. If the world has
-tools of the user's seat, it may call them: the calls are run in the world, and it sees their
+A model in the user's seat sees its instructions and the conversation with exchanged roles: the
+student's messages are "user" there. It sees neither the policy nor the student's calls. If the
+world has tools for the user's seat, it may call them: the calls run in the world, and it sees their
 results before it speaks.
 """
 
@@ -21,7 +21,7 @@ from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tool_formats import malformed_call, read_reply
 
 MOST_CALLING = 10
-"""Replies with calls that such a user may give before it speaks."""
+"""Largest number of replies with calls that such a user may give before it speaks."""
 _GREETING = "Hi! How can I help you today?"  # chat templates want a first turn of the other side
 _PLAY = """\
 You are a user who speaks to an assistant. Say only what this user would say, in one short \
@@ -47,7 +47,7 @@ class ScriptSeat:
         self._state: str | None = None
 
     def saved(self) -> Callable[[], None]:
-        """Brings it back to the state that it is in now."""
+        """A function that restores the present state."""
         state = self._state
 
         def restore() -> None:
@@ -56,7 +56,7 @@ class ScriptSeat:
         return restore
 
     def answer(self, heard: str) -> Spoken:
-        """Its answer to that; "" asks for its first message."""
+        """Its answer to these words; "" asks for its first message."""
         line, state = self._script.line(self._state, heard)
         for call in line.calls:
             result = self._world.call(call, "user")
@@ -72,7 +72,7 @@ class ModelSeat:
     Args:
         opening: its first message; "" if it speaks first.
         sampling: how its replies are drawn.
-        before: the words before the conversation, as it sees them.
+        before: the messages before the conversation, from its view.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class ModelSeat:
 
     @property
     def view(self) -> tuple[Message, ...]:
-        """The conversation as it sees it."""
+        """The conversation from its view."""
         return tuple(self._view)
 
     def saved(self) -> Callable[[], None]:
-        """Restores its view as it is now."""
+        """A function that restores the present view."""
         n_seen = len(self._view)
 
         def restore() -> None:
@@ -113,7 +113,7 @@ class ModelSeat:
         return restore
 
     def answer(self, heard: str) -> Generator[Ask, str, Spoken]:
-        """Its answer to that; "" asks for its first message.
+        """Its answer to these words; "" asks for its first message.
 
         Raises:
             SpeakerError: if it breaks a rule (see `user_rules`).
@@ -151,7 +151,7 @@ class ModelSeat:
         return message if self._tools else plain
 
     def _ran(self, message: Message) -> bool:
-        """Whether it has called tools; their results are in its view then."""
+        """Run its calls and add their results to its view; False if it made none."""
         malformed = malformed_call(message.content) if self._tools else None
         if not message.tool_calls and malformed is None:
             return False

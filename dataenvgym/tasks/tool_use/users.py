@@ -1,4 +1,4 @@
-"""Users who speak to the student: a script, a model, or none. Only data; see `user_seat`.
+"""The data of a user who speaks to the student: a script or a model; see `user_seat`.
 
     {"kind": "script", "states": {"start": [{"asked": ["which"], "say": "The lamp."},
                                             {"asked": ["done"], "say": "Thanks.", "stop": true},
@@ -20,19 +20,19 @@ from dataenvgym.records import Model, Text, ToolCall
 
 Words = Annotated[str, Field(min_length=1)]
 STOP = "###STOP###"
-"""The last words of a user played by a model."""
+"""The last words of a user that a model plays."""
 
 
 class Line(Model):
-    """The next step of a scripted user.
+    """One answer of a scripted user.
 
     Attributes:
-        asked: it fits if one of these is in the student's message, whatever the case; without any,
-            it always fits.
-        calls: of the user's own tools, made before it speaks. If the world refuses one, the user
-            says why in place of `say`, stays in its state, and does not leave.
+        asked: it fits if the student's message contains one of these, in any case; if empty, it
+            always fits.
+        calls: calls of the user's own tools, made before it speaks. If the world refuses one, the
+            user says the reason in place of `say`, stays in its state, and does not leave.
         say: the words.
-        then: the state afterwards; None is the same.
+        then: the state afterwards; None keeps the state.
         stop: whether the user leaves with it.
     """
 
@@ -44,10 +44,10 @@ class Line(Model):
 
 
 class ScriptedUser(Model):
-    """A small state machine; the first line of the state that fits is said.
+    """A small state machine: the user says the first line of its state that fits.
 
     Attributes:
-        states: the lines of each state; it begins in the first one.
+        states: the lines of each state; the first state is the initial one.
     """
 
     kind: Literal["script"] = "script"
@@ -82,11 +82,11 @@ class ScriptedUser(Model):
 
 
 class Fact(Model):
-    """Something that the user knows, and tells when it is asked for.
+    """A fact that the user knows and tells when it is asked.
 
     Attributes:
-        asked: it is asked for if one of these is in the student's message, whatever the case.
-        tell: facts that the user's words then have to tell (see `said`), now or later.
+        asked: the student asks for it if its message contains one of these, in any case.
+        tell: the user's words must then contain these facts (see `said`), now or later.
     """
 
     asked: tuple[Words, ...] = Field(min_length=1)
@@ -98,10 +98,10 @@ class ModelUser(Model):
 
     Attributes:
         instructions: its identity, wishes and knowledge.
-        facts: that it has to tell when asked; its instructions need not repeat them.
-        must_not_say: words that only the assistant may say, such as the result that it has to find.
-        guidelines: how to play a user, before the instructions, in place of the house's own words.
-        stops: it leaves by saying one of these; guidelines of your own have to name them.
+        facts: the facts that it must tell when asked; its instructions need not repeat them.
+        must_not_say: words that only the assistant may say, such as the result that it should find.
+        guidelines: how to play a user, before the instructions; they replace the default text.
+        stops: it leaves by saying one of these; your own guidelines must name them.
     """
 
     kind: Literal["model"] = "model"

@@ -1,6 +1,6 @@
-"""Whether the value of an argument is an acceptable one: as JSON, or leniently as BFCL compares it.
+"""Whether an argument's value is acceptable: compared as JSON, or leniently as in BFCL.
 
-See `matching` for the rules of both.
+See `matching` for both sets of rules.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 OMITTED = ""
-"""Among acceptable values: the argument, or field, may be left out."""
+"""If it is among the acceptable values, the argument or field may be left out."""
 _KINDS: Mapping[type, str] = {
     bool: "boolean",
     int: "integer",
@@ -36,10 +36,10 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def is_acceptable_as_json(value: Any, values: Sequence[Any], *, listed: bool) -> bool:
-    """Whether a value is equal to an acceptable one.
+    """Whether a value equals an acceptable one.
 
     Args:
-        listed: whether objects there have lists of acceptable values in their fields.
+        listed: whether objects there hold lists of acceptable values in their fields.
     """
     return _is_one_of(value, values, same_json, listed)
 
@@ -47,14 +47,14 @@ def is_acceptable_as_json(value: Any, values: Sequence[Any], *, listed: bool) ->
 def is_acceptable_leniently(
     value: Any, values: Sequence[Any], schema: Mapping[str, Any], *, listed: bool
 ) -> bool:
-    """Whether a value is acceptable as BFCL's checker has it.
+    """Whether BFCL's checker accepts a value.
 
-    If the acceptable values are of another type than the schema declares, the value has to be equal
-    to one of them.
+    If the acceptable values have another type than the schema declares, the value must equal one of
+    them.
 
     Args:
         schema: the JSON schema of the argument; {} takes the type from the acceptable values.
-        listed: whether objects there have lists of acceptable values in their fields.
+        listed: whether objects there hold lists of acceptable values in their fields.
     """
     first = _kind_of_first(values)
     declared = schema.get("type")
@@ -74,7 +74,7 @@ def is_acceptable_leniently(
 
 
 def _is_one_of(value: Any, values: Sequence[Any], same: Compare, listed: bool) -> bool:
-    """Whether the value is one of these; objects, and lists of them, are compared by field."""
+    """Whether the value is one of these; objects, also in lists, are compared by field."""
     for answer in values:
         if isinstance(value, dict) and isinstance(answer, dict):
             if _fields_match(value, answer, same, listed):
@@ -104,7 +104,7 @@ def _fields_match(
 
 
 def _same_leniently(value: Any, answer: Any) -> bool:
-    """Equal strings, and strings directly in lists; an omitted list is an empty one."""
+    """Whether strings, also directly in lists, are equal; an omitted list counts as empty."""
     if isinstance(value, list):
         answer = [] if answer == OMITTED else answer
         if not isinstance(answer, list) or len(value) != len(answer):
@@ -120,7 +120,7 @@ def _same_text(value: Any, answer: Any) -> bool:
 
 
 def standardized(text: str) -> str:
-    """The text as BFCL compares it."""
+    """The text in the form that BFCL compares."""
     return _IGNORED.sub("", text).lower().replace("'", '"')
 
 
@@ -136,5 +136,5 @@ def _kind_of_first(values: Sequence[Any]) -> str | None:
 
 
 def is_objects(value: Any) -> bool:
-    """Whether it is a list of objects, and not an empty one."""
+    """Whether it is a list of objects that is not empty."""
     return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)

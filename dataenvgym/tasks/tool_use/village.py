@@ -1,7 +1,7 @@
-"""The world of the pocket tools: goods, the places where they are and are sold, and a basket.
+"""The world of the pocket tools: goods, the places that store or sell them, and a basket.
 
-Ten small tools, whose arguments are a word, a number, a truth value, a list of words, a list of
-numbers, or may be left out.
+Ten small tools. Their arguments are words, numbers, truth values, lists of words or lists of
+numbers; some may be left out.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _OK = "ok"
 
 
 class Good(Row):
-    """Where a good is, and how much of it is in the basket."""
+    """The place of a good, and the amount of it in the basket."""
 
     place: str
     basket: int = _FULL
 
 
 class Offer(Row):
-    """How much of a good a place has for sale, and what it costs there."""
+    """The amount of a good that a place sells, and its price there."""
 
     amount: int
     price: int
 
 
 class Gate(Row):
-    """The gate of a place, once somebody has said how it should be."""
+    """The gate of a place, once it has been opened or closed."""
 
     open: bool
 
@@ -54,7 +54,7 @@ class VillageState(State):
 
 
 class Village(World[VillageState]):
-    """A village with goods, in which one carries, buys and packs them."""
+    """A village with goods to carry, buy and pack."""
 
     name = "village"
 

@@ -1,4 +1,4 @@
-"""A world: typed methods that a student calls as tools, and the state that they read and write.
+"""A world: methods that a student calls as tools, and the state that they read and write.
 
     class Lamp(State):
         is_on: bool = False
@@ -26,7 +26,7 @@
             return not self.state.is_on
 
 A call that fails changes nothing. A tool refuses with `raise ToolError("...")`, which the student
-reads; any other exception is a fault of the world, never of the student.
+reads. Any other exception is an error in the world, not the student's.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MOST_SHOWN, _MOST_REFUSED = 100, 500  # characters of a message
 
 
 class ToolError(Exception):
-    """A tool refuses; the caller reads the message, at most 500 characters of it."""
+    """Raised by a tool that refuses; the caller reads the message, at most 500 characters of it."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Marked:
 
 @dataclass(frozen=True)
 class ToolMethod:
-    """A method that is a tool.
+    """A method marked as a tool.
 
     Attributes:
         writes: whether it may change the state.
@@ -105,7 +105,7 @@ def tool(
     writes: bool = False,
     by: Seat | tuple[Seat, ...] = "assistant",
 ) -> Any:
-    """Mark a method of a world as a tool; its name, types and docstring are what models see.
+    """Mark a method of a world as a tool; models see its name, types and docstring.
 
     Args:
         writes: whether it may change the state.
@@ -131,9 +131,9 @@ class World(ABC, Generic[StateT]):
 
     Attributes:
         name: of the world.
-        policy: the rules that the assistant has to keep, in plain words.
+        policy: the rules for the assistant, in plain words.
         time_limit: seconds that one call may take.
-        shows_state: whether `state` is all that is true in the world, so that two can be compared.
+        shows_state: whether `state` is the whole world, so that two worlds can be compared.
         methods: the tools by name.
         checks: the assertions over the state by name.
     """
@@ -161,20 +161,20 @@ class World(ABC, Generic[StateT]):
 
     @abstractmethod
     def initial(self) -> StateT:
-        """The state that tasks begin with, before their own changes; always the same."""
+        """The state that tasks start from, before their own changes; always the same."""
 
     def at(self, state: StateT) -> Self:
-        """The world in another state, which it may change."""
+        """A copy of the world on another state, which it may change."""
         world = object.__new__(type(self))
         world.__dict__.update(self.__dict__)
         world.state = state
         return world
 
     def close(self) -> None:
-        """Release what the conversation holds, such as a connection."""
+        """Release the conversation's resources, such as a connection."""
 
     def tools(self, by: Seat = "assistant") -> tuple[Tool, ...]:
-        """The tools of that seat, in the order in which the class has them."""
+        """The tools of that seat, in the order of the class."""
         return tuple(m.tool for m in self.methods.values() if by in m.by)
 
     def call(self, call: ToolCall, by: Seat = "assistant") -> CallResult:
@@ -182,8 +182,8 @@ class World(ABC, Generic[StateT]):
 
         Raises:
             EvaluationError: if the tool's code raises anything but ToolError, runs too long,
-                returns something that is not JSON, changes the state although it only reads, or
-                leaves something else in its place.
+                returns something that is not JSON, changes the state although it should only read,
+                or replaces it by an object that is not a state.
         """
         method = self.methods.get(call.name)
         if method is None or by not in method.by:
@@ -226,8 +226,8 @@ class World(ABC, Generic[StateT]):
         """Whether an assertion over the state holds.
 
         Raises:
-            ConfigurationError: if there is none of that name.
-            EvaluationError: if it raises, or returns no bool.
+            ConfigurationError: if there is no such assertion.
+            EvaluationError: if it raises, or does not return a bool.
         """
         if name not in self.checks:
             raise ConfigurationError(
@@ -263,7 +263,7 @@ def _failed(reason: str) -> CallResult:
 
 
 def _explained(error: BaseException) -> str:
-    """What went wrong in a tool, with a way out where it set a field of a row."""
+    """Describe an error in a tool; if it set a field of a row, say how to change rows."""
     if isinstance(error, EvaluationError):
         return _short(str(error))
     if isinstance(error, ValidationError) and error.errors()[0]["type"] == "frozen_instance":

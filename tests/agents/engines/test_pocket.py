@@ -8,7 +8,8 @@ from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.scoring import answers_equal, extract_final_answer
-from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
+from dataenvgym.tasks.math.pocket import PocketMathTask, recognize
+from dataenvgym.tasks.math.pocket_skills import SKILLS
 
 
 def generate(*plan: Assignment, seed: int = 0):

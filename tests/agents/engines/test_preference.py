@@ -15,7 +15,8 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
+from dataenvgym.tasks.math.pocket import PocketMathTask, recognize
+from dataenvgym.tasks.math.pocket_skills import SKILLS
 from dataenvgym.tasks.social.pocket import PocketSocialTask
 from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.tool_formats import as_reply

@@ -11,14 +11,13 @@ from dataenvgym.environments import RecordChecks
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.tasks.code.pocket import (
-    CATEGORIES,
-    SKILLS,
     PocketCodeProblem,
     PocketCodeTask,
     signature_in,
     signatures_of,
     split_of,
 )
+from dataenvgym.tasks.code.pocket_skills import CATEGORIES, SKILLS
 from dataenvgym.tasks.code.problem import problem_of
 
 

@@ -7,14 +7,8 @@ import pytest
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum, TextDatum
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tasks.math.pocket import (
-    CATEGORIES,
-    POCKET_MATH,
-    SKILLS,
-    PocketMathTask,
-    operands_of,
-    solve,
-)
+from dataenvgym.tasks.math.pocket import POCKET_MATH, PocketMathTask, operands_of, solve
+from dataenvgym.tasks.math.pocket_skills import CATEGORIES, SKILLS
 
 
 def test_there_are_at_least_sixteen_skills_in_four_categories_with_phrasings():

@@ -6,12 +6,12 @@ from itertools import pairwise
 import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.tasks.math import reasoning_gym as module
 from dataenvgym.tasks.math.reasoning_gym import (
-    EVALUATES_ANSWERS,
     ReasoningGymEnvironment,
     ReasoningGymTask,
+    _answer_in,
 )
+from dataenvgym.tasks.math.reasoning_gym_source import EVALUATES_ANSWERS, dataset_of
 
 from ...students import Knowing
 
@@ -129,7 +129,7 @@ def test_a_scorer_that_trips_over_an_answer_gives_no_score_and_a_note(task, monk
     def trip(answer, entry):
         raise KeyError("oops")
 
-    dataset = module._dataset(str(task.instances[0].data["recipe"]))
+    dataset = dataset_of(str(task.instances[0].data["recipe"]))
     monkeypatch.setattr(dataset, "score_answer", trip, raising=False)
     environment = ReasoningGymEnvironment(task.instances)
     environment.reset(options={"instance": task.instances[0]})
@@ -140,7 +140,7 @@ def test_a_scorer_that_trips_over_an_answer_gives_no_score_and_a_note(task, monk
 
 @pytest.mark.parametrize("answer", ["1e99999999", "-2.E+1_000_000", "1" * 20_000])
 def test_a_huge_answer_is_wrong_and_reaches_no_scorer(answer, task, monkeypatch):
-    dataset = module._dataset(str(task.instances[0].data["recipe"]))
+    dataset = dataset_of(str(task.instances[0].data["recipe"]))
     monkeypatch.setattr(dataset, "score_answer", lambda *_: pytest.fail("scored"), raising=False)
     environment = ReasoningGymEnvironment(task.instances)
     environment.reset(options={"instance": task.instances[0]})
@@ -150,7 +150,7 @@ def test_a_huge_answer_is_wrong_and_reaches_no_scorer(answer, task, monkeypatch)
 
 
 def test_a_score_that_is_no_number_is_no_error(task, monkeypatch):
-    dataset = module._dataset(str(task.instances[0].data["recipe"]))
+    dataset = dataset_of(str(task.instances[0].data["recipe"]))
     monkeypatch.setattr(dataset, "score_answer", lambda *_: float("nan"), raising=False)
     environment = ReasoningGymEnvironment(task.instances)
     environment.reset(options={"instance": task.instances[0]})
@@ -169,11 +169,11 @@ def test_a_score_that_is_no_number_is_no_error(task, monkeypatch):
     ],
 )
 def test_the_last_answer_counts(reply, answer):
-    assert module._answer_in(reply) == answer
+    assert _answer_in(reply) == answer
 
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
-    module._dataset.cache_clear()
+    dataset_of.cache_clear()
     monkeypatch.setitem(sys.modules, "reasoning_gym.factory", None)
     with pytest.raises(ConfigurationError, match=r"pip install dataenvgym\[reasoning-gym\]"):
         ReasoningGymTask(["chain_sum"])

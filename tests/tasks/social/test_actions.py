@@ -63,6 +63,11 @@ def test_a_leave_is_for_everybody_and_none_has_no_argument():
     assert read_action("[none] at all") == Action(ActionKind.NONE)
 
 
+@pytest.mark.parametrize("kind", [ActionKind.NONE, ActionKind.LEAVE])
+def test_json_may_say_that_there_is_no_argument(kind):
+    assert read_action(f'{{"action_type": "{kind}", "argument": null}}') == Action(kind)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -80,6 +85,7 @@ def test_a_leave_is_for_everybody_and_none_has_no_argument():
         ('{"action_type": "speak", "argument": 1}', "argument is 1"),
         ('{"action_type": "speak", "argument": "hi", "to": "Ann"}', "to is 'Ann'"),
         ('{"action_type": "speak", "argument": " "}', "without an argument"),
+        ('{"action_type": "speak", "argument": null}', "without an argument"),
         ("[action]", "without an argument"),
     ],
 )

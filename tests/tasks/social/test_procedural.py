@@ -9,11 +9,14 @@ import pytest
 
 from dataenvgym.tasks.social.moves import MOVES
 from dataenvgym.tasks.social.pocket import POCKET_SOCIAL
-from dataenvgym.tasks.social.procedural import operands_in, split_of
 from dataenvgym.tasks.social.procedural_skills import CATEGORIES, SKILLS
 from dataenvgym.tasks.social.rule_scores import rule_scores, tells_secret
 
 RNG = np.random.default_rng
+
+
+def split_of(question: str) -> str:
+    return POCKET_SOCIAL.split_of(POCKET_SOCIAL.operands_in(question))
 
 
 def goals(skill: str, plan: tuple[str, ...], n: int = 20) -> list[float]:
@@ -68,13 +71,13 @@ def test_every_split_has_operands_of_its_own():
     for split in ("train", "validation", "test"):
         for i, skill in enumerate(SKILLS):
             question = POCKET_SOCIAL.draw(skill, split, RNG(i)).question
-            assert split_of(dict(enumerate(operands_in(question)))) == split
+            assert split_of(question) == split
 
 
 def test_pretraining_shows_gold_replies_habits_and_strategies_followed_and_written():
     def first_lines(skill: str, *, symbols: bool) -> list[str]:
         drawn = [POCKET_SOCIAL.practice(skill, RNG(i), symbols=symbols) for i in range(200)]
-        assert {split_of(dict(enumerate(operands_in(e.question)))) for e in drawn} == {"train"}
+        assert {split_of(e.question) for e in drawn} == {"train"}
         return [POCKET_SOCIAL.conversation(e)[1].content for e in drawn]
 
     written = Counter(first_lines("own_up", symbols=False))

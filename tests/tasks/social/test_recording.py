@@ -180,6 +180,31 @@ def test_a_server_that_is_lost_in_the_middle_is_an_error_and_the_scene_can_be_pl
     assert len(other.ids(EPISODES)) == 1
 
 
+def test_a_scene_that_fails_says_so_once_a_store_that_was_lost_is_back(tmp_path):
+    class Lost(MemoryStore):
+        is_there = False
+
+        def add_event(self, stream, event):
+            if not self.is_there:
+                raise StoreError("no connection")
+            return super().add_event(stream, event)
+
+    def fails(conversation):
+        raise ValueError("the partner trips")
+
+    store = Lost()
+    task = SocialTask(partner="model", others={"partner": ScriptedPredictor(fails)})
+    problem = instance(sale(), partner="model")
+    with pytest.raises(StoreError, match="no connection"):
+        played(task, store, [problem], "Hello.")
+    store.is_there = True
+    with attempts_for("mine", "sample-000"):
+        (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [problem])
+    assert completed.error is not None
+    events = [stored.event["event"] for stored in store.events("mine")]
+    assert (events[0], events[-1]) == ("began", "failed")
+
+
 def test_a_full_disk_is_an_error_of_the_store(tmp_path):
     (tmp_path / "store").write_text("a file where a folder should be")
     task = SocialTask()

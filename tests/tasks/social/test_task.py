@@ -142,6 +142,37 @@ def test_speakers_that_are_asked_need_no_warning(caplog):
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        {"partner": "model"},
+        {"scenes": "procedural"},
+        {"partner": "model", "strategists": ["own"], "strategy_sampling": {"temperature": 0.0}},
+    ],
+)
+def test_another_trial_in_which_nothing_draws_is_warned_of(options, caplog):
+    SocialTask(**options)
+    assert "trial" not in caplog.text
+    SocialTask(**options, trial=1)
+    assert "trial is 1, and nobody draws" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},  # a scripted negotiator has a seed
+        {"partner": "model", "order": "random"},
+        {"partner": "model", "strategists": ["own"]},
+        {"partner": "model", "sampling": {"temperature": 0.5}},
+        {"partner": "model", "partner_sampling": {"temperature": 0.5}},
+        {"scenes": "procedural", "role": "strategist", "partner_sampling": {"temperature": 0.5}},
+    ],
+)
+def test_another_trial_in_which_something_draws_needs_no_warning(options, caplog):
+    SocialTask(**options, trial=1)
+    assert "trial" not in caplog.text
+
+
+@pytest.mark.parametrize(
     ("change", "complaint"),
     [
         ({"seat": 2}, "seat is 2, expected 0 to 1"),

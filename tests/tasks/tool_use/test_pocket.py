@@ -14,12 +14,7 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import ChatDatum, Message, ToolCall
 from dataenvgym.tasks.lessons import problem_of
-from dataenvgym.tasks.tool_use.pocket import (
-    POCKET_TOOLS,
-    PocketToolsTask,
-    operands_in,
-    split_of,
-)
+from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.tasks.tool_use.pocket_skills import CATEGORIES, SKILLS
 from dataenvgym.tool_formats import as_reply
 
@@ -68,8 +63,8 @@ def test_the_same_problems_come_again_in_equal_shares_of_the_skills():
 def test_no_two_splits_share_operands():
     task = PocketToolsTask()
     for split in ("train", "validation", "test"):
-        found = [dict(enumerate(operands_in(i.instruction))) for i in task.on(split).instances]
-        assert {split_of(operands) for operands in found} == {split}
+        found = [POCKET_TOOLS.operands_in(i.instruction) for i in task.on(split).instances]
+        assert {POCKET_TOOLS.split_of(operands) for operands in found} == {split}
 
 
 def test_every_kind_of_argument_and_one_to_three_calls_occur(task):

@@ -1,1 +1,1 @@
-"""Engines for the code domain: records that were executed before they are kept."""
+"""Engines for the code domain. They execute each record before they keep it."""

@@ -1,10 +1,10 @@
-"""Records from execution: a teacher writes problems, solutions and tests; those that pass are kept.
+"""A teacher writes problems, solutions and tests; records whose solution passes are kept.
 
 An answer has `{"records": [{"instruction", "output", "tests"}]}`: the problem, its solution as
-Python code, and asserts that call it. A record is made of it if the solution passes all its tests
-in the task's sandbox, twice, as it may have passed by chance, and the same code with an empty body
-does not: or else the tests would tell nothing. The tests are as little trusted as the code: each
-speaks for itself only. Everything else is as in `LLMEngine`.
+Python code, and asserts that call it. The record is kept if the solution passes all its tests in
+the task's sandbox, and the same code with an empty body fails one, which shows that the tests check
+something. The solution runs twice, because it may pass once by chance. Tests are trusted as little
+as the code: each one runs on its own. Everything else is as in `LLMEngine`.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ _SHOWN = "Your code should pass these tests:"
 class ExecutionEngine(LLMEngine):
     """Supervised records of code that passed its own tests.
 
-    The instruction ends with some of the tests, so that the record can be judged again (by the
-    quality check `wrong_answer`); the output is the solution in a fence.
+    The instruction ends with some of the tests, so that the quality check `wrong_answer` can judge
+    the record again. The output is the solution in a code fence.
 
     Args:
-        teacher: who writes.
+        teacher: the model that writes the records.
         task: a task with code, whose sandbox and limits are used.
         prompt: as for `LLMEngine`; see `configs/prompt/code_records.yaml`.
-        show_tests: how many of the tests the instruction shows, at most.
-        batch_size: how many records one request asks for, at most; they are long.
+        show_tests: the most tests that the instruction shows.
+        batch_size: the most records that one request asks for; code records are long.
         options: those of `LLMEngine`.
 
     Attributes:
-        dropped: also counts "wrong" (the solution fails a test, in one of two runs), "vacuous" (so
-            does not an empty body) and "not judged" (the sandbox failed).
+        dropped: also counts "wrong" (the solution fails a test in one of two runs), "vacuous" (an
+            empty body passes all tests) and "not judged" (the sandbox failed).
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ExecutionEngine(LLMEngine):
         return [self._record(w, provenance) for w in written if self._passes(w)], malformed
 
     def _passes(self, written: _Written) -> bool:
-        """Whether the solution passes the tests and an empty body does not; counts it, if not."""
+        """True if the solution passes the tests and an empty body fails; if not, counts why."""
 
         def passes(code: str) -> bool:
             box = self._runs.sandbox.box()
@@ -121,7 +121,7 @@ class ExecutionEngine(LLMEngine):
 
 @dataclass(frozen=True)
 class _Written:
-    """A problem as the teacher wrote it, its parts found; nothing has been run."""
+    """The parsed parts of a problem that the teacher wrote; nothing has been run yet."""
 
     instruction: str
     solution: str

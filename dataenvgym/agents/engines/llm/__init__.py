@@ -1,1 +1,1 @@
-"""The engine that asks a language model for records."""
+"""An engine that asks a language model for records."""

@@ -1,9 +1,9 @@
-"""Orders: a plan cut into requests that one answer of a language model can fill.
+"""Orders: parts of a plan that one answer of a language model can fill.
 
-An assignment to a skill becomes orders of at most `batch` records, each with another sample of its
-examples. Assignments that have examples alone are often tiny; those of one skill that stand next to
-each other share an order. An order without examples shows problems of the task's training split
-instead, so that the teacher knows what a problem looks like.
+An assignment to a skill becomes orders of at most `batch` records, each with its own sample of the
+examples. Assignments with examples only are often tiny, so neighbors of the same skill share an
+order. An order without examples shows problems of the training split instead, so that the teacher
+knows what a problem looks like.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ProblemTexts(Protocol):
 
 
 class _PlainTexts:
-    """Of problems without a domain."""
+    """The texts of problems without a domain."""
 
     told = ""
 
@@ -71,13 +71,13 @@ PLAIN_TEXTS: ProblemTexts = _PlainTexts()
 
 @dataclass
 class Order:
-    """`count` records of a skill, like the examples or like the samples.
+    """An order for `count` records of a skill, modeled on the examples or the samples.
 
     Attributes:
-        provenance: the skill and the subskill, as its records have it.
-        examples: evaluated instances to take as a model, most of them errors of the student.
-        samples: training problems, without examples.
-        records: those that came so far.
+        provenance: the skill and the subskill of its records.
+        examples: evaluated instances to use as models, mostly errors of the student.
+        samples: training problems, if there are no examples.
+        records: the records received so far.
     """
 
     count: int
@@ -91,7 +91,7 @@ class Order:
         return self.count - len(self.records)
 
     def has_room_for(self, provenance: Provenance, batch: int, most_examples: int) -> bool:
-        """Whether more records like other examples, to the same skill, fit in."""
+        """True if the order can take another record and example of the same skill."""
         return (
             self.provenance == provenance
             and self.count < batch
@@ -99,10 +99,10 @@ class Order:
         )
 
     def conversation(self, prompt: Prompt, texts: ProblemTexts = PLAIN_TEXTS) -> Conversation:
-        """The request for the missing records, with problems as `texts` puts them.
+        """Write the request for the missing records; `texts` renders the problems.
 
-        An example that the student got right, or was not asked (see `BlindPolicy`), is shown as
-        a sample.
+        An example that the student solved or was not asked (see `BlindPolicy`) is shown as a
+        sample.
         """
         skill, subskill = self.provenance.skill, self.provenance.subskill
         wrong = [e for e in self.examples if _is_error(e)]
@@ -120,7 +120,7 @@ class Order:
 def orders_of(
     plan: Plan, *, batch: int, most_examples: int, rng: np.random.Generator
 ) -> list[Order]:
-    """The orders that the plan adds up to."""
+    """Cut the plan into orders."""
     orders: list[Order] = []
     for assignment in plan:
         provenance = _provenance_of(assignment)
@@ -143,7 +143,7 @@ def orders_of(
 def add_samples(
     orders: Sequence[Order], problems: Sequence[TaskInstance], most: int, rng: np.random.Generator
 ) -> None:
-    """Give orders without examples some of the problems: of their skill, where there are such."""
+    """Add sample problems to orders without examples, of the order's skill if there are any."""
     by_skill: dict[str | None, list[TaskInstance]] = {}
     for problem in problems:
         by_skill.setdefault(problem.skill, []).append(problem)
@@ -158,14 +158,14 @@ def add_samples(
 def shown_example(
     example: CompletedTaskInstance, number: int, texts: ProblemTexts = PLAIN_TEXTS
 ) -> str:
-    """A problem, the student's reply, and the gold answer where there is one."""
+    """Show a problem, the student's reply and, if there is one, the gold answer."""
     reply = texts.tried_text(example)
     said = None if reply is None else reply.strip() or "(nothing)"
     return _shown(example.instance, number, said, texts)
 
 
 def shown_problem(instance: TaskInstance, number: int, texts: ProblemTexts = PLAIN_TEXTS) -> str:
-    """A problem, and its gold answer where there is one."""
+    """Show a problem and, if there is one, its gold answer."""
     return _shown(instance, number, None, texts)
 
 
@@ -187,7 +187,7 @@ def _has_examples_alone(assignment: Assignment) -> bool:
 
 
 def _provenance_of(assignment: Assignment) -> Provenance:
-    """The skill that is asked for, or else the one that all examples need, if somebody knows."""
+    """The assignment's skill, or else the one that all its examples share, if they do."""
     skill = assignment.skill
     if skill is None and len(skills := {e.instance.skill for e in assignment.examples}) == 1:
         skill = skills.pop()

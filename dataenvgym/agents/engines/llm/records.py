@@ -1,7 +1,6 @@
-"""Training records in a language model's answer: `{"records": [{"instruction", "output"}]}`.
+"""Parse training records in a model's answer: `{"records": [{"instruction", "output"}]}`.
 
-One bad record does not spoil the others: each is read on its own, and those that are none are
-counted.
+One bad record does not spoil the others: each is parsed on its own, and malformed ones are counted.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ def records_schema(
 
     Args:
         lists: names of further fields of a record, each a list of texts.
-        count: how many records there have to be, or None.
-        max_length: the longest instruction or output, in characters, or None.
+        count: the exact number of records; None allows any.
+        max_length: the longest instruction or output, in characters; None allows any.
     """
     text: Schema = {"type": "string"}
     if max_length is not None:
@@ -56,7 +55,7 @@ def records_schema(
 
 
 def records_in(reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
-    """The records in a reply, with that provenance, and how many more were malformed."""
+    """Parse the records in a reply, with that provenance; also return how many were malformed."""
     return items_in(reply, records_schema(), lambda item: record_of(item, provenance))
 
 
@@ -65,8 +64,8 @@ def items_in(
 ) -> tuple[list[Item], int]:
     """Parse the records in a reply; also return how many were malformed.
 
-    A reply without anything like a record has none, and none malformed. Of several JSON values in
-    it, the first one with a record counts.
+    A reply without anything like a record gives no records and none malformed. If the reply has
+    several JSON values, the first one with a record counts.
     """
     malformed = 0
     for value in json_in(reply.text):
@@ -83,7 +82,7 @@ def items_in(
 
 
 def record_of(item: Any, provenance: Provenance) -> SupervisedDatum | None:
-    """The record that a JSON value stands for, or None if it is malformed."""
+    """Parse a JSON value as a record; None if it is malformed."""
     if not isinstance(item, dict):
         return None
     texts = {name: _text(item.get(name)) for name in _FIELDS}
@@ -98,7 +97,7 @@ def record_of(item: Any, provenance: Provenance) -> SupervisedDatum | None:
 
 
 def _text(value: Any) -> Any:
-    """A number as the text that was meant, a text without space around it."""
+    """A number as text; a text without surrounding space; anything else unchanged."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     return value.strip() if isinstance(value, str) else value

@@ -31,14 +31,14 @@ def ask_for_subskills(
     attempts: int = 3,
     texts: ProblemTexts = PLAIN_TEXTS,
 ) -> tuple[str, ...]:
-    """Up to `count` names of subskills of `skill`, all different and none of them `known`.
+    """Ask for up to `count` subskills of `skill`, all different and not among `known`.
 
-    Names that differ in case and spacing alone are the same. Missing ones are asked for again.
+    Names that differ only in case and spacing are the same. Missing names are asked for again.
 
     Args:
         prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
-        attempts: how often the teacher is asked, at most.
-        texts: problems and tries as the teacher reads them.
+        attempts: the most requests to the teacher.
+        texts: renders problems and tries for the teacher.
 
     Raises:
         BudgetSpentError: if the budget is spent before the first name.

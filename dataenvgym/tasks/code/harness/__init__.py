@@ -3,23 +3,23 @@
     judge's process | sandbox: harness ---- candidate
     (ours)          |   (trusted)     pipes  (a child that runs the student's code)
 
-`main` is the harness: it forks the candidate's process before it has read the tests, then asks it
-for results by pipes. What the candidate sends is plain data (`plain`): it cannot forge a verdict,
-see the tests, or return an object that is equal to everything; and what has not the shape and
-size that it should is a failed test (`answers`). For calls with expected values even
-the comparing is done outside, by our process. A test that is a program runs in one more process,
-forked for it alone, unless it is the last: it cannot speak for another test either.
+`main` is the harness. It forks the candidate's process before it reads the tests, then asks that
+process for results through pipes. The candidate can send only plain data (`plain`): it cannot forge
+a verdict, see the tests, or return an object that equals everything. A message of the wrong shape
+or size is a failed test (`answers`). Results of calls with expected values are compared outside the
+sandbox, in our process. A test that is a program runs in a process forked for it alone, unless it
+is the last test, so that it cannot report the result of another test.
 
-What remains: the code can tell that it is being judged, and answer the very inputs it is given, or
-stop its judge until the sandbox's own time limit ends both; a test can always pretend that it has
-passed itself, as one without asserts does, so that tests from a doubtful source have to be tried
-on wrong code, too; and where `tests_share_process` is set, code that knows this harness can answer
-in its name (it is then one process that says that its own tests have passed). Reading this
-process's memory is forbidden by the kernel (`PR_SET_DUMPABLE`), except to a superuser, which nobody
-is in a sandbox of namespaces; the backend `unsafe_local`, run by root, keeps nothing from anybody.
+Known limits: Code can detect that it is being judged, and special-case the inputs it is given, or
+block until the sandbox's time limit ends the run. A test can always pass whatever the code does, as
+a test without asserts does; try tests from untrusted sources on wrong code, too. With
+`tests_share_process`, code that knows this harness can report in its name that all tests passed.
+The kernel keeps other processes from reading this process's memory (`PR_SET_DUMPABLE`), except
+those of a superuser. A sandbox of namespaces has no superuser; the backend `unsafe_local`, run by
+root, does not protect the memory.
 
-The modules here run in the sandbox's Python, which may lack this package: they use the standard
-library and each other, nothing else. `source` makes one program of them.
+The modules here run in the sandbox's Python, which may lack this package: they import only the
+standard library and each other. `source` makes one program of them.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _package.main.main()
 def source(*, doctests: bool = False) -> str:
     """The harness as one Python program, which reads its orders from stdin.
 
-    It holds the modules as they are, and compiled for this interpreter, which saves most of the
-    time that it takes to start where the sandbox has the same one.
+    It contains the modules' source, and their code compiled for this interpreter. If the sandbox
+    has the same interpreter, the compiled code saves most of the start time.
 
     Args:
         doctests: whether it can run tests of kind "doctest"; takes longer to start.

@@ -1,11 +1,11 @@
-"""Reading what another process says: the one place where messages of untrusted code are parsed.
+"""Parses the messages of other processes; no other module parses those of untrusted code.
 
-    Answer  of the student's process to a call, or to its loading
+    Answer  of the student's process to a call, or to the loading of its code
     Report  of a test that is a program
 
-Both sides use it: the harness, where time and memory are bounded, and our own process again. The
-student's code can send anything. What has another shape or size than it should is an `OddError`,
-and counts against its sender.
+The harness uses it, where time and memory are bounded, and our own process uses it again. The
+student's code can send anything. A message of the wrong shape or size raises `OddError` and counts
+against its sender.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from dataenvgym.tasks.code.harness import plain
 LONGEST = 4000
 """Characters of a text in a message; the rest is cut off."""
 MOST_PRINTED = 65536
-"""Characters of what a function printed, at most."""
+"""Largest number of characters kept of a function's output."""
 _MOST_ARGUMENTS = 1000
 _LAST_LINE = 10**9
 
 
 class OddError(Exception):
-    """A message that is not what it should be."""
+    """A message that is malformed."""
 
 
 class Raised:
-    """An exception of the student's code, as its process tells it (see `exceptions.told`)."""
+    """An exception of the student's code, as its process reports it (see `exceptions.told`)."""
 
     __slots__ = ("arguments", "base", "line", "message", "name")
 
@@ -50,10 +50,10 @@ class Raised:
         return f"{self.name}: {self.message}".rstrip(": ") + at
 
     def again(self) -> BaseException:
-        """An exception to raise on the side of the tests: of the builtin class, with its name.
+        """An exception to raise for the tests: of the builtin class, with the original name.
 
-        No StopIteration: in a test like `all(map(f, xs))` it would end the test as if all were
-        well.
+        Never StopIteration: in a test like `all(map(f, xs))` it would end the test as if all had
+        passed.
         """
         try:
             base = vars(builtins)[self.base]
@@ -63,20 +63,20 @@ class Raised:
                     kind = type(self.name, (base,), {"__module__": "__main__"})
                 error: BaseException = kind(*self.arguments)
                 return error
-        except Exception:  # it takes other arguments, or the student's process has made it up
+        except Exception:  # it takes other arguments, or the student's process invented it
             pass
         return RuntimeError(self.in_words())
 
 
 class Answer:
-    """The answer to a call: it has a value, has raised, or has given no plain data.
+    """The answer to a call: a value, an exception, or a result that is not plain data.
 
     Attributes:
         value: the result, where `raised` and `no_data` are None.
-        raised: the exception of the function.
+        raised: the exception that the function raised.
         no_data: why the result cannot be passed on.
-        changed: its changes of its arguments, not checked (see `in_place.put_back`).
-        printed: its output on stdout.
+        changed: how the function changed its arguments, not checked (see `in_place.put_back`).
+        printed: the function's output on stdout.
     """
 
     __slots__ = ("changed", "no_data", "printed", "raised", "value")
@@ -96,11 +96,11 @@ class Report:
     """The result of a test that is a program.
 
     Attributes:
-        failure: None if the test passed, else what is wrong.
+        failure: None if the test passed, else the reason.
         no_data: whether a result was not plain data.
-        missing: the module that could not be imported, where that ended the test, or "".
+        missing: the module whose failed import ended the test, or "".
         unfit: why the test cannot be run this way, or None.
-        gone: None, or that the candidate's process is gone, and how, if that is known.
+        gone: set if the candidate's process is gone: how it ended, as far as that is known.
     """
 
     __slots__ = ("failure", "gone", "missing", "no_data", "unfit")
@@ -127,7 +127,7 @@ def read_answer(message: bytes) -> Answer:
     """The answer in a message.
 
     Raises:
-        OddError: if it is none.
+        OddError: if it is malformed.
     """
     return Answer(_read(message))
 
@@ -136,13 +136,13 @@ def read_report(message: bytes) -> Report:
     """The report in a message.
 
     Raises:
-        OddError: if it is none.
+        OddError: if it is malformed.
     """
     return Report(_read(message))
 
 
 def read_loaded(message: bytes) -> Raised | None:
-    """The exception at loading the code, or None.
+    """The exception that loading the code raised, or None.
 
     Raises:
         OddError: if the message says neither.
@@ -156,7 +156,7 @@ def read_loaded(message: bytes) -> Raised | None:
 def _read(message: bytes) -> Any:
     try:
         return plain.loads(message)
-    except Exception as error:  # not from `plain.dumps`; too large for what memory there is
+    except Exception as error:  # not from `plain.dumps`; or too large for the memory
         raise OddError(f"it sent {type(error).__name__}: {error}"[:LONGEST]) from None
 
 

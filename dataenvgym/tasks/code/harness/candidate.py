@@ -1,14 +1,15 @@
-"""The process of the student's code: it is called by messages, and answers with plain data.
+"""The process of the student's code: it receives calls as messages and answers with plain data.
 
     {"preamble", "code"}             -> {} or {"raised"} for the preamble, then for the code
     {"call": name, "args", "kwargs"} -> {"value"}, {"raised"} or {"no_data": why}
     {"run": [kind, code]}            -> a report (see `programs`), where tests share this process
 
-With "from_test" in a call its answer also has "changed" (see `in_place`) and "printed". Before an
-order stand random bytes, which come back before its answer: what was not asked is no answer.
+The answer to a call with "from_test" also has "changed" (see `in_place`) and "printed". Random
+bytes precede each order and are sent back before its answer, so an answer that was not asked for is
+not accepted.
 
-Here nothing can be trusted once the student's code has run. All that this process can do is to
-give wrong answers.
+Nothing in this process can be trusted once the student's code has run. The worst that it can do is
+to give wrong answers.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def serve(inbox: int, outbox: int) -> NoReturn:
 
 
 def _seal(inbox: int, outbox: int) -> None:
-    """Leave no file descriptor open but the two, and nothing to read from or write to."""
+    """Close all file descriptors except the two; stdin, stdout and stderr become empty."""
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
@@ -57,7 +58,7 @@ def _seal(inbox: int, outbox: int) -> None:
 
 
 def _loaded(module: types.ModuleType, code: str, file: str) -> dict[str, Any]:
-    """Run code as a part of the module; return its exception, or None."""
+    """Run code as part of the module; return its exception, or None."""
     try:
         exec(compile(code, file, "exec", dont_inherit=True), module.__dict__)
     except BaseException as error:
@@ -77,7 +78,7 @@ def _answer(module: types.ModuleType, inbox: int, outbox: int) -> None:
     except BaseException as error:
         report = {"failure": f"{type(error).__name__} ended the test"}
     pipes.send(outbox, mark + plain.dumps(report))
-    nonce = pipes.receive(inbox)  # comes only now: no code that ran before has seen it
+    nonce = pipes.receive(inbox)  # sent only now: no code that ran before has seen it
     pipes.send(outbox, nonce)
 
 
@@ -107,14 +108,14 @@ def _printed(sink: _Sink) -> str:
     try:
         sys.stdout.flush()
     except Exception:
-        return ""  # the code has put something else in its place
+        return ""  # the code replaced it with something else
     return sink.kept.decode("utf-8", "replace")
 
 
 def _find(module: types.ModuleType, name: str) -> Any:
     """The function of that name: that of a new `Solution`, or the module's (or `Class.name`).
 
-    A `Solution` comes first, as the module may have the name from an `import *`.
+    A `Solution` comes first, because the module may have the name from an `import *`.
     """
     owner, _, method = name.rpartition(".")
     if owner:

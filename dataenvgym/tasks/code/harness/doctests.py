@@ -1,4 +1,4 @@
-"""Running the examples of a doctest, to a report (see `programs`): the first one that fails."""
+"""Runs the examples of a doctest and reports the first one that fails (see `programs`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def run_doctest(text: str, namespace: dict[str, Any]) -> dict[str, Any]:
-    """Run the examples of a text, each of which has to give what is written under it."""
+    """Run the examples of a text; each must give the output that is written under it."""
     test = doctest.DocTestParser().get_doctest(text, namespace, "doctest", None, 0)
     runner = _Runner(optionflags=_OPTIONS)
     runner.run(test, out=lambda _: None, clear_globs=False)
@@ -22,13 +22,13 @@ def source_of(text: str) -> str:
     """The examples as one program.
 
     Raises:
-        ValueError: if they are not written as doctests are.
+        ValueError: if they are not valid doctests.
     """
     return "".join(example.source for example in doctest.DocTestParser().get_examples(text))
 
 
 class _Runner(doctest.DocTestRunner):
-    """Keeps the first failure, and lets nothing but a test's own exceptions end an example."""
+    """Keeps the first failure; only a test's own exceptions may end an example."""
 
     first: dict[str, Any] | None = None
 

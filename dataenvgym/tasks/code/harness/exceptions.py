@@ -2,7 +2,7 @@
 
     {"class", "base", "message", "line", "args"}
 
-`base` is the builtin class that it derives from, `line` that of the student's code (0: none).
+`base` is the builtin class that it derives from; `line` is a line of the student's code (0: none).
 `answers.Raised` reads them.
 """
 
@@ -42,7 +42,7 @@ def told(error: BaseException, file: str) -> dict[str, Any]:
 
 def places(error: BaseException) -> Iterator[tuple[str, int]]:
     """The files and lines from where it was caught to where it was raised."""
-    entry = error.__traceback__  # the module `traceback` takes longer to import than all of ours
+    entry = error.__traceback__  # importing `traceback` takes longer than all of our modules
     while entry is not None:
         yield entry.tb_frame.f_code.co_filename, entry.tb_lineno
         entry = entry.tb_next

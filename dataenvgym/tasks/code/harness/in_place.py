@@ -1,9 +1,9 @@
-"""Changes of a function to its arguments, carried from its copies of them to the originals.
+"""Copies a function's changes to its arguments from the candidate's copies to the originals.
 
-Lists, dicts and other containers in the arguments are numbered, alike in both processes. After the
-call those are told that hold other items than before: `[number, items, places, keys]`, where
-`places` says which of the items are themselves containers of that numbering, `[index, number]`, so
-that what was the same object still is.
+Lists, dicts and other containers in the arguments are numbered alike in both processes. After the
+call, each container whose items changed is sent as `[number, items, places, keys]`. `places` says
+which of the items are containers with a number, as `[index, number]`, so that items that were the
+same object still are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CONTAINERS = (list, dict, set, bytearray, deque)
 
 
 class Before:
-    """Arguments as they are before a call that may change them."""
+    """Arguments before a call that may change them."""
 
     def __init__(self, arguments: Any):
         self._containers = _containers(arguments)
@@ -49,7 +49,7 @@ def put_back(arguments: Any, changes: Any) -> None:
     """Change the arguments as their copies have changed.
 
     Raises:
-        TypeError, ValueError, LookupError: if the changes are none of these arguments.
+        TypeError, ValueError, LookupError: if the changes do not fit these arguments.
     """
     found = _containers(arguments)
     for number, items, places, keys in changes:

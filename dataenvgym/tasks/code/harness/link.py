@@ -1,4 +1,4 @@
-"""The harness's side of the candidate: a child process, asked by messages."""
+"""The harness's side of the candidate: a child process that answers messages."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from dataenvgym.tasks.code.harness.candidate import serve
 
 
 class Trouble(BaseException):
-    """An exception that no `except` of a test should take for one of the student's function."""
+    """An exception that no `except` of a test should mistake for one of the student's function."""
 
 
 class GoneError(Trouble):
-    """The candidate's process sends what is no answer, or, without a text, has ended."""
+    """The candidate's process sent an invalid answer or, without a text, has ended."""
 
 
 class UnfitError(Trouble):
-    """A test cannot be run this way, e.g. it passes what cannot leave this process."""
+    """A test cannot be run this way, e.g. it passes an object that cannot leave this process."""
 
 
 class Candidate:
-    """The process that runs the student's code, forked as this is made; it waits for the code.
+    """The process that runs the student's code, forked by the constructor; it waits for the code.
 
     Attributes:
         descriptors: of the pipes to and from it.
-        trouble: the first trouble there was.
+        trouble: the first trouble, if any.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Candidate:
         """Send it a message.
 
         Raises:
-            GoneError: if it does not read any more.
+            GoneError: if it no longer reads.
         """
         try:
             pipes.send(self._send_to, message)
@@ -52,10 +52,10 @@ class Candidate:
             raise self.troubled(GoneError()) from None
 
     def receive(self) -> bytes:
-        """Its message.
+        """Receive its message.
 
         Raises:
-            GoneError: if it sends nothing any more.
+            GoneError: if it no longer sends.
         """
         try:
             return pipes.receive(self._receive_from)
@@ -63,10 +63,10 @@ class Candidate:
             raise self.troubled(GoneError()) from None
 
     def ask(self, order: bytes) -> bytes:
-        """Its answer to an order, not parsed.
+        """Send an order and return the answer, not parsed.
 
         Raises:
-            GoneError: if there is none.
+            GoneError: if no answer comes.
         """
         if isinstance(self.trouble, GoneError):
             raise self.trouble
@@ -78,12 +78,12 @@ class Candidate:
         return answer[len(mark) :]
 
     def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> answers.Answer:
-        """Its answer to a test's call of the function `name`.
+        """Answer a test's call of the function `name`.
 
         Raises:
-            UnfitError: if the arguments are not plain data; they are the test's doing, as results
-                are plain data, and an exception of the student's is told apart.
-            GoneError: without an answer.
+            UnfitError: if the arguments are not plain data. The test made them: results are always
+                plain data, and exceptions of the student's code are recognized.
+            GoneError: if no answer comes.
         """
         try:
             order = plain.dumps({"call": name, "args": args, "kwargs": kwargs, "from_test": True})
@@ -97,10 +97,10 @@ class Candidate:
         return self.parsed(self.ask(order))
 
     def parsed(self, answer: bytes) -> answers.Answer:
-        """An answer to a call.
+        """Parse an answer to a call.
 
         Raises:
-            GoneError: if it is none.
+            GoneError: if it is malformed.
         """
         try:
             return answers.read_answer(answer)
@@ -108,7 +108,7 @@ class Candidate:
             raise self.troubled(GoneError(str(error))) from None
 
     def end(self) -> str:
-        """How it ended; waits for that. No other process may hold its pipes."""
+        """Wait for its end and say how it ended. No other process may hold its pipes."""
         for fd in self.descriptors:  # if it has closed its ends, it would wait for ours
             os.close(fd)
         _, status = os.waitpid(self._pid, 0)
@@ -117,6 +117,6 @@ class Candidate:
         return f"the program ended itself ({how})"
 
     def troubled(self, trouble: Trouble) -> Trouble:
-        """The same, to be raised; kept, as a test may swallow it."""
+        """Keep the trouble, because a test may swallow it, and return it to be raised."""
         self.trouble = self.trouble or trouble
         return trouble

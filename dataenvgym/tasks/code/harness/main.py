@@ -1,18 +1,18 @@
-"""The harness: forks the candidate, reads the tests, has them run, writes the results to stdout.
+"""The harness: forks the candidate, reads the tests, runs them, writes the results to stdout.
 
     stdin   messages: {"preamble", "code"}, {"nonce", "entry_point", "share", "seconds", "kinds"},
             then each test: a call as the candidate reads it, or the text of a program or doctest
     stdout  "ready", then a message for each test as it is done: the nonce, and a result
 
-The candidate's process is forked before the second message is read, so that it never held the
-tests or the nonce; it has no file descriptor of ours, and this process cannot be debugged or read
-by others of its user. Programs and doctests run in processes of their own, but for the last one
-(`tester`).
+The candidate's process is forked before the second message is read, so it never held the tests or
+the nonce. It has no file descriptor of ours, and other processes of the same user cannot debug or
+read this one. Programs and doctests run in processes of their own, except the last one (`tester`).
 
-The result of a call is `ANSWER` and what the candidate has sent (see `answers.Answer`); of others
-it is `REPORT` and an `answers.Report`, which is of this process's making. An unfit test cannot be
-run this way. Once the candidate is gone there are no more results, but one report of that. If
-loading the code, or one test, takes longer than "seconds", the kernel ends this process by SIGALRM.
+The result of a call is `ANSWER` and the message that the candidate sent (see `answers.Answer`). Any
+other result is `REPORT` and an `answers.Report`, which this process writes. An unfit test is one
+that cannot be run this way. After the candidate is gone, one report says so and no more results
+follow. If loading the code, or one test, takes longer than "seconds", the kernel ends this process
+by SIGALRM.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _PR_SET_DUMPABLE = 4
 
 
 def main() -> None:
-    """Judge one solution, as stdin says."""
+    """Judge one solution, as the messages on stdin ask."""
     orders, out = os.dup(0), os.dup(1)
     _hide()
     _import_nothing_of_the_run()
     message = pipes.receive(orders)
     candidate = Candidate()
-    os.write(out, b"ready\n")  # whatever goes wrong from here on is the candidate's doing
+    os.write(out, b"ready\n")  # any failure from here on is caused by the candidate
     candidate.send(message)
     setup = plain.loads(pipes.receive(orders)) | plain.loads(message)
     null = os.open(os.devnull, os.O_RDWR)
@@ -58,7 +58,7 @@ def _hide() -> None:
 
 
 def _import_nothing_of_the_run() -> None:
-    """Import nothing from the run's own folders: the candidate may write modules into them."""
+    """Remove the run's own folders from the import path: the candidate may write modules there."""
     program = os.path.dirname(getattr(sys.modules["__main__"], "__file__", ""))
     own = {os.path.realpath(place) for place in ("", program)}
     sys.path[:] = [place for place in sys.path if os.path.realpath(place) not in own]
@@ -84,7 +84,7 @@ def _results(candidate: Candidate, orders: int, setup: dict[str, Any]) -> Iterat
         yield _report(gone=str(error) or candidate.end())
     except answers.OddError as error:
         yield _report(gone=str(error))
-    except Exception as error:  # its message cannot be handled: nested too deeply, or too long
+    except Exception as error:  # the message is nested too deeply or too long
         yield _report(gone=programs.in_short(error))
 
 
@@ -106,8 +106,8 @@ def _result(
 def _shared(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) -> answers.Report:
     """A test that runs in the candidate's process; passed only if the nonce comes back.
 
-    Of its report only the failure counts: what that process says of the test itself is no more
-    than the student's word.
+    Only the failure in its report counts: the student's code may have written anything else that
+    the report says about the test.
     """
     report = answers.read_report(candidate.ask(plain.dumps({"run": [kind, code]})))
     nonce = os.urandom(16)

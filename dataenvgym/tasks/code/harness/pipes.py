@@ -1,6 +1,6 @@
 """Messages through file descriptors: four bytes of length, then that many bytes.
 
-Nothing is read ahead, so that what follows a message is still unread when the process forks.
+Nothing is read ahead: when the process forks, the bytes behind a message are still unread.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _LENGTH = struct.Struct("!I")
 MARK = 16
 """Bytes that mark an order and its answer as belonging together."""
 LONGEST = 64 * 2**20
-"""Bytes of a message without its mark, at most."""
+"""Largest number of bytes of a message, without its mark."""
 _DESCRIPTORS = 4096
 
 
@@ -22,7 +22,7 @@ class ClosedError(Exception):
 
 
 def packed(message: bytes) -> bytes:
-    """The message as it travels."""
+    """The message as it is sent."""
     return _LENGTH.pack(len(message)) + message
 
 
@@ -55,7 +55,7 @@ def receive(fd: int) -> bytes:
     """Read a message.
 
     Raises:
-        ClosedError: if there is none, or one that is longer than it may be.
+        ClosedError: if there is none, or it is too long.
     """
     (length,) = _LENGTH.unpack(_exactly(fd, _LENGTH.size))
     if length > LONGEST + MARK:
@@ -64,7 +64,7 @@ def receive(fd: int) -> bytes:
 
 
 def keep_only(*fds: int) -> None:
-    """Close every file descriptor above stderr's but these."""
+    """Close every file descriptor above stderr's except these."""
     last = 2
     for fd in sorted(fds):
         os.closerange(last + 1, fd)

@@ -1,8 +1,8 @@
-"""Plain data as JSON and back: all that passes between the tests and the student's code.
+"""Encodes plain data as JSON, for all messages between the tests and the student's code.
 
-Scalars and texts stand for themselves; whatever else is `{type: parts}`. Subclasses become what
-they derive from, and of classes only the builtin ones pass, by name, so that nothing the student's
-code defines arrives at the tests. Parts that are all scalars are not looked at one by one.
+Scalars and texts represent themselves; all else is `{type: parts}`. An instance of a subclass is
+sent as its builtin base; classes are sent by name, and only builtin ones, so no object defined by
+the student's code reaches the tests. Parts that are all scalars are not visited one by one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from types import NoneType
 from typing import Any
 
 MOST_STEPS = 10_000
-"""Items taken from an iterator, at most; asking for more is a `CutError`."""
+"""Largest number of items taken from an iterator; asking for more raises `CutError`."""
 LONGEST_NUMBER = 1_000_000
-"""Digits of a whole number, in hexadecimal."""
-_LONGEST_PART = 25_000  # hexadecimal digits of a Fraction's parts, whose divisor takes long to find
+"""Largest number of hexadecimal digits of an integer."""
+_LONGEST_PART = 25_000  # hexadecimal digits of a Fraction's parts: finding their divisor is slow
 _LONGEST_DECIMAL = 100_000  # characters
-_SHORT = 2**62  # longer whole numbers are written in hexadecimal, which has no limit of length
+_SHORT = 2**62  # longer integers are written in hexadecimal, which has no limit of length
 _SCALARS = frozenset({NoneType, bool, int, float, str})
 _JSON_PARTS = frozenset({list, dict})
 
@@ -61,11 +61,11 @@ class CutError(RuntimeError):
 
 
 class Items:
-    """An iterator that has come from another process: its items, which it gives once.
+    """An iterator from another process: it yields its items once.
 
     Attributes:
-        items: all that were passed on.
-        cut: whether there were more; the iterator then ends in a `CutError`.
+        items: the items that were sent.
+        cut: whether there were more; iteration then ends with a `CutError`.
     """
 
     def __init__(self, items: list[Any], *, cut: bool):
@@ -100,7 +100,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """The value again.
+    """The inverse of `dumps`.
 
     Raises:
         NotPlainError: if the data do not come from `dumps`.
@@ -184,12 +184,12 @@ def decode(value: Any) -> Any:
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is of numpy's, which goes as lists and numbers."""
+    """Whether it is a numpy array or number, which are sent as lists and numbers."""
     return type(value).__module__ == "numpy" and hasattr(value, "tolist")
 
 
 def are_scalars(items: Iterable[Any]) -> bool:
-    """Whether all of them stand for themselves, but for the length of numbers."""
+    """Whether all are scalars; the length of numbers is not checked."""
     return _SCALARS.issuperset(map(type, items))
 
 
@@ -221,7 +221,7 @@ def _short(digits: str, longest: int) -> str:
 
 
 def _class(name: str) -> type:
-    """The builtin class of that name, which `encode` takes again."""
+    """The builtin class of that name, if `encode` accepts it."""
     found = vars(builtins)[name]
     if not isinstance(found, type) or found.__name__ != name:
         raise ValueError(f"no class {name!r}")

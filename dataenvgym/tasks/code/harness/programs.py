@@ -1,9 +1,9 @@
-"""Running tests that are programs, in whichever process, to a report.
+"""Runs tests that are programs, in any process, and reports the result.
 
-{"failure": None if the test passes, else what is wrong, and where,
- "missing": the module that could not be imported, if that is what ended it}
+{"failure": None if the test passes, else the reason and the place,
+ "missing": the module whose failed import ended the test, if one did}
 
-Whether the test itself imports that module is not known here: see `missing_imports` outside.
+Whether the test itself imports that module is unknown here: `missing_imports` checks it outside.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The names that a test sees: those of the preamble, and proxies of the student's functions."""
+"""The names that a test can use: those of the preamble, and proxies of the student's functions."""
 
 from __future__ import annotations
 
-import _ast as ast  # the module around it takes longer to import than all of ours
+import _ast as ast  # importing `ast` takes longer than all of our modules
 import builtins
 import importlib
 import reprlib
@@ -25,7 +25,7 @@ class Proxies:
 
     Attributes:
         last_call: the last call and its answer, for messages.
-        got_no_data: whether an answer said that the result is not plain data.
+        got_no_data: whether any result was not plain data.
     """
 
     def __init__(self, candidate: Candidate):
@@ -36,10 +36,10 @@ class Proxies:
     def namespace(self, code: str, kind: str, preamble: str, entry_point: str) -> dict[str, Any]:
         """The names for a test: the preamble's, and a proxy for each name that is missing.
 
-        A missing name that is a module of the standard library, and used like one, is that module.
+        A missing name becomes a module of the standard library if it is one and is used like one.
 
         Raises:
-            UnfitError: if the test is not Python.
+            UnfitError: if the test is not valid Python.
             Exception: if the preamble raises it.
         """
         namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -53,7 +53,7 @@ class Proxies:
         return namespace
 
     def _proxy(self, name: str) -> Any:
-        """A function that stands for the student's one of that name."""
+        """A function that calls the student's function of that name."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             shown = [*map(_short, args), *(f"{k}={_short(v)}" for k, v in kwargs.items())]
@@ -63,7 +63,7 @@ class Proxies:
             try:
                 if answer.changed:
                     in_place.put_back([list(args), kwargs], answer.changed)
-            except Exception:  # it is not of these arguments
+            except Exception:  # the changes do not fit these arguments
                 raise self._candidate.troubled(GoneError("it sent no answer")) from None
             if answer.no_data is not None:
                 self.got_no_data = True
@@ -79,7 +79,7 @@ class Proxies:
 
 
 def _missing_names(code: str, kind: str) -> tuple[set[str], set[str]]:
-    """Names that the code reads and nowhere binds, and names with an attribute, as modules have.
+    """Names that the code reads but never binds, and those with an attribute, as modules have.
 
     Raises:
         UnfitError: if it does not parse.
@@ -123,6 +123,6 @@ def _nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
 def _short(value: Any) -> str:
     try:
         text = _SHORT.repr(value)
-    except ValueError:  # a number of more digits than Python shows
+    except ValueError:  # a number with more digits than Python prints
         return "..."
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

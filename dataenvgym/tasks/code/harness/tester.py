@@ -1,10 +1,8 @@
-"""Running one test that is a program, which can speak for that test, and for no other.
+"""Runs one test that is a program and returns an `answers.Report`.
 
-Tests may be as little to be trusted as the code, e.g. written by a teacher, and in the harness's
-own process one could report in the name of the next. So it gets a process of its own, unless no
-other test comes after it.
-
-It tells an `answers.Report`.
+Tests may be as untrusted as the code, e.g. written by a teacher. In the harness's own process, a
+test could report the result of the next one. So it gets a process of its own, unless it is the last
+test.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from dataenvgym.tasks.code.harness.proxies import Proxies
 def report_apart(
     candidate: Candidate, kind: str, code: str, setup: dict[str, Any]
 ) -> answers.Report:
-    """Run a test in a process of its own, with the candidate's pipes and no other, to a report."""
+    """Run a test in a process of its own, which has only the candidate's pipes; return a report."""
     ours, theirs = os.pipe()
     if (tester := os.fork()) == 0:
         _report(theirs, candidate, kind, code, setup)
@@ -49,7 +47,7 @@ def _report(
 def report_here(
     candidate: Candidate, kind: str, code: str, setup: dict[str, Any]
 ) -> answers.Report:
-    """Run a test in this process, to a report."""
+    """Run a test in this process; return a report."""
     return answers.Report(_told(candidate, kind, code, setup))
 
 
@@ -63,7 +61,7 @@ def _told(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) -> 
         return {"unfit": str(error)}
     except GoneError as error:
         return {"gone": str(error)}
-    except Exception as error:  # its message cannot be handled: nested too deeply, or too long
+    except Exception as error:  # the message is nested too deeply or too long
         return {"gone": programs.in_short(error)}
     if report["failure"] is not None:
         report["failure"] = f"{report['failure']}\n{proxies.last_call}".strip()
@@ -74,6 +72,6 @@ def _told(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) -> 
 def _run(proxies: Proxies, kind: str, code: str, setup: dict[str, Any]) -> dict[str, Any]:
     try:
         namespace = proxies.namespace(code, kind, setup["preamble"], setup["entry_point"])
-    except Exception as error:  # the preamble, which has run in the candidate's process by then
+    except Exception as error:  # from the preamble; it has already run in the candidate's process
         return programs.failed(f"the preamble fails: {programs.in_short(error)}", error)
     return programs.run(kind, code, namespace)

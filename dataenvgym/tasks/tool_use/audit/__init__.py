@@ -1,17 +1,17 @@
-"""Proves a world and its problems: a problem must be solvable, and only by solving it.
+"""Checks a world and its problems: each problem must be solvable, and not solvable by chance.
 
-    loads         the world can put the problem, and its gold calls succeed
+    loads         the world can pose the problem, and its gold calls succeed
     gold          the gold calls, and the words that go with them, earn the full reward
-    same twice    played twice, the gold calls and the random ones give the same results and state;
-                  no clock is asked
-    nothing       who does nothing gets 0
-    argument      a gold plan with one argument of a writing call changed gets 0
-    random calls  50 random legal calls get 0; if they changed anything, even with the right words
-    verifier      a verifier that drops a component, flips an assertion or forgets something to be
-                  said is noticed: some attempt at some problem is scored otherwise
-    tools         no tool fails with anything but ToolError, or changes the state as it reads
+    same twice    the gold calls and the random ones, played twice, give the same results and
+                  state; no tool reads a clock
+    nothing       doing nothing earns 0
+    argument      a gold plan with one argument of a writing call changed earns 0
+    random calls  50 random legal calls earn 0; if they changed the state, also with the right words
+    verifier      a verifier that drops a component, flips an assertion or omits a required fact
+                  is noticed: at least one attempt at one problem gets another score
+    tools         tools raise only ToolError, and reading tools do not change the state
 
-`audit` tries all of it and lists the violations; `audited` refuses problems that have any.
+`audit` runs all checks and lists the violations; `audited` refuses problems with violations.
 
 violations    Violation and Audit: the checks made, and those that failed
 world         `audit` and `audited`: all problems of a world

@@ -1,4 +1,4 @@
-"""Finds tool code that asks a clock or a source of chance, which no two replays share."""
+"""Finds tool code that reads a clock or a source of chance, which differ between replays."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _OWN = time_limit.__name__
 
 @contextmanager
 def asked() -> Iterator[set[str]]:
-    """The clocks and sources of chance that this thread asks meanwhile, such as "datetime.now".
+    """The clocks and sources of chance that this thread reads in the block, such as "datetime.now".
 
-    It sees what Python code calls; it slows the code down.
+    Only Python calls are seen; the block runs more slowly.
     """
     found: set[str] = set()
 

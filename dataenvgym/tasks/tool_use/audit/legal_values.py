@@ -1,4 +1,4 @@
-"""Arguments that a student might give: from a tool's JSON schema and the values in a state."""
+"""Arguments that a student might use: from a tool's JSON schema and the values in a state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataenvgym.records import Tool, ToolCall
 from dataenvgym.tasks.tool_use.state import State
 
 NOTHING = object()
-"""In place of a value: the argument is left out."""
+"""Instead of a value: the argument is left out."""
 
 _DEEPEST = 4
 
@@ -35,14 +35,14 @@ class LegalValues:
         self._moments = list(filter(None, map(_moment, texts)))
 
     def draw(self, tool: Tool, rng: Random) -> ToolCall:
-        """A random call of a tool; optional arguments are in it as often as not."""
+        """A random call of a tool; each optional argument is present half of the time."""
         properties, required = _arguments(tool)
         chosen = (name for name in properties if name in required or rng.random() < 0.5)
         given = {name: rng.choice(self.candidates(tool, name) or [None]) for name in chosen}
         return ToolCall(name=tool.name, arguments=given)
 
     def changes(self, tool: Tool, call: ToolCall) -> Iterator[tuple[str, ToolCall]]:
-        """The call with one argument changed, and that argument: close values first."""
+        """Copies of the call with one argument changed, and its name: close values first."""
         properties, required = _arguments(tool)
         for name in properties:
             value = call.arguments.get(name, properties[name].get("default", NOTHING))
@@ -59,7 +59,7 @@ class LegalValues:
                 )
 
     def candidates(self, tool: Tool, argument: str, near: Any = NOTHING) -> list[Any]:
-        """Values for an argument, without the value `near`, to which the first ones are close."""
+        """Values for an argument other than `near`; those close to it come first."""
         if near is not NOTHING:
             return self._candidates(tool, argument, near)
         key = tool.name, argument

@@ -1,4 +1,4 @@
-"""Verifiers that are wrong on purpose, and whether attempts at a problem notice them."""
+"""Verifiers with deliberate errors, and whether attempts at a problem reveal them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dataenvgym.tasks.tool_use.world import World
 
 @dataclass(frozen=True)
 class Mutation:
-    """One way in which a verifier is wrong.
+    """One error of a verifier.
 
     Attributes:
-        of: the component that is dropped, or the check that is flipped; "" for what is said.
+        of: the dropped component, or the flipped check; "" for a required fact.
     """
 
     kind: Literal["drops", "flips", "forgets"]
@@ -37,7 +37,7 @@ class Mutation:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to work on a problem: the content of an `Ending`."""
+    """One attempt at a problem: the content of an `Ending`."""
 
     world: World[Any]
     gold: State
@@ -49,7 +49,7 @@ class Attempt:
         return Ending(self.world, self.gold, self.said, self.calls)
 
     def reward(self, problem: ToolUseProblem) -> float:
-        """The reward of the problem.
+        """The reward for the problem.
 
         Raises:
             EvaluationError: if it cannot be scored.
@@ -64,7 +64,7 @@ class Attempt:
 def noticed_mutations(
     problem: ToolUseProblem, attempts: Iterable[Attempt]
 ) -> Iterator[tuple[Mutation, bool]]:
-    """Each mutation of the problem's verifier, and whether an attempt is scored otherwise."""
+    """Each mutation of the problem's verifier, and whether it changes an attempt's score."""
     scored = []
     for attempt in attempts:
         try:
@@ -102,7 +102,7 @@ def _forgets(problem: ToolUseProblem, scored: Scored) -> Iterator[tuple[Mutation
 
 
 def _notice(mutant: ToolUseProblem, component: Component, scored: Scored) -> bool:
-    """Whether an attempt is scored otherwise if that component is evaluated by the mutant."""
+    """Whether an attempt's score changes if the mutant evaluates that component."""
     for attempt, parts in scored:
         has_data = component != "said" or mutant.said
         new = attempt.part(mutant, component) if has_data else 1.0

@@ -25,17 +25,17 @@ RANDOM_CALLS = 50
 _MOST_CHANGES = 5  # legal changes that are tried for each argument
 _MOST_WATCHED = 30  # calls of each tool that are watched for clocks and chance
 _SHOWN = 160
-_Played = tuple[Attempt, Sequence[str | None]]  # and what came of each call
+_Played = tuple[Attempt, Sequence[str | None]]  # with the result of each call
 
 
 @dataclass
 class ProblemAudit:
-    """Tries the checks on one problem.
+    """Runs the checks on one problem.
 
     Attributes:
-        values: that occur in the problem's first state.
+        values: the values in the problem's first state.
         watched: how many calls of each tool were watched for clocks and chance.
-        differs: whether two replays of the same calls have differed.
+        differs: whether two replays of the same calls differed.
     """
 
     done: Audit
@@ -48,7 +48,7 @@ class ProblemAudit:
     differs: bool = False
 
     def attempts(self) -> Iterator[Attempt]:
-        """All attempts at the problem; violations are noted meanwhile."""
+        """All attempts at the problem; they note violations."""
         yield from self._gold()
         yield self._graded("nothing", (), ("",), 0.0, "who does nothing")
         words = self._words
@@ -121,7 +121,7 @@ class ProblemAudit:
                     yield self._graded("argument", plan, self._words, 0.0, what)
 
     def _that_work(self, before: Sequence[ToolCall], calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """The first of the calls that succeed after those before."""
+        """The first few of the calls that succeed after the calls before."""
         world = self.prepared.world.at(self.prepared.state.fork())
         for call in before:
             self._call(world, call)
@@ -180,7 +180,7 @@ class ProblemAudit:
     def _play(
         self, calls: Sequence[ToolCall], words: Sequence[str], *, by_user: bool = True
     ) -> _Played:
-        """Make the calls, and those of the user; return the attempt and the result of each."""
+        """Make the assistant's and the user's calls; return the attempt and the result of each."""
         world = self.prepared.world.at(self.prepared.state.fork())
         results = [self._call(world, call) for call in calls]
         if by_user:
@@ -189,7 +189,7 @@ class ProblemAudit:
         return Attempt(world, self.prepared.gold_state, words, made), results
 
     def _call(self, world: World[Any], call: ToolCall, by: Seat = "assistant") -> str | None:
-        """The result, or None if the tool refuses; a tool that fails is noted."""
+        """The result, or None if the tool refuses; if its code fails, that is noted."""
         try:
             if self.watched[call.name] < _MOST_WATCHED:
                 self.watched[call.name] += 1

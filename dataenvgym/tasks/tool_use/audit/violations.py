@@ -10,12 +10,12 @@ from dataenvgym.errors import InvalidInstanceError
 
 @dataclass(frozen=True)
 class Violation:
-    """Something that does not hold.
+    """A failed check.
 
     Attributes:
-        check: its name; see the module.
+        check: its name; see the package.
         problem: the id of the problem, or "" if it is about the world.
-        detail: of the observation.
+        detail: the observation.
     """
 
     check: str
@@ -28,12 +28,12 @@ class Violation:
 
 @dataclass
 class Audit:
-    """The checks made on a world, and those that failed.
+    """The checks on a world, and those that failed.
 
     Attributes:
         world: its name.
-        tried: how often, by what: "problems", "changed arguments" (calls that succeeded), "changed
-            arguments that a tool refused", "random calls", "mutations".
+        tried: the number of "problems", "changed arguments" (of calls that succeeded), "changed
+            arguments that a tool refused", "random calls" and "mutations".
     """
 
     world: str
@@ -41,10 +41,10 @@ class Audit:
     tried: Counter[str] = field(default_factory=Counter)
 
     def refuse(self) -> None:
-        """Raise what was found.
+        """Raise if a check failed.
 
         Raises:
-            InvalidInstanceError: naming the first check that does not hold.
+            InvalidInstanceError: naming the first failed check.
         """
         if self.violations:
             first, *more = self.violations

@@ -19,12 +19,12 @@ from dataenvgym.tasks.tool_use.world import World
 
 
 def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0) -> Audit:
-    """Try all checks on a world with its problems.
+    """Run all checks on a world with its problems.
 
-    No judge is asked: where one decides what was said, it has to be said to the letter here.
+    No judge is asked: facts that a judge would recognize must be said literally here.
 
     Args:
-        seed: which random calls are made.
+        seed: selects the random calls.
 
     Raises:
         ConfigurationError: for a world that does not show its state.
@@ -78,10 +78,10 @@ def _to_the_letter(instance: TaskInstance) -> TaskInstance:
 def audited(
     world: World[Any], problems: Sequence[TaskInstance], *, seed: int = 0
 ) -> Sequence[TaskInstance]:
-    """The problems, if all checks hold.
+    """The problems, if all checks pass.
 
     Raises:
-        InvalidInstanceError: naming the problem and the check that does not hold.
+        InvalidInstanceError: naming the problem and the failed check.
     """
     audit(world, problems, seed=seed).refuse()
     return problems

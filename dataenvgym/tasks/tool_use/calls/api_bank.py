@@ -1,14 +1,14 @@
-"""From API-Bank's dialogues to problems: one for each turn of its assistant.
+"""Makes problems of API-Bank's dialogues: one for each turn of the assistant.
 
     AddAlarm-level-1-1.jsonl    {"role": "User" or "AI", "text"}
                                 {"role": "API", "api_name", "param_dict", "result"}
 
-A line is one turn. What the AI says and the call that follows on it are one message of the student;
-the gold call has the arguments as the API took them (`result.input`), in their types. The API's
-name is the skill of a call, and the level is the category.
+A line is one turn. The AI's words and the call that follows are one message of the student. The
+gold call has the arguments that the API received (`result.input`), with their types. The API's name
+is the skill of a call, and the level is the category.
 
-The files describe no APIs, so the descriptions derive from the calls of all dialogues: arguments,
-types, forms of dates. A file with tools (`apis`) replaces them.
+The files do not describe the APIs, so descriptions are derived from the calls in all dialogues:
+arguments, types, date formats. A file with tools (`apis`) replaces them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dataenvgym.tasks.tool_use.matching import GoldCall
 
 Turns = Literal["calls", "replies", "all"]
 REPLY = "reply to the user"
-"""The skill of turns in which the assistant calls nothing."""
+"""The skill of turns in which the assistant makes no call."""
 _FILE = re.compile(r"(?P<apis>.+?)-level-(?P<level>\d+)-\d+$")
 
 
@@ -57,7 +57,7 @@ class _Called(Model):
 
     @property
     def call(self) -> ToolCall:
-        """The call in the types that the API took."""
+        """The call, with the types that the API received."""
         taken = self.result.input
         if taken is None or taken.keys() != self.param_dict.keys():
             taken = self.param_dict
@@ -79,9 +79,9 @@ class Dialogue:
     """The lines of one file.
 
     Attributes:
-        lines: each with where it was found.
+        lines: each with the place where it was found.
         apis: the names of the APIs that it calls, or that its file is named after.
-        level: such as "1", or None where the file's name does not say.
+        level: such as "1", or None if the file's name does not contain it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,11 +95,11 @@ class Dialogue:
 
 
 class ApiBank:
-    """The dialogues of places, each read once, and the tools in them.
+    """The dialogues in some places, each read once, and their tools.
 
     Args:
-        turns: which turns of the assistant are problems: those with calls, the others, or all.
-        apis: a JSON file with a list of tools, as OpenAI's API has them; None derives them.
+        turns: which turns of the assistant become problems: those with calls, the others, or all.
+        apis: a JSON file with a list of tools in the form of OpenAI's API; None derives them.
     """
 
     def __init__(self, *, turns: Turns = "all", apis: str | Path | None = None) -> None:
@@ -110,10 +110,10 @@ class ApiBank:
         self._dialogues: dict[Path, list[Dialogue]] = {}
 
     def rows(self, place: Path | HubDataset) -> Iterator[SourceRow]:
-        """The chosen turns of a folder of dialogues, or of one file.
+        """The chosen turns in a folder of dialogues, or in one file.
 
         Raises:
-            ConfigurationError: if there is no such place.
+            ConfigurationError: if the place does not exist.
             InvalidInstanceError: for a line that is not in the format, naming file, line and field.
         """
         dialogues = self._read(place)
@@ -122,7 +122,7 @@ class ApiBank:
             yield from self._turns_of(dialogue, tools)
 
     def tools(self, places: Sequence[Path | HubDataset]) -> tuple[Tool, ...]:
-        """The tools of these places, by name."""
+        """The tools in these places, sorted by name."""
         if self._apis is not None:
             return _described(self._apis)
         calls: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
@@ -167,7 +167,7 @@ class ApiBank:
             if isinstance(line, _Spoken):
                 texts.append(line.text)
                 if following is not None and following.role != "User":
-                    continue  # it says more, or calls
+                    continue  # the turn continues with more words or a call
             reply = "\n".join(texts)
             texts.clear()
             calls: tuple[ToolCall, ...] = ()
@@ -200,7 +200,7 @@ def api_bank_instance(row: SourceRow, *, task: str) -> TaskInstance:
     """The problem in a row of `ApiBank.rows`.
 
     Raises:
-        InvalidInstanceError: if it is not one, naming file, line and field.
+        InvalidInstanceError: if the row is invalid, naming file, line and field.
     """
     values = dict(row.values)
     labels = {name: values.pop(name) for name in ("skill", "category")}

@@ -1,9 +1,9 @@
-"""From the files of the Berkeley Function Calling Leaderboard (BFCL v3 and v4) to problems.
+"""Makes problems of the files of the Berkeley Function Calling Leaderboard (BFCL v3 and v4).
 
     BFCL_v4_multiple.json                    {"id", "question": [[{role, content}]], "function"}
     possible_answer/BFCL_v4_multiple.json    {"id", "ground_truth": [{name: {argument: [...]}}]}
 
-One JSON object a line. Irrelevance has no answers: no tool fits, so that none is to be called. The
+One JSON object per line. Irrelevance has no answers: no tool fits, and none should be called. The
 subset is both the skill and the category.
 """
 
@@ -55,10 +55,10 @@ class _Answer(Model):
 
 
 def bfcl_rows(place: Path | HubDataset, *, subset: Subset = "all") -> Iterator[SourceRow]:
-    """The problems of a folder of BFCL's files, or of one of its files, each with its answer.
+    """The problems in a folder of BFCL's files, or in one file, each with its answer.
 
     Raises:
-        ConfigurationError: if there is no such subset, or no such file.
+        ConfigurationError: if the subset or the file does not exist.
         InvalidInstanceError: for a row that is not in the format, naming file, line and field.
     """
     for path, name in _files(place, subset):
@@ -156,7 +156,7 @@ def _tool(function: _Function, number: int, row: SourceRow) -> Tool:
 
 
 def _gold(answer: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
-    """The gold calls, all of whose tools and arguments are declared."""
+    """The gold calls; checks that all tools and arguments are declared."""
     calls = []
     for i, call in enumerate(answer.values["calls"].ground_truth):
         field = f"{answer.where}, field 'ground_truth.{i}"

@@ -1,4 +1,4 @@
-"""Descriptions of undescribed tools, derived from calls of them."""
+"""Derives descriptions of tools from calls of them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _TYPES: Mapping[type, str] = {
 
 
 def derived_tools(calls: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Tool, ...]:
-    """A tool for each name, with the arguments that its calls have.
+    """A tool for each name, with the arguments of its calls.
 
-    An argument that all calls have is required. Its type is that of its values, where they agree;
-    a form of dates that all of them have is its description.
+    An argument that all calls have is required. If its values have a common type, that is its type;
+    if all are dates of one format, that is its description.
 
     Args:
         calls: the arguments of each call, by the tool's name.

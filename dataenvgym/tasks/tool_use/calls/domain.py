@@ -1,4 +1,4 @@
-"""The domain of problems whose answer is calls of tools."""
+"""The domain of problems whose answer is tool calls."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from dataenvgym.tool_formats import as_reply, read_reply
 
 
 class CallsDomain(Domain):
-    """Problems with tools of their own, whose calls are compared with gold calls.
+    """Problems with tools of their own; the student's calls are compared with gold calls.
 
-    Teachers read and write a problem as one text, with its tools behind it (see `texts`); students
-    are trained on chat records, in which the tools are declared.
+    Teachers read and write a problem as one text, followed by its tools (see `texts`). Students are
+    trained on chat records that declare the tools.
 
     Args:
-        known: gives problems whose gold calls judge the records that put them, such as those of a
-            training split; asked when a record is first judged.
-        catalog: gives the tools that the student has to search for; () declares a problem's own.
+        known: returns problems, such as those of a training split; their gold calls judge records
+            that ask the same question. Called when the first record is judged.
+        catalog: returns the tools that the student must search; () declares a problem's own tools.
         lenient, reply_threshold, system_prompt, template, max_turns: see `CallsEnvironment`.
     """
 
@@ -66,7 +66,7 @@ class CallsDomain(Domain):
         self._catalog_of = catalog
         self._reply_threshold = reply_threshold
         self._max_turns = max_turns
-        CallsEnvironment(reply_threshold=reply_threshold, max_turns=max_turns)  # or is refused here
+        CallsEnvironment(reply_threshold=reply_threshold, max_turns=max_turns)  # raises if invalid
 
     @cached_property
     def _catalog(self) -> tuple[Tool, ...]:
@@ -88,7 +88,7 @@ class CallsDomain(Domain):
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The calls of the reply in canonical form; "[]" if it makes none.
 
-        Where the gold answer is a reply to the user, a reply without calls is its text.
+        If the gold answer is a reply to the user, a reply without calls is represented by its text.
         """
         problem = problem_of(instance)
         said = read_reply(declaring(problem.messages, problem.tools), reply)
@@ -97,7 +97,7 @@ class CallsDomain(Domain):
         return canonical(said.tool_calls)
 
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
-        """Whether two answers are the same calls, as the gold calls are compared."""
+        """Whether two answers are the same calls, compared like the gold calls."""
         if one == other:
             return True
         calls = [_calls_in(answer) for answer in (one, other)]
@@ -110,7 +110,7 @@ class CallsDomain(Domain):
     # --- records ---
 
     def text_of(self, instance: TaskInstance) -> str:
-        """The conversation so far with the problem's tools."""
+        """The conversation so far, with the problem's tools."""
         problem = problem_of(instance)
         return self._text(problem.messages, problem.tools)
 
@@ -129,9 +129,9 @@ class CallsDomain(Domain):
         yield problem_of(instance).answer
 
     def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
-        """The record with the tools in its text declared, and the calls in its output as calls.
+        """Declare the tools in the record's text, and parse the calls in its output.
 
-        A record without tools is put into the task's prompt as it is.
+        A record without tools is put into the task's prompt unchanged.
         """
         read = from_text(self.prompt_template.instruction_in(record.prompt[-1].content))
         tools = (TOOL_SEARCHER,) if self._catalog else read[1] if read else ()
@@ -142,7 +142,7 @@ class CallsDomain(Domain):
         return _chat(prompt, said, record.provenance) or self.prompt_template.frame(record)
 
     def unframe(self, record: TrainingDatum) -> TrainingDatum:
-        """A chat record with tools as an instruction and an output, in the form of `texts`."""
+        """Turn a chat record with tools into an instruction and an output (see `texts`)."""
         plain = self.prompt_template.unframe(record)
         if not isinstance(plain, ChatDatum) or not plain.tools:
             return plain
@@ -157,11 +157,11 @@ class CallsDomain(Domain):
         )
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether the last answer of a record calls what it should.
+        """Whether the last answer of a record makes the right calls.
 
-        A problem of the training split is judged by its gold calls. Otherwise calls that are not
-        declared, or whose arguments are not what the tool takes, are wrong; nobody can tell about
-        others, nor about an answer without calls.
+        Gold calls decide if the problem is in the training split. Otherwise, calls of undeclared
+        tools, or with arguments that the tool does not accept, are wrong; all else is unknown
+        (None), also an answer without calls.
         """
         if (read := self._read(record)) is None:
             return None
@@ -175,9 +175,9 @@ class CallsDomain(Domain):
         return None
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
-        """The record as a problem, with the calls of its last answer for gold ones.
+        """The record as a problem, with the calls of its last answer as the gold calls.
 
-        None without tools, and for an answer without calls, unless it is a known problem's.
+        None if the record has no tools, or if its answer makes no calls and the problem is unknown.
         """
         if (read := self._read(record)) is None:
             return None
@@ -197,12 +197,12 @@ class CallsDomain(Domain):
         return problem.instance(id=source.id or "record", task="records", skill=source.skill)
 
     def question_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
-        """As `problem_of_record`: without its calls, a record's question is not a problem."""
+        """The same as `problem_of_record`: without its calls, a question is not a problem."""
         return self.problem_of_record(record)
 
     @cached_property
     def _known_problems(self) -> dict[str, list[TaskInstance]]:
-        """The known problems by their texts; several may have the same and other gold answers."""
+        """The known problems by their texts; some share a text and differ in the gold answer."""
         found: dict[str, list[TaskInstance]] = {}
         for known in self._known():
             found.setdefault(self.text_of(known), []).append(known)
@@ -236,7 +236,7 @@ def _calls_in(answer: str) -> list[ToolCall] | None:
 
 
 def _chat(prompt: Conversation, said: Message, provenance: Provenance) -> ChatDatum | None:
-    """The chat record of that answer to the prompt; None if the turns are not those of a record."""
+    """The chat record of the prompt with that answer; None if its turns do not fit a record."""
     messages, tools = bare(prompt)
     leads = messages[0].role == "system"
     try:

@@ -1,4 +1,4 @@
-"""One problem whose answer is calls: the student calls tools once, and gold calls judge it."""
+"""One problem whose answer is tool calls: the student calls once, and gold calls judge it."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _LONGEST_NOTE = 300
 
 
 class CallsEnvironment(TaskEnvironment):
-    """Reward 1.0 if the student's calls are the gold ones, else 0.0.
+    """Reward 1.0 if the student's calls match the gold ones, else 0.0.
 
-    Where no call is to be made, a message without calls is right. Where the gold answer is a reply
-    to the user instead, the reward is ROUGE-L against it (0.0 if tools are called), and the reply
-    is right from `reply_threshold` on. The student has one message; a message that only searches
-    for tools is answered, and the conversation continues.
+    If no call should be made, a message without calls is right. If the gold answer is a reply to
+    the user instead, the reward is ROUGE-L against it (0.0 if tools are called), and the reply is
+    right from `reply_threshold` on. The student has one message; a message that only searches for
+    tools is answered, and the conversation continues.
 
-    Scores: `names_matched` and `arguments_matched` (see `matching.call_scores`), and `rouge_l`
-    where there is a gold reply, also beside calls.
+    Scores: `names_matched` and `arguments_matched` (see `matching.call_scores`), and `rouge_l` if
+    there is a gold reply, also if there are gold calls.
 
     Args:
         lenient: how arguments are compared, see `matching`.
-        reply_threshold: the least ROUGE-L of a right reply, in (0, 1].
-        catalog: with tools in it, the student is given `TOOL_SEARCHER` alone, which searches them.
+        reply_threshold: the smallest ROUGE-L of a right reply, in (0, 1].
+        catalog: if it has tools, the student gets only `TOOL_SEARCHER`, which searches them.
         instances, max_turns, system_prompt, template, render_mode: see `TaskEnvironment`. The
-            template is around the last message, if that is the user's.
+            template is put around the last message, if that is the user's.
     """
 
     max_turns = 8
@@ -71,7 +71,7 @@ class CallsEnvironment(TaskEnvironment):
         return self.prompt(self._problem.messages, self._problem.tools)
 
     def prompt(self, messages: Conversation, tools: Sequence[Tool]) -> Conversation:
-        """The student's view of a conversation with these tools."""
+        """The prompt for a conversation with these tools."""
         *before, last = messages
         if last.role == "user":
             framed = self.prompt_template.conversation(last.content)
@@ -82,7 +82,7 @@ class CallsEnvironment(TaskEnvironment):
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         problem, said = self._problem, conversation[-1]
-        assert problem is not None  # begin() has seen to it
+        assert problem is not None  # begin() has checked it
         calls = said.tool_calls
         if self.catalog and calls and all(call.name == TOOL_SEARCHER.name for call in calls):
             results = (found(call, self.catalog) for call in calls)

@@ -15,18 +15,18 @@ from dataenvgym.tasks.tool_use.matching import GoldCall
 from dataenvgym.tool_formats import calls_text
 
 NO_CALL = "None of the tools can do this."
-"""The gold answer where no tool is to be called."""
+"""The gold answer if no tool should be called."""
 
 
 class CallsProblem(Model):
     """Tools, the conversation so far, and the expected answer.
 
     Attributes:
-        tools: that the student may call.
-        messages: the conversation so far; a user or a tool spoke last.
+        tools: the tools that the student may call.
+        messages: the conversation so far; the last message is a user's or a tool's.
         gold: the calls to make.
-        reply: the gold answer's words to the user, beside its calls or in place of them; "" where
-            that is not compared.
+        reply: the gold answer's words to the user, with its calls or without; "" if words are not
+            compared.
     """
 
     tools: tuple[Tool, ...] = Field(min_length=1)
@@ -61,7 +61,7 @@ class CallsProblem(Model):
         return calls or self.reply or NO_CALL
 
     def instance(self, **fields: Any) -> TaskInstance:
-        """The instance with that problem; its instruction is the user's words so far."""
+        """The instance with this problem; its instruction is the user's words so far."""
         said = (message.content for message in self.messages if message.role == "user")
         data = self.model_dump(mode="json", exclude_defaults=True)
         return TaskInstance(instruction="\n".join(said), answer=self.answer, data=data, **fields)
@@ -71,7 +71,7 @@ def problem_of(instance: TaskInstance) -> CallsProblem:
     """The problem of an instance.
 
     Raises:
-        InvalidInstanceError: if it has none.
+        InvalidInstanceError: if its data are invalid.
     """
     try:
         return CallsProblem.model_validate(instance.data)
@@ -80,7 +80,7 @@ def problem_of(instance: TaskInstance) -> CallsProblem:
 
 
 def first_complaint(error: ValidationError) -> str:
-    """The first thing that is wrong, after the field."""
+    """The first error, preceded by the field."""
     first = error.errors(include_url=False)[0]
     field = ".".join(map(str, first["loc"]))
     message = first["msg"].removeprefix("Value error, ")
@@ -88,12 +88,12 @@ def first_complaint(error: ValidationError) -> str:
 
 
 def as_calls_text(calls: Sequence[ToolCall]) -> str:
-    """The calls as a reply in which every format's reader finds them; "" for none."""
+    """The calls as a reply that every tool format can parse; "" for none."""
     return calls_text((call.name, call.arguments) for call in calls)
 
 
 def canonical(calls: Sequence[ToolCall]) -> str:
-    """One text for calls that differ in nothing but their order and that of their arguments."""
+    """One text for calls that are equal except for the order of calls and of arguments."""
     return json.dumps(sorted(map(_canonical, calls)), ensure_ascii=False)
 
 
@@ -102,7 +102,7 @@ def _canonical(call: ToolCall) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value with whole numbers as integers: 5.0 is 5."""
+    """The value with whole numbers as integers: 5.0 becomes 5."""
     if isinstance(value, dict):
         return {name: _plain(field) for name, field in value.items()}
     if isinstance(value, list):

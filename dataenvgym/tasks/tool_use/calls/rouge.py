@@ -1,7 +1,7 @@
-"""ROUGE-L: how much of a text another one has in the same order.
+"""ROUGE-L: how similar two texts are, by their longest common subsequence of words.
 
-Lin, ROUGE: A Package for Automatic Evaluation of Summaries (2004): the F1 of precision and recall
-by the longest common subsequence of words. Words are casefolded, punctuation does not count.
+Source: Lin, "ROUGE: A Package for Automatic Evaluation of Summaries" (2004). The score is the F1 of
+precision and recall. Words are casefolded, punctuation does not count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataenvgym.tasks.words import words_of
 
 
 def rouge_l(text: str, gold: str) -> float:
-    """The F1 of ROUGE-L, 0.0 to 1.0; 0.0 where one of the two has no words."""
+    """The F1 of ROUGE-L, 0.0 to 1.0; 0.0 if one of the texts has no words."""
     given, wanted = words_of(text), words_of(gold)
     common = _longest_common_subsequence(given, wanted)
     return 2 * common / (len(given) + len(wanted)) if common else 0.0

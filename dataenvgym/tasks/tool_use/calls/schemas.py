@@ -1,4 +1,4 @@
-"""JSON schemas of arguments: from BFCL's types, and whether a call obeys one."""
+"""JSON schemas of arguments: converts BFCL's types, and checks whether a call obeys a schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def json_schema(declared: Mapping[str, Any]) -> dict[str, Any]:
     """BFCL's declaration of a type as a JSON schema.
 
     Raises:
-        ValueError: for a type that is neither JSON's nor BFCL's for Python, naming where.
+        ValueError: for a type that is neither JSON's nor BFCL's for Python, naming the place.
     """
     schema = {name: value for name, value in declared.items() if name != "optional"}
     given = schema.get("type")
@@ -53,9 +53,9 @@ def _inner(declared: Any, where: str) -> dict[str, Any]:
 
 
 def complaint_about(call: ToolCall, tool: Tool) -> str | None:
-    """Why the arguments of a call are not what the tool takes; None if they are.
+    """Why the tool does not accept the arguments of a call; None if it does.
 
-    Names, required arguments and their types are looked at, not what is inside of them.
+    Names, required arguments and their types are checked, but not the contents of containers.
     """
     properties = tool.parameters.get("properties")
     properties = properties if isinstance(properties, dict) else {}

@@ -1,4 +1,4 @@
-"""Finding tools by keywords, as API-Bank's ToolSearcher."""
+"""Finds tools by keywords, like API-Bank's ToolSearcher."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ TOOL_SEARCHER = Tool(
         "required": ["keywords"],
     },
 )
-"""The tool of a student that has to search for its tools."""
+"""The tool of a student that must search for its tools."""
 MOST_FOUND = 3
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def found(call: ToolCall, tools: Sequence[Tool]) -> str:
-    """The result of that call of `TOOL_SEARCHER`: tools as JSON, or why there are none.
+    """The result of a call of `TOOL_SEARCHER`: tools as JSON, or why there are none.
 
-    The tools whose names and descriptions have most of the keywords come first.
+    The tools whose names and descriptions match most keywords come first.
     """
     keywords = call.arguments.get("keywords")
     if not isinstance(keywords, str) or not keywords.strip():
@@ -44,7 +44,7 @@ def found(call: ToolCall, tools: Sequence[Tool]) -> str:
 
 
 def searching(calls: Sequence[ToolCall], tools: Sequence[Tool]) -> Conversation:
-    """A search for the tools of these calls by the words of their names, and its results."""
+    """A search for the tools of these calls, by the words of their names, and its results."""
     searches = [
         ToolCall(name=TOOL_SEARCHER.name, arguments={"keywords": _HUMP.sub(" ", name)})
         for name in dict.fromkeys(call.name for call in calls)
@@ -54,7 +54,7 @@ def searching(calls: Sequence[ToolCall], tools: Sequence[Tool]) -> Conversation:
 
 
 def _fit(tool: Tool, wanted: set[str]) -> float:
-    """The share of the keywords that it has; those in its name count twice."""
+    """The share of the keywords that it contains; those in its name count twice."""
     name = set(words_of(_HUMP.sub(" ", tool.name)))
     described = set(words_of(tool.description))
     return (2 * len(name & wanted) + len((described - name) & wanted)) / (len(wanted) or 1)

@@ -1,4 +1,4 @@
-"""BFCL and API-Bank as tasks: calls of tools from files, by split."""
+"""BFCL and API-Bank as tasks: problems from files, by split."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CallsOptions(TaskOptions, total=False):
 
 
 class CallsTask(Task):
-    """Problems whose answer is calls, read from places by `rows` and `read`.
+    """Problems whose answer is tool calls, read from places by `rows` and `read`.
 
     Args:
         places, rows, read, overlap_key, fractions, limit, seed: see `RowSource`.
@@ -98,11 +98,11 @@ class BFCLTask(CallsTask):
         BFCLTask("bfcl", subset="parallel")
 
     Args:
-        sources: a folder with BFCL's files, or one of them, for all splits or for each.
+        sources: a folder with BFCL's files, or one file, for all splits or for each.
         name: of the task.
         subset: "simple", "multiple", "parallel", "irrelevance", or "all" of these.
         matching: "lenient", as BFCL compares arguments, or "strict".
-        plain_names: write dots in the names of tools as underscores, for APIs that refuse dots.
+        plain_names: write dots in tool names as underscores, for APIs that reject dots.
         options: those of `CallsTask`.
     """
 
@@ -132,14 +132,14 @@ class APIBankTask(CallsTask):
     All problems of a dialogue are in one split.
 
     Args:
-        sources: a folder with dialogues, or one of them, for all splits or for each.
+        sources: a folder with dialogues, or one file, for all splits or for each.
         name: of the task.
         turns: which of the assistant's turns are problems: "calls", "replies" or "all".
-        search: "given" declares the APIs that a dialogue needs; "tool" gives the student a
-            ToolSearcher alone, which finds them, as one of `max_turns` turns.
+        search: "given" declares the APIs that a dialogue needs; "tool" gives the student only a
+            ToolSearcher to find them, which takes one of `max_turns` turns.
         apis: a JSON file with tools that replace those derived from the dialogues, or None.
         matching: "strict", or "lenient", as BFCL compares arguments.
-        reply_threshold: from which ROUGE-L on a reply counts as right.
+        reply_threshold: the smallest ROUGE-L of a right reply.
         max_turns: with `search=tool`, how many messages the student has.
         options: those of `CallsTask`.
     """
@@ -179,5 +179,5 @@ class APIBankTask(CallsTask):
 
 
 def _opening(text: str) -> str:
-    """Equal for the problems of one dialogue: the words that it begins with."""
+    """A key for the problems of one dialogue: the words that it begins with."""
     return " ".join(words_of(text.partition("\n")[0]))

@@ -5,7 +5,7 @@
     Tools:
     {"name": "factorial", "description": "...", "parameters": {...}}
 
-A conversation of several turns has each turn on a line of its own, after who says it:
+A conversation of several turns has one line per turn, which begins with the speaker:
 
     User: Add a meeting for tomorrow.
     Call: {"name": "GetToday", "arguments": {}}
@@ -27,7 +27,7 @@ _TURN = re.compile(rf"^({'|'.join(_SPEAKERS)}): ?", re.MULTILINE)
 
 
 def as_text(messages: Conversation, tools: Sequence[Tool]) -> str:
-    """The conversation, and the tools behind it; without tools, the conversation alone."""
+    """The conversation, followed by the tools, if there are any."""
     said = (
         messages[0].content
         if len(messages) == 1 and not _TURN.match(messages[0].content)
@@ -38,7 +38,7 @@ def as_text(messages: Conversation, tools: Sequence[Tool]) -> str:
 
 
 def from_text(text: str) -> tuple[Conversation, tuple[Tool, ...]] | None:
-    """The conversation and the tools in a text; None if it is not such a text."""
+    """The conversation and the tools in a text; None if the text has another form."""
     said, mark, listed = text.rpartition(_TOOLS)
     if not mark:
         said, listed = text, ""

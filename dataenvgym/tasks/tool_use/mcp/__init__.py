@@ -1,12 +1,12 @@
 """The Model Context Protocol: a world's tools for any client, and any server's tools for a world.
 
-server      a world as an MCP server, with one state for each session
+server      a world as an MCP server, with one state per session
 serving     serves it over stdio or streamable HTTP (`dataenvgym serve-world`)
-address     McpServer: which server to take tools from
+address     McpServer: the server to take tools from
 client      one session with a server, for synchronous callers
 world       McpWorld: a world whose tools are those of a server
 
-Needs the extra [mcp], the official package; it is imported only where it is used.
+It needs the extra [mcp], the official package, which is imported only when it is used.
 """
 
 from dataenvgym.tasks.tool_use.mcp.address import McpServer

@@ -1,4 +1,4 @@
-"""Where an MCP server is, and how it is spoken to."""
+"""The address of an MCP server, and how to connect to it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from dataenvgym.secrets import keep_secret, keep_secrets_of, without_secrets
 
 @dataclass(frozen=True)
 class McpServer:
-    """An MCP server: a command that speaks on stdin and stdout, or the URL of one on HTTP.
+    """An MCP server: a command that uses stdin and stdout, or a URL.
 
     Attributes:
-        command: the program and its arguments; each conversation has a process of its own.
-        url: of a server that speaks streamable HTTP.
-        variables: names of environment variables that the command gets. It gets no others but
-            PATH, HOME and a few like them, so a key that it needs is named here, and stays out of
-            configurations and files.
-        api_key_variable: the environment variable with the key that the URL asks for, or None.
-        api_key_header: the header with the key; None: it is sent as bearer token.
+        command: the program and its arguments; each conversation starts its own process.
+        url: of a server that uses streamable HTTP.
+        variables: names of environment variables to pass to the command. It gets only these, PATH,
+            HOME and a few like them. Name a key that it needs here; its value is never written to
+            configurations or files.
+        api_key_variable: the environment variable with the key for the URL, or None.
+        api_key_header: the header for the key; None sends it as a bearer token.
         headers: more headers of each request, each with the name of the environment variable that
             has its value.
         timeout: seconds for opening a session, and for each call.
 
     Raises:
-        ConfigurationError: unless there is either a command or a URL, with what fits it.
+        ConfigurationError: unless either a command or a URL is given, with options that fit it.
     """
 
     command: Sequence[str] | None = None
@@ -64,7 +64,7 @@ class McpServer:
         keep_secrets_of(self.url or "")
 
     def check_variables(self) -> None:
-        """Raise ConfigurationError if an environment variable that is named is not set."""
+        """Raise ConfigurationError if a named environment variable is not set."""
         self.environment()
         self.all_headers()
 
@@ -74,7 +74,7 @@ class McpServer:
         return str(without_secrets(self.url or (self.command or [""])[0]))
 
     def environment(self) -> dict[str, str]:
-        """The variables that the command gets beside the usual ones.
+        """The variables for the command, in addition to the usual ones.
 
         Raises:
             ConfigurationError: if one is not set.
@@ -96,7 +96,7 @@ class McpServer:
 
 
 def _secret(variable: str, option: str) -> str:
-    if not variable.isidentifier():  # perhaps the secret itself
+    if not variable.isidentifier():  # it may be the secret itself
         raise ConfigurationError(
             f"{option} of the MCP server has a text that is not the name of an environment "
             "variable: put the value into a variable, and name that"

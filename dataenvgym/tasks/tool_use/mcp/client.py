@@ -1,4 +1,4 @@
-"""Sessions with an MCP server, for synchronous callers: the event loop is in a hidden thread."""
+"""Sessions with an MCP server, for synchronous callers; the event loop is in a hidden thread."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from dataenvgym.tasks.tool_use.world import CallResult
 
 T = TypeVar("T")
 _MOST_SHOWN = 200
-_MARGIN_S = 5.0  # for hangs that a time limit of the package does not see
-_MODES = ("legacy", "auto")  # sessions first; a server whose protocol has none is asked without
+_MARGIN_S = 5.0  # for hangs that the package's own time limit misses
+_MODES = ("legacy", "auto")  # with sessions first; then for protocol versions without them
 _OTHER_MODE = (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND)
 
 
 class Sessions:
-    """Opens sessions with one server. All of them share one thread."""
+    """Opens sessions with one server; they share one thread."""
 
     def __init__(self, server: McpServer) -> None:
         self.server = server
@@ -52,11 +52,11 @@ class Sessions:
         self._finalizer: weakref.finalize[..., Sessions] | None = None
 
     def open(self) -> Session:
-        """A new session.
+        """Open a new session.
 
         Raises:
             EvaluationError: if the server cannot be reached, or does not answer in time.
-            ConfigurationError: if an environment variable that is named is not set.
+            ConfigurationError: if a named environment variable is not set.
         """
         with self._lock:
             if self._loop is None:
@@ -67,7 +67,7 @@ class Sessions:
         return Session(self.server, loop)
 
     def close(self) -> None:
-        """End all sessions. Opening another one afterwards starts anew."""
+        """End all sessions; a session may be opened again afterwards."""
         with self._lock:
             if self._finalizer is not None:
                 self._finalizer()
@@ -101,16 +101,16 @@ class Session:
         return redact(self._client.instructions or "")
 
     def tools(self) -> list[Tool]:
-        """All tools, as the server lists them.
+        """All tools, in the server's order.
 
         Raises:
-            EvaluationError: if it does not.
+            EvaluationError: if the server does not list them.
         """
         with self._failures("does not list its tools"):
             return self._wait(self._list_tools)
 
     def call(self, call: ToolCall) -> CallResult:
-        """Call a tool. An error that the tool or the server reports on the call is for the caller.
+        """Call a tool. An error of the tool or the server about the call is part of the result.
 
         Raises:
             EvaluationError: if the server fails, or does not answer in time.
@@ -130,7 +130,7 @@ class Session:
         self._loop.soon(self._ended.set)
 
     async def _live(self, opened: Future[Client]) -> None:
-        """Hold the session open; the task that opens it also has to close it."""
+        """Hold the session open; the task that opened it must also close it."""
         failure = None
         try:
             async with AsyncExitStack() as stack:
@@ -243,4 +243,4 @@ def _short(text: str) -> str:
 
 
 async def _nothing() -> None:
-    """Sessions end with the loop."""
+    """Do nothing: sessions end with the loop."""

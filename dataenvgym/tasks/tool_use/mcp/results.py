@@ -1,4 +1,4 @@
-"""The results of an MCP server, as text for a student."""
+"""Converts results of an MCP server into text for a student."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dataenvgym.tasks.tool_use.world import CallResult
 
 
 def read_result(result: CallToolResult) -> CallResult:
-    """The blocks of a result, one after the other; without any, its structured content as JSON."""
+    """The blocks of a result, joined; without blocks, its structured content as JSON."""
     text = "\n".join(map(_text, result.content))
     if not text and result.structured_content is not None:
         text = to_json(result.structured_content).decode()
@@ -29,7 +29,7 @@ def read_result(result: CallToolResult) -> CallResult:
 
 
 def _text(block: ContentBlock) -> str:
-    """A block as text; of an image, a sound or a file, its kind."""
+    """A block as text; an image, a sound or a file is represented by its kind."""
     match block:
         case TextContent():
             return block.text

@@ -1,8 +1,8 @@
-"""A world as an MCP server: its tools over one state for each session.
+"""A world as an MCP server: each session has its tools and its own state.
 
-There are handlers for listing and calling the assistant's tools, and nothing else: no resources,
-prompts, completions or logging. So nothing but a call of a tool reaches a state, and only that of
-the caller's own session. A session begins when a client connects; to begin anew, connect again.
+The server only lists and calls the assistant's tools: no resources, prompts, completions or
+logging. So only a tool call can reach a state, and only the state of the caller's own session. A
+session begins when a client connects; to start again, connect again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dataenvgym.records import ToolCall
 from dataenvgym.tasks.tool_use.world import World
 
 MOST_WAITING = 64
-"""Calls of one session that may wait at the same time; they run one after the other."""
+"""Largest number of waiting calls of one session; they run one after the other."""
 
 _log = logging.getLogger(__name__)
 _Context = ServerRequestContext[Any, Any]
@@ -45,8 +45,8 @@ def server_of(world: World[Any], *, one_session: bool = False) -> Server[Any]:
     """An MCP server with the world's tools; each session begins in the world's state.
 
     Args:
-        one_session: all requests belong to one session, as over stdio. Otherwise requests of
-            protocol versions without sessions are refused; clients then open one (`initialize`).
+        one_session: all requests belong to one session, as over stdio. Otherwise, requests of
+            protocol versions without sessions are refused; clients then call `initialize`.
     """
     listed = ListToolsResult(tools=[_tool(world, tool.name) for tool in world.tools()])
     only = _Session(world) if one_session else None
@@ -83,7 +83,7 @@ class _Session:
         self._waiting = 0
 
     async def call(self, call: ToolCall) -> CallToolResult:
-        """Run the call after those before it. A client that leaves meanwhile does not undo it."""
+        """Run the call after those before it. It completes even if the client leaves meanwhile."""
         if self._waiting >= MOST_WAITING:
             raise MCPError(
                 INVALID_REQUEST,
@@ -109,8 +109,8 @@ class _Session:
 
 
 def _session_of(context: _Context, world: World[Any]) -> _Session:
-    # The package keeps a dict for each connection, and ends with it what its stack holds. Handlers
-    # have no other way to them yet in version 2.3.
+    # The package keeps a dict for each connection, and ends the entries of its stack with the
+    # connection. In version 2.3, handlers can reach them only in this way.
     connection = context.session._connection
     if "session" not in connection.state:
         session = connection.state["session"] = _Session(world)

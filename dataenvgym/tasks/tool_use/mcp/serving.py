@@ -23,7 +23,7 @@ PATH = "/mcp"
 MAX_SESSIONS = 4096
 IDLE_TIMEOUT = 1800.0
 _LARGEST_BODY = 4 * 2**20
-_BACKLOG = 4096  # connections that wait to be taken
+_BACKLOG = 4096  # connections that wait to be accepted
 
 
 def serve_stdio(world: World[Any]) -> None:
@@ -38,15 +38,15 @@ def serve_stdio(world: World[Any]) -> None:
 
 
 class HttpServer:
-    """A world at `url`; connections are taken from now on, and answered while it runs.
+    """A world at `url`; it accepts connections at once, and answers them while `run` is active.
 
     Args:
-        host, port: where it listens; port 0 is a free one.
-        max_sessions: how many may be open; another one is refused (status 503).
+        host, port: the address to listen on; port 0 chooses a free one.
+        max_sessions: largest number of open sessions; more are refused (status 503).
         idle_timeout: seconds without a request after which a session ends.
 
     Raises:
-        ConfigurationError: if it cannot listen there, or for an option that cannot be.
+        ConfigurationError: if it cannot listen there, or for an invalid option.
     """
 
     def __init__(
@@ -90,13 +90,13 @@ class HttpServer:
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Have `run` return soon; from any thread."""
+        """Make `run` return soon; callable from any thread."""
         self._server.should_exit = True
 
 
 @contextmanager
 def served(world: World[Any], **options: Any) -> Iterator[str]:
-    """Serve a world in a thread; gives the URL. `options` are those of `HttpServer`."""
+    """Serve a world in a thread; yields the URL. `options` are those of `HttpServer`."""
     server = HttpServer(world, **options)
     thread = threading.Thread(target=server.run, name="mcp-server", daemon=True)
     thread.start()
@@ -113,7 +113,7 @@ def listening(host: str, port: int) -> socket.socket:
     Raises:
         ConfigurationError: if it cannot.
     """
-    # asyncio turns Nagle's delays off only for sockets that say that they are TCP's
+    # asyncio disables Nagle's delays only for sockets that are declared as TCP
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -130,9 +130,9 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def _without_streams(app: ASGIApp) -> ASGIApp:
-    """Refuse GET, as the protocol allows: a world never sends messages by itself.
+    """Refuse GET, as the protocol allows: a world never sends messages on its own.
 
-    So a session costs no connection while it is idle, and ends when it has been idle long enough.
+    So an idle session holds no connection, and ends after its idle time.
     """
 
     async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
@@ -146,7 +146,7 @@ def _without_streams(app: ASGIApp) -> ASGIApp:
 
 
 def _allow_open_files() -> None:
-    """Raise this process's limit of open files, hence of connections, as far as it may go."""
+    """Raise this process's limit of open files, and so of connections, as far as allowed."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    with suppress(ValueError, OSError):  # some systems take no infinite one
+    with suppress(ValueError, OSError):  # some systems accept no infinite limit
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -16,13 +16,13 @@ _OPEN = ("additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf",
 
 
 class McpWorld(World[State]):
-    """The tools of a server; each conversation has a session of its own, opened by its first call.
+    """The tools of a server; the first call of a conversation opens a session for it.
 
-    The state behind the tools is not known here, so no problem's basis may have `state`. A
-    subclass may have tools and checks of its own beside the server's; a check can call tools.
+    The state behind the tools is unknown here, so the basis of a problem cannot contain `state`. A
+    subclass may add tools and checks to the server's; a check can call tools.
 
     Args:
-        server: asked once for its tools and instructions, which are the policy.
+        server: asked once for its tools, and for its instructions, which become the policy.
         name: of the world.
 
     Raises:
@@ -67,7 +67,7 @@ class McpWorld(World[State]):
         return (*own, *theirs) if by == "assistant" else own
 
     def call(self, call: ToolCall, by: Seat = "assistant") -> CallResult:
-        """Run one call; the server answers.
+        """Run one call on the server.
 
         Raises:
             EvaluationError: if the server fails, or does not answer in time.
@@ -83,7 +83,7 @@ class McpWorld(World[State]):
         return self._session.call(call)
 
     def close(self) -> None:
-        """End the conversation's session; of the world that was made first, all sessions."""
+        """End the conversation's session; on the world that was made first, end all sessions."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -96,7 +96,7 @@ def _read_tool(tool: Any) -> Tool:
 
 
 def _complaint(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-    """The fault of the arguments' names; their values are for the server to check."""
+    """The error in the names of the arguments; the server checks their values."""
     properties = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in arguments:

@@ -1,9 +1,9 @@
 """A plan as a small Python program: `output0 = tool(argument="value")`, one line for each step.
 
-The program is parsed, and never run. Every call of a plain name is a step, in the order in which
-Python would make the calls, except those of builtins and of functions that the program defines;
-loops and branches count once. Only keyword arguments count. A variable that holds the result of a
-step refers to it: `output0['text']` and `output0.text` are `<node-0>.text`, in f-strings too.
+The program is parsed and never run. Every call of a plain name is a step, in the order in which
+Python would make the calls; calls of builtins and of functions that the program defines do not
+count. Loops and branches count once. Only keyword arguments count. A variable that holds the result
+of a step refers to it: `output0['text']` and `output0.text` are `<node-0>.text`, in f-strings too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def read(reply: str, tools: Collection[str]) -> Reading:
-    """The plan in a reply; takes time in proportion to its length, and raises nothing.
+    """Parse the plan in a reply, in time proportional to its length; raises nothing.
 
     Args:
         tools: names that are tools even if they are builtins, or defined by the program.
@@ -92,7 +92,7 @@ class _Program:
                     self._variables[target.id] = str(value)
 
     def _value(self, node: ast.expr) -> JsonValue:
-        """The value of an expression, with its calls made; other expressions are their text."""
+        """The value of an expression, after its calls; other expressions become their text."""
         match node:
             case ast.Constant(value=None | str() | int() | float() as constant):
                 return constant
@@ -143,7 +143,7 @@ class _Program:
         return self._results[id(node)]
 
     def _make_calls(self, node: ast.expr) -> None:
-        """The calls within an expression of another kind, the inner ones first."""
+        """Make the calls within another expression, the inner ones first."""
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and n is not node]
         for call in sorted(calls, key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0)):
             if isinstance(call.func, ast.Name) and call.func.id not in self._no_tools:
@@ -161,7 +161,7 @@ def write(plan: Plan) -> str:
     """The plan as a program, one line for each step.
 
     Raises:
-        PlanError: for a tool or an argument whose name cannot be one in Python.
+        PlanError: for a tool or an argument that is not a valid name in Python.
     """
     return "\n".join(f"output{place} = {_written(step)}" for place, step in enumerate(plan))
 
@@ -194,6 +194,6 @@ def _variable(found: re.Match[str], quote: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """The text as a literal, in double quotes where it has none."""
+    """The text as a literal, in double quotes if it contains none."""
     shown = repr(text)
     return shown if '"' in text or shown[0] == '"' else f'"{shown[1:-1]}"'

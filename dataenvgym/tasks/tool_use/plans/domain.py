@@ -1,4 +1,4 @@
-"""The domain of plans: a reply is judged by the tools that it would call, and how."""
+"""The domain of plans: a reply is judged by the tool calls that it plans."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _SYSTEM = "You plan how tools answer a request. These are the tools:\n\n{tools}\
 
 
 class PlansDomain(Domain):
-    """Requests that are answered by a plan.
+    """Requests whose answer is a plan.
 
     Args:
         tools: the tool list.
-        known: gives problems whose gold plans judge the records that put them, such as those of a
-            training split; asked when a record is first judged.
+        known: returns problems, such as those of a training split; their gold plans judge records
+            that ask the same request. Called when the first record is judged.
         form: how the student writes plans, "json" or "code".
-        correct_by: the part in which a right plan equals the gold one: "tools" (their list),
+        correct_by: how much of a right plan equals the gold one: "tools" (their list),
             "argument_names" (also), or "argument_values" (also).
-        system_prompt: the system message, in which `{tools}` stands for the tool list, a line each;
-            None is the list and how to write a plan in this form.
+        system_prompt: the system message, in which `{tools}` stands for the tool list, one line
+            each; None lists the tools and explains how to write a plan in this form.
         template: the user message, in which `{instruction}` stands for the request; it may have
             `{tools}`, too.
 
     Raises:
-        ConfigurationError: for an option that cannot be.
+        ConfigurationError: for an invalid option.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class PlansDomain(Domain):
         )
 
     def corpus_scores(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
-        """F1 of tools, arguments and edges, as `metrics` has them."""
+        """F1 of tools, arguments and edges, as defined in `metrics`."""
         return corpus_scores([compared(c, self.form) for c in completed])
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
-        """The plan as far as `correct_by` looks at it, with the names of arguments sorted.
+        """The parts of the plan that `correct_by` compares, with sorted argument names.
 
         `image_captioning > text_generation`, `image_captioning(image) > ...` or
         `image_captioning(image='a.jpg') > ...`; None without a plan.
@@ -88,15 +88,15 @@ class PlansDomain(Domain):
         return " > ".join(labels(self.form.read(reply).plan, self.correct_by)) or None
 
     def overlap_answer(self, instance: TaskInstance) -> str | None:
-        """None: plans with the same tools have long runs of words in common."""
+        """None: plans with the same tools share long runs of words."""
         return None
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether what a training record claims holds.
+        """Whether a training record is right; None if that is unknown.
 
-        The gold plan of the problem of the training split that it puts says so, where there is
-        one. Of another problem, a plan is wrong that cannot be read, calls what is not in the tool
-        list, or refers to no earlier step; any other is left open (None).
+        If the record's request is in the training split, the gold plan decides. Otherwise a plan is
+        wrong if it cannot be parsed, calls a tool that is not in the tool list, or refers to a step
+        that is not an earlier one; any other plan is unknown.
         """
         return all_hold([self._holds(claim) for claim in claims_of(record)])
 

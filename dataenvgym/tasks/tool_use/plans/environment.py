@@ -1,4 +1,4 @@
-"""One request: the student writes a plan once, and it is compared with the gold plan."""
+"""One request: the student writes one plan, which is compared with the gold plan."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from dataenvgym.tasks.tool_use.plans.steps import plan_of
 
 
 class PlansEnvironment(TaskEnvironment):
-    """Reward 1.0 if the plan of the student's message equals the gold one, else 0.0.
+    """Reward 1.0 if the plan in the student's message equals the gold plan, else 0.0.
 
-    `correct_by` says in what: the list of tools, also the names of their arguments, or also the
-    values. The scores `plan_tools`, `plan_argument_names` and `plan_argument_values` are about each
-    of these. A message without a plan that can be read counts as an empty plan; `info["note"]` says
-    why. If the problem has several gold plans, the one whose tools fit best counts.
+    `correct_by` sets how much is compared: the list of tools, also the names of their arguments, or
+    also the values. The scores `plan_tools`, `plan_argument_names` and `plan_argument_values` are
+    those of each level. A message without a valid plan counts as an empty plan; `info["note"]` has
+    the reason. If the problem has several gold plans, the one whose tools fit best counts.
 
     Args:
         instances: see `TaskEnvironment`.
         form: how plans are written.
-        correct_by: the part in which a right plan equals the gold one.
+        correct_by: how much of a right plan equals the gold one.
         prompt_template: the text around a request.
     """
 
@@ -64,10 +64,10 @@ class PlansEnvironment(TaskEnvironment):
 
 
 def gold_plans(instance: TaskInstance, form: Form) -> list[Plan]:
-    """The gold plans of a problem; without any in its data, the one that its answer is.
+    """The gold plans of a problem; if its data have none, the plan in its answer.
 
     Raises:
-        InvalidInstanceError: if it has none.
+        InvalidInstanceError: if there is none.
     """
     found = instance.data.get(PLANS)
     try:

@@ -13,13 +13,13 @@ from dataenvgym.tasks.tool_use.plans.plan import Plan, Reading
 
 @dataclass(frozen=True)
 class Form:
-    """How plans are written, and read out of replies.
+    """How plans are written, and parsed from replies.
 
     Attributes:
         how_to_write: the instructions for the student.
-        read: the plan in a reply; raises nothing.
-        write: the plan as the gold answer of a record; raises `PlanError` if the form cannot have
-            it.
+        read: parses the plan in a reply; raises nothing.
+        write: the plan as the gold answer of a record; raises `PlanError` if the form cannot
+            express it.
     """
 
     name: str
@@ -32,7 +32,7 @@ def form_of(name: str, tools: Collection[str]) -> Form:
     """The form of that name.
 
     Raises:
-        ConfigurationError: if there is none.
+        ConfigurationError: if it does not exist.
     """
     forms = {
         json_form.NAME: Form(

@@ -1,7 +1,7 @@
 """A plan as JSON: `[{"id": 0, "name": "tool", "args": {...}}, ...]`.
 
 In a reply, the list may have words or a code fence around it, or be the `nodes` or the `plan` of an
-object. The last plan with steps counts, and the student's thinking before it does not.
+object. The last plan with steps counts; the student's thinking before it is ignored.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ A value is text. It refers to the result of an earlier step as <node-k>.NAME: <n
 result `text` of the step with id 0. Use as few tools as possible."""
 
 _OPENS = re.compile(r"[\[{]")
-# Text that is not JSON ends the search for the closing bracket; the next begins behind it.
-# Behind a string that is never closed, every quote follows a backslash, which is not a token: so no
-# part of a text is looked at more than twice.
+# Text that is not JSON ends the search for the closing bracket; the next search begins behind it.
+# Behind an unclosed string, every quote follows a backslash, which is not a token. So no part of a
+# text is scanned more than twice.
 _TOKEN = re.compile(
     r'[\s,:]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]|true|false|null|-?\d[\d.eE+-]*+', re.DOTALL
 )
 
 
 def read(reply: str) -> Reading:
-    """The plan in a reply; takes time in proportion to its length, and raises nothing."""
+    """Parse the plan in a reply, in time proportional to its length; raises nothing."""
     problem = "there is no JSON list of steps"
     has_empty = False
     for text in texts_of(reply):
@@ -63,7 +63,7 @@ def _steps(value: Any) -> Any:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """The JSON lists and objects in a text that are not in another one, in order."""
+    """The outermost JSON lists and objects in a text, in order."""
     at = 0
     while opening := _OPENS.search(text, at):
         end, at = _end(text, opening.start())
@@ -75,7 +75,7 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _end(text: str, start: int) -> tuple[int | None, int]:
-    """Where the brackets that open at `start` close, or None; and where to continue the search."""
+    """The end of the brackets opened at `start`, or None; and the position to search from next."""
     at, depth = start, 0
     while token := _TOKEN.match(text, at):
         at = token.end()

@@ -1,13 +1,13 @@
-"""From rows of m&m's to task instances.
+"""Makes task instances of rows of m&m's.
 
-Fields that are read:
+Fields:
 
-    user_request     what is to be planned
+    user_request     the request
     plan_str, plan   the gold plan: a list of steps {"id", "name", "args"}, or a text with one, in
-                     JSON or as Python writes it; the first of the two that is there
+                     JSON or Python syntax; the first of the two that exists is used
     alt_plans_str, alt_plans, alternatives
-                     a list of further gold plans, or a text with one; read for best_match only
-    id               if it is there; otherwise the row's place
+                     a list of further gold plans, or a text with one; read only for best_match
+    id               optional; by default the row's place
 
 The skill is the gold plan's list of tools, "image_captioning > text_generation"; the category is
 its length, "2 steps". `data` has all gold plans, the listed one first.
@@ -77,7 +77,7 @@ def as_json(plan: Plan) -> list[Any]:
 
 
 def check_tools(plan: Plan, tools: Collection[str]) -> None:
-    """Raise PlanError if a step calls what is not in the tool list."""
+    """Raise PlanError if a step calls a tool that is not in the tool list."""
     for place, step in enumerate(plan):
         if step.name not in tools:
             raise PlanError(
@@ -108,7 +108,7 @@ def _gold_plan(steps: Any, row: SourceRow, field: str, tools: Collection[str]) -
 
 
 def _value(row: SourceRow, field: str) -> Any:
-    """The field's value; a text is parsed as JSON, or as Python writes it."""
+    """The field's value; a text is parsed as JSON or Python syntax."""
     value = row.values[field]
     if not isinstance(value, str):
         return value

@@ -2,18 +2,17 @@
 
 A plan has labels of four kinds:
 
-    tools             of each call, its tool
-    argument_names    of each call, its tool and the names of its arguments, sorted
-    argument_values   of each call, its tool and its arguments with their values in lower case
-    edges             of each two consecutive calls, their tools
+    tools             for each call: its tool
+    argument_names    for each call: its tool and the names of its arguments, sorted
+    argument_values   for each call: its tool and its arguments with their values in lower case
+    edges             for each two consecutive calls: their tools
 
-Plan accuracy is the share of plans whose list of labels equals the gold one; it is a mean over
-plans, and there is one for each of the first three kinds. All other metrics are about the *sets* of
-labels of each plan, pooled over all plans: with the labels in both (TP), only in the prediction
-(FP) and only in the gold plan (FN), F1 = 2 TP / (2 TP + FP + FN). For tools it is a macro average,
-counted for each tool that is in any gold or predicted plan, and averaged over these tools; the
-precision of a tool that is never predicted is 0, as is the recall of one that is in no gold plan. A
-predicted name that is not in the tool list counts as a tool.
+Plan accuracy is the share of plans whose list of labels equals the gold list. It is a mean over
+plans, and exists for the first three kinds. All other metrics use the *set* of labels of each plan,
+pooled over all plans: with the labels in both (TP), only in the prediction (FP) and only in the
+gold plan (FN), F1 = 2 TP / (2 TP + FP + FN). For tools it is a macro average over all tools in any
+gold or predicted plan. The precision of a tool that is never predicted is 0, and so is the recall
+of a tool in no gold plan. A predicted name that is not in the tool list counts as a tool.
 """
 
 from __future__ import annotations
@@ -42,19 +41,19 @@ def edges(plan: Plan) -> tuple[tuple[str, str], ...]:
 
 
 def plan_scores(gold: Plan, predicted: Plan) -> dict[str, float]:
-    """Whether two plans are equal, 1.0 or 0.0, by each level: `plan_tools` and so on."""
+    """Whether two plans are equal, 1.0 or 0.0, at each level: `plan_tools` and so on."""
     return {f"plan_{k}": float(labels(gold, k) == labels(predicted, k)) for k in _LABELS}
 
 
 def best_match(golds: Sequence[Plan], predicted: Plan) -> Plan:
-    """The gold plan whose tools have the highest F1 with the predicted ones; the first of these."""
+    """The gold plan whose tools have the highest F1 with the predicted ones; the first if tied."""
     return max(golds, key=lambda gold: _pooled([(gold, predicted)], tools_of) or 0.0)
 
 
 def corpus_scores(pairs: Sequence[Pair]) -> dict[str, float]:
     """The metrics over sets of labels, each from 0 to 1; the order of plans does not matter.
 
-    One without a label in any plan, such as `edge_f1` of plans with one step, is left out.
+    A metric without any labels, such as `edge_f1` of plans with one step, is left out.
     """
     scores = {
         **_macro(pairs),

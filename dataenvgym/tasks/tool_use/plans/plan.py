@@ -1,8 +1,7 @@
 """A plan: steps in order, each a tool with named arguments.
 
 An argument's value is JSON. In its texts, `<node-k>.key` refers to the result `key` of the step at
-place k, counted from 0, and `<node-k>` to all of its result. A reference that leads to no earlier
-step is `<node-?>`.
+place k, counted from 0, and `<node-k>` to its whole result. An invalid reference is `<node-?>`.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ Plan = tuple[Step, ...]
 
 
 class PlanError(ValueError):
-    """The text is not a plan; the message says what was found and what was expected."""
+    """The text is not a plan; the message has the value found and the one expected."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The content of a reply.
+    """The result of parsing a reply.
 
     Attributes:
-        plan: empty if the reply has none that can be read.
-        problem: why it could not be read, or None.
+        plan: empty if the reply has no valid plan.
+        problem: why it could not be parsed, or None.
     """
 
     plan: Plan
@@ -52,7 +51,7 @@ def tools_of(plan: Plan) -> tuple[str, ...]:
 
 
 def comparable(value: JsonValue) -> str:
-    """The value as it is compared: as text in lower case, so that 5 is "5"."""
+    """The value as text in lower case, for comparisons: 5 is "5"."""
     if not isinstance(value, str):
         value = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     return value.lower()

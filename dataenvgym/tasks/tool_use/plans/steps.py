@@ -1,7 +1,7 @@
-"""From steps as JSON values, `{"id": 0, "name": "tool", "args": {...}}`, to a plan.
+"""Makes a plan of steps given as JSON values, `{"id": 0, "name": "tool", "args": {...}}`.
 
-`id` may be missing: then it is the step's place. References are renumbered from ids to places, so
-that two plans that differ only in their ids are equal. Spaces in a tool's name become underscores.
+If `id` is missing, it is the step's place. References are renumbered from ids to places, so two
+plans that differ only in their ids are equal. Spaces in a tool's name become underscores.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from pydantic import JsonValue
 from dataenvgym.tasks.tool_use.plans.plan import NOWHERE, REFERENCE, Plan, PlanError, Step
 
 DEEPEST = 50
-"""Levels of lists and objects in an argument."""
+"""Largest depth of lists and objects in an argument."""
 _FIELDS = ("id", "name", "args")
 _LARGEST = 2**63
 
 
 def plan_of(steps: Any, *, strict: bool = False) -> Plan:
-    """The plan that a list of steps is.
+    """Make a plan of a list of steps.
 
     Args:
-        strict: also refuse fields that a step does not have, ids that come twice, and references
-            to steps that do not come before; otherwise such a reference becomes `<node-?>`.
+        strict: also refuse unknown fields, duplicate ids, and references to steps that do not come
+            before; otherwise such a reference becomes `<node-?>`.
 
     Raises:
         PlanError: naming the step, and the field or argument.
@@ -57,9 +57,9 @@ def plan_of(steps: Any, *, strict: bool = False) -> Plan:
 def clean(
     value: Any, places: Mapping[int, int], where: str, *, strict: bool = False, depth: int = 0
 ) -> JsonValue:
-    """The value as JSON that can be written again, its references renumbered by `places`.
+    """The value as valid JSON, its references renumbered by `places`.
 
-    Numbers that JSON has not are texts, and what is no Unicode in a text is escaped.
+    Numbers that JSON lacks become texts, and invalid Unicode in a text is escaped.
 
     Raises:
         PlanError: for deep nesting; with `strict`, for a reference to no earlier step.
@@ -77,7 +77,7 @@ def clean(
         return _renumbered(_unicode(value), places, where, strict=strict)
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int | float) and abs(value) < _LARGEST:  # NaN is not
+    if isinstance(value, int | float) and abs(value) < _LARGEST:  # False for NaN
         return value
     return str(value)
 
@@ -128,7 +128,7 @@ def _id(step: dict[str, Any], place: int, where: str) -> int:
 
 
 def tool_name(name: str) -> str:
-    """The name as plans have it: with underscores for spaces."""
+    """The name in the form of plans: with underscores for spaces."""
     return _unicode("_".join(name.split()))
 
 

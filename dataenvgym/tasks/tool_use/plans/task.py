@@ -29,8 +29,8 @@ class PlansTask(Task):
             tools="tools.json",
         )
 
-    Problems of the test source are left out of the other splits: in m&m's, the filtered problems
-    are part of the verified ones.
+    Problems of the test source are left out of the other splits: in m&m's, the verified problems
+    contain the filtered ones.
 
     Args:
         sources, fractions, limit, seed: see `RowSource`, which divides them among the splits.

@@ -1,8 +1,9 @@
 """The tool list: a JSON file with the tools that plans may call.
 
-Either a list of objects with `name`, and perhaps `description`, `args` and `returns` (lists of
-names), or an object from names to such objects, as m&m's has it: there `input.arg_name` and
-`output.arg_name` are the lists. Other fields are not read. Spaces in names become underscores.
+It is a list of objects with `name` and, optionally, `description`, `args` and `returns` (lists of
+names). Or it is an object from names to such objects, as in m&m's, where the lists are
+`input.arg_name` and `output.arg_name`. Other fields are ignored. Spaces in names become
+underscores.
 """
 
 from __future__ import annotations

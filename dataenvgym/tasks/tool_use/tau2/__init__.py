@@ -4,8 +4,8 @@ package       the user's installed package, and its data folder
 task_file     the form of its tasks and splits
 shared_rows   database rows that forks of an environment share
 world         Tau2World: a domain's environment, with its databases and tools
-problem       from one of its tasks to a problem of ours
-environment   one conversation, scored as tau2 scores it
+problem       makes a problem of a tau2 task
+environment   one conversation, scored like tau2
 assertion_judge
               whether the assertions in natural language hold
 source        its tasks, by split

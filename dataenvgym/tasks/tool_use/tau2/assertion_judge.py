@@ -1,4 +1,4 @@
-"""Whether assertions in natural language hold of a conversation, as the speaker "judge" decides."""
+"""Asks the speaker "judge" whether assertions in natural language hold of a conversation."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class StatementsVerdict(Model):
 def all_hold(
     statements: Sequence[str], conversation: Sequence[Message]
 ) -> Generator[Ask, str, bool]:
-    """Whether all statements hold of the conversation, which is as the student saw it.
+    """Whether all statements hold of the conversation, which is given from the student's view.
 
     Raises:
-        SpeakerError: the judge's, if it gives no verdict on each of them.
+        SpeakerError: if the judge gives no verdict on each of them.
     """
     verdict = _verdict_on(len(statements))
     talk = tuple(message for message in conversation if message.role != "system")

@@ -1,12 +1,13 @@
-"""One conversation in a domain of tau2, scored as tau2-bench scores it.
+"""One conversation in a domain of tau2, scored like tau2-bench.
 
-state       both databases have the hashes that they have after the gold calls
-assertions  the environment's assertions hold; one that raises does not, if the gold state has it
-said        each piece of information is a part of one of the student's messages, in any case, once
-            commas are left out of the message: "10" is in "100", as tau2 has it
-calls       for each gold call there is one of the same tool, by either seat, whose arguments are
-            equal to those of the gold call; of the gold call, only the arguments in `compare_args`
-            count, or, without these, those that the call has
+state       both databases have the same hashes as after the gold calls
+assertions  the environment's assertions hold; one that raises counts as false, unless it also
+            raises in the gold state
+said        each piece of information is contained in one of the student's messages, in any case,
+            after removing commas from the message: "10" is in "100", as in tau2
+calls       for each gold call there is a call of the same tool, by either seat, with equal
+            arguments; only the arguments in the gold call's `compare_args` count or, if that is
+            not given, those that the call has
 judged      the assertions in natural language hold, as the speaker "judge" decides
 """
 
@@ -41,10 +42,10 @@ def _assertions(problem: ToolUseProblem, ending: Ending) -> bool | None:
 
 
 def _holds(assertion: Assertion, ending: Ending) -> bool:
-    """Whether it holds; one that raises does not, such as one about a row that was not made.
+    """Whether it holds; False if it raises, e.g. about a row that was not made.
 
     Raises:
-        EvaluationError: if it raises in the gold state, too.
+        EvaluationError: if it also raises in the gold state.
     """
     try:
         return ending.world.holds(assertion.check, assertion.arguments) == assertion.expected
@@ -84,14 +85,15 @@ COMPONENTS: Components = {
 
 
 class Tau2Environment(ToolUseEnvironment):
-    """A conversation that may have a past, and that ends after a number of tau2's steps.
+    """A conversation that may have a history, and that ends after a number of tau2's steps.
 
-    Each message is a step, and each round of tool results: the user's first message is one, each
-    message of the student and its answer are two, each reply in which the user calls tools is two.
+    Each message is a step, and so is each round of tool results. The user's first message is one
+    step, each message of the student with its answer two, each reply in which the user calls tools
+    two.
 
     Args:
-        max_steps: after how many of them the conversation is over, with reward 0.
-        options: those of `ToolUseEnvironment`, apart from `max_turns`.
+        max_steps: after this number, the conversation ends with reward 0.
+        options: those of `ToolUseEnvironment`, except `max_turns`.
     """
 
     components = COMPONENTS

@@ -1,7 +1,7 @@
 """The user's installed package tau2, and its data folder.
 
-The package asks for Python 3.12 or newer, and imports much (litellm, pandas); this module imports
-it when a task needs it.
+The package needs Python 3.12 or newer, and imports much (litellm, pandas); this module imports it
+only when a task needs it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Tau2Package:
 
     Attributes:
         domain: its name.
-        environment: a new environment of the domain, as the package makes it.
-        data: the data folder, which holds `tau2/domains`.
+        environment: makes a new environment of the domain.
+        data: the data folder, which contains `tau2/domains`.
     """
 
     domain: str
@@ -47,24 +47,24 @@ class Tau2Package:
 
     @property
     def splits_file(self) -> Path:
-        """The file that says which tasks are in which split; it need not exist."""
+        """The file that assigns tasks to splits; it may be missing."""
         return self.tasks_file.with_name("split_tasks.json")
 
     def read(self, path: Path) -> Any:
         """The JSON in one of its files.
 
         Raises:
-            ConfigurationError: if there is no such file.
-            BrokenFileError: if it holds something else.
+            ConfigurationError: if the file does not exist.
+            BrokenFileError: if it is not JSON.
         """
         self._check(path)
         return read_json(path)
 
     def guidelines(self, *, tools: bool) -> str:
-        """How tau2 tells a model to play the user, who has tools of its own or none.
+        """tau2's instructions for a model that plays the user, with tools of its own or without.
 
         Raises:
-            ConfigurationError: if there is no such file.
+            ConfigurationError: if the file does not exist.
         """
         name = "simulation_guidelines_tools.md" if tools else "simulation_guidelines.md"
         path = self.data / "tau2" / "user_simulator" / name
@@ -80,15 +80,15 @@ class Tau2Package:
 
 
 def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package:
-    """Import what one domain needs.
+    """Import the modules for one domain.
 
     Args:
-        data_dir: the data folder; None is `TAU2_DATA_DIR`, or else the one beside the package's
-            sources.
+        data_dir: the data folder; None uses `TAU2_DATA_DIR`, or else the folder next to the
+            package's sources.
 
     Raises:
-        ConfigurationError: if there is no such domain, no package, another package of that name, or
-            no data folder.
+        ConfigurationError: if the domain, the package or the data folder does not exist, or if
+            another package has that name.
     """
     if domain not in DOMAINS:
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""From one of tau2's tasks to a problem of tool use."""
+"""Makes a problem of tool use from a tau2 task."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ STOPS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 
 
 class Tau2Problem(ToolUseProblem):
-    """A problem whose gold calls are made by both seats in turn.
+    """A problem whose gold calls alternate between both seats.
 
     Attributes:
         actions: the gold calls; `gold` and `user_gold` are those of one seat each.
-        judged: assertions in natural language, for the component `judged`, which is part of the
+        judged: assertions in natural language, for the component `judged`; it is part of the
             score if there are any.
     """
 
@@ -74,7 +74,7 @@ class Tau2Problem(ToolUseProblem):
 
     @property
     def gold_actions(self) -> tuple[Action, ...]:
-        """The gold calls; those of a record are `gold`, by the assistant alone."""
+        """The gold calls; those for a record are `gold`, by the assistant alone."""
         return self.actions or tuple(
             Action(name=call.name, arguments=call.arguments) for call in self.gold
         )
@@ -97,10 +97,10 @@ class Tau2Prepared(Prepared):
 def to_instance(
     task: Tau2Task, world: Tau2World, *, name: str, where: str, guidelines: Mapping[bool, str]
 ) -> TaskInstance | None:
-    """The problem; None if tau2 evaluates nothing in it, and every conversation scores 1.
+    """The problem; None if tau2 evaluates nothing in it, so that any conversation scores 1.
 
-    A part of the basis for which the task has nothing to check holds in every conversation, in tau2
-    too, and is not part of ours.
+    If the task has nothing to check for a part of the basis, that part holds in every conversation,
+    in tau2 too. Our basis leaves it out.
 
     Args:
         name: of our task.
@@ -108,7 +108,7 @@ def to_instance(
         guidelines: how to play a user with tools of its own (True), and without.
 
     Raises:
-        InvalidInstanceError: if it names a tool or an assertion that the domain does not have.
+        InvalidInstanceError: if it names a tool or an assertion that the domain lacks.
     """
     criteria = task.evaluation_criteria
     basis = [] if criteria is None else _basis(criteria)

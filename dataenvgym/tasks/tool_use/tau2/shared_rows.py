@@ -1,7 +1,7 @@
 """Database rows that the forks of an environment share.
 
-tau2's databases hold tables as dicts of pydantic models, several megabytes of them, and its tools
-change rows in place. So a fork shares each row until somebody reads it, and then has a copy.
+tau2's databases hold several megabytes of tables, as dicts of pydantic models, and its tools change
+rows in place. So a fork shares each row until the row is read, and then gets a copy.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 class SharedRows(dict[Any, Any]):
     """A dict whose deep copies share its values until they are read.
 
-    Whatever reads the memory of the dict directly, as pydantic does to serialize a model, sees the
-    right values, and must not change them.
+    Code that reads the dict's memory directly, such as pydantic's serializer, sees the right
+    values, and must not change them.
     """
 
     def __init__(self, rows: Any = ()) -> None:
@@ -23,7 +23,7 @@ class SharedRows(dict[Any, Any]):
         self._own: set[Any] = set()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SharedRows:
-        self._own.clear()  # from now on both share what was its own
+        self._own.clear()  # from now on both share these values
         twin = SharedRows(dict.items(self))
         memo[id(self)] = twin
         return twin
@@ -39,9 +39,9 @@ class SharedRows(dict[Any, Any]):
         super().__setitem__(key, value)
         self._own.add(key)
 
-    # --- the ways to values that a dict has besides; each goes through `__getitem__` ---
+    # --- other methods that read values; each goes through `__getitem__` ---
 
-    def __iter__(self) -> Iterator[Any]:  # makes dict(rows) and {**rows} ask for each item
+    def __iter__(self) -> Iterator[Any]:  # makes dict(rows) and {**rows} read each item
         return super().__iter__()
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -79,7 +79,7 @@ class SharedRows(dict[Any, Any]):
 
 
 def share_rows(database: Any) -> None:
-    """Make the tables of a database shared between its deep copies."""
+    """Let deep copies of a database share the rows of its tables."""
     for name, value in vars(database).items():
         if type(value) is dict:
             database.__dict__[name] = SharedRows(value)

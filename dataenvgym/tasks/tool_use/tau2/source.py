@@ -1,7 +1,7 @@
 """The tasks of a domain, by tau2's own splits.
 
 The split `test` is tau2's. The tasks of its split `train` are divided between our `train` and our
-`validation`, by their ids. Without these two, all tasks are divided among the three.
+`validation`, by their ids. If a domain lacks these two, its tasks are divided among all three.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Tau2Source(Source):
         package: the domain.
         world: of the domain.
         name: of our task.
-        task_set: the split of tau2 that is all there is, such as "base", "full" or "small".
+        task_set: the split of tau2 to use, such as "base", "full" or "small".
         judges: whether there is a judge; None leaves out the tasks that need one.
-        fractions, limit, seed: how tasks are divided, and how many each split has at most.
+        fractions, limit, seed: how tasks are divided, and the largest number in each split.
     """
 
     has_one_source = True
@@ -132,7 +132,7 @@ class Tau2Source(Source):
     # --- the splits ---
 
     def _ids(self, split: Split, ids: Sequence[str]) -> set[str]:
-        """Which of the tasks are in that split."""
+        """The tasks in that split."""
         test, train = self._split_of("test"), self._split_of("train")
         if self._task_set != "base" or test is None or train is None:
             return self._divided(ids, SPLITS)[split]

@@ -41,11 +41,11 @@ class Tau2Domain(ToolUseDomain):
     def __init__(self, world: Tau2World, *, max_steps: int = MAX_STEPS, **options: Any) -> None:
         super().__init__(world, **options)
         self._environment = partial(self._environment, max_steps=max_steps)
-        self.make_environment()  # an impossible number is refused here
+        self.make_environment()  # raises here if a number is invalid
 
     @property
     def told(self) -> str:
-        """The policy and the tools; the databases are too large to be told."""
+        """The policy and the tools; the databases are too large to include."""
         tools = "\n".join(tool.model_dump_json() for tool in self.world.tools())
         return f"{self.prompt_template.system}\n\nTools:\n{tools}"
 
@@ -57,11 +57,11 @@ class Tau2Task(Task):
 
     Args:
         domain: retail, airline, telecom or mock.
-        data_dir: tau2's data folder; None is `TAU2_DATA_DIR`.
+        data_dir: tau2's data folder; None uses `TAU2_DATA_DIR`.
         name: of the task; None is `tau2_` and the domain.
-        task_set: tau2's split that is all there is: base, or telecom's full or small.
-        nl_assertions: tasks with assertions in natural language need the speaker "judge". Without
-            one, "judge" refuses them by name, and "leave_out" leaves them out.
+        task_set: tau2's split to use: base, or telecom's full or small.
+        nl_assertions: tasks with assertions in natural language need the speaker "judge". If there
+            is none, "judge" raises an error that names them, and "leave_out" leaves them out.
         fractions, limit, seed: see `Tau2Source`.
         max_steps, max_errors, count_errors: when a conversation ends with reward 0.
         system_prompt, template, user_sampling: see `ToolUseDomain`.

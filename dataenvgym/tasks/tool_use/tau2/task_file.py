@@ -1,7 +1,7 @@
-"""The form of tau2's tasks.
+"""The file format of tau2's tasks.
 
-Fields on a task's evaluation or initial state are read strictly: a field that is not
-known here is refused. Notes for people are passed over.
+Fields of a task's evaluation or initial state are parsed strictly: an unknown field is refused.
+Notes for people are ignored.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Action(_Loose):
     """A gold call.
 
     Attributes:
-        compare_args: the arguments that count where calls are compared; None: those of the call
-            that is compared with it.
+        compare_args: the arguments to compare; None compares those of the call that is compared
+            with it.
     """
 
     requestor: Seat = "assistant"
@@ -39,7 +39,7 @@ class Action(_Loose):
 
 
 class FunctionCall(_Loose):
-    """A call of a method of the environment that need not be a tool."""
+    """A call of a method of the environment, which may not be a tool."""
 
     env_type: Seat
     func_name: Text = Field(min_length=1)
@@ -47,20 +47,20 @@ class FunctionCall(_Loose):
 
 
 class EnvAssertion(FunctionCall):
-    """Such a call, and its expected result at the end."""
+    """A function call, and its expected result at the end."""
 
     assert_value: bool = True
 
 
 class HistoryCall(_Loose):
-    """A call in a message of the past."""
+    """A call in a message of the history."""
 
     name: Text = Field(min_length=1)
     arguments: dict[str, Json] = {}
 
 
 class HistoryMessage(_Loose):
-    """A message of the past; a tool's result names who had called."""
+    """A message of the history; a tool's result names its caller."""
 
     role: Literal["user", "assistant", "tool"]
     content: Text | None = None
@@ -76,7 +76,7 @@ class InitializationData(Model):
 
 
 class InitialState(Model):
-    """The initial state of a task; all of it is optional."""
+    """The initial state of a task; all fields are optional."""
 
     initialization_data: InitializationData | None = None
     initialization_actions: tuple[FunctionCall, ...] | None = None
@@ -104,7 +104,7 @@ class Instructions(_Loose):
 
 
 class UserScenario(_Loose):
-    """Whom the user plays."""
+    """The user's role."""
 
     persona: Text | None = None
     instructions: Instructions | Text

@@ -25,7 +25,7 @@ SEATS: tuple[Seat, ...] = ("assistant", "user")
 
 
 class Made(NamedTuple):
-    """A call that was made, whether or not it succeeded."""
+    """A call that was made, successful or not."""
 
     by: Seat
     call: ToolCall
@@ -34,13 +34,13 @@ class Made(NamedTuple):
 class Tau2State(State):
     """An environment of tau2, and the calls made in it.
 
-    A state is not changed after it was forked: each call that may write has one of its own.
+    A state is not changed after it was forked: each call that may write makes a state of its own.
 
     Attributes:
         environment: with the databases; equal states have equal hashes of both, as tau2 computes
             them.
         made: the calls of both seats.
-        user_tools: the names of the tools that the user has; None is all of them.
+        user_tools: the names of the user's tools; None means all.
     """
 
     environment: Any = Field(exclude=True)
@@ -54,7 +54,7 @@ class Tau2State(State):
         """The state at the beginning of a task.
 
         Args:
-            changes: `initial_state` and `user_tools`, as tau2's tasks have them.
+            changes: `initial_state` and `user_tools`, in the form of tau2's tasks.
 
         Raises:
             KeyError: for another name.
@@ -74,7 +74,7 @@ class Tau2State(State):
             raise ValueError(f"field initial_state.{complaint(error)}") from None
         try:
             state._begin(initial)
-        except Exception as error:  # whatever the environment's own code raises
+        except Exception as error:  # the environment's own code may raise anything
             raise ValueError(f"field initial_state: {type(error).__name__}: {error}") from error
         return state
 
@@ -94,10 +94,10 @@ class Tau2State(State):
                 self.made += (made,)
 
     def after(self, actions: Sequence[Action]) -> Self:
-        """The state after gold calls. A call that fails is passed over, as tau2 does.
+        """The state after gold calls. A call that fails is ignored, as in tau2.
 
-        The stores of the two seats are brought into line after each call, as in a conversation;
-        tau2 leaves that out here.
+        The stores of the two seats are synchronized after each call, as in a conversation; tau2
+        does not do that here.
         """
         state = self.fork()
         for action in actions:
@@ -112,7 +112,7 @@ class Tau2State(State):
 
     @property
     def hashes(self) -> tuple[str | None, str | None]:
-        """tau2's hashes of the assistant's and of the user's database."""
+        """tau2's hashes of the assistant's and the user's database."""
         return self.environment.get_db_hash(), self.environment.get_user_db_hash()
 
     def digest(self) -> str:
@@ -127,8 +127,8 @@ class Tau2State(State):
 class Tau2World(World[Tau2State]):
     """A domain's tools over its databases.
 
-    A call is answered as tau2 answers it, errors included; but a call that fails leaves the
-    databases as they were, even if tau2's tool had begun to change them.
+    Calls are answered as in tau2, errors included. But a call that fails leaves the databases
+    unchanged, even if tau2's tool had begun to change them.
 
     Args:
         name: of the domain.
@@ -158,7 +158,7 @@ class Tau2World(World[Tau2State]):
         return tuple(tool for tool in tools if tool.name in names)
 
     def writes(self, name: str, by: Seat) -> bool:
-        """Whether that tool may change the databases; one that is not known may not."""
+        """Whether that tool may change the databases; False for an unknown tool."""
         kit = _toolkit(self.state.environment, by)
         return kit is not None and kit.has_tool(name) and bool(kit.tool_mutates_state(name))
 

@@ -1,6 +1,6 @@
-"""The worlds that come with the package, by name.
+"""The worlds in the package, by name.
 
-Beside shop.py are shop.json, the state that the world begins with, and shop.jsonl, its problems;
+Next to shop.py are shop.json, the first state of the world, and shop.jsonl, its problems;
 `python -m dataenvgym.tasks.tool_use.worlds.writing` writes the problems.
 """
 
@@ -29,7 +29,7 @@ def find_world(name: str) -> World[Any]:
     """The world of that name, or of the class `my_module.MyWorld`.
 
     Raises:
-        ConfigurationError: if there is none, or it cannot be made.
+        ConfigurationError: if it does not exist, or cannot be made.
     """
     place = WORLDS.get(name, name)
     module, dot, attribute = place.rpartition(".")
@@ -48,10 +48,10 @@ def find_world(name: str) -> World[Any]:
 
 
 def problems_of(name: str) -> Path:
-    """The file with the problems that come with a world of the package.
+    """The file with the problems of a world in the package.
 
     Raises:
-        ConfigurationError: if it has none.
+        ConfigurationError: if it does not have one.
     """
     path = _HERE / f"{name}.jsonl"
     if not path.exists():
@@ -63,5 +63,5 @@ def problems_of(name: str) -> Path:
 
 
 def first_state(kind: type[StateT], name: str) -> StateT:
-    """The state that a world of the package begins with."""
+    """The first state of a world in the package."""
     return kind.model_validate_json((_HERE / f"{name}.json").read_bytes())

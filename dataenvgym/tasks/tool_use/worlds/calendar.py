@@ -1,4 +1,4 @@
-"""A calendar of one person. The tools hold what is possible, the policy what is allowed."""
+"""A calendar of one person. The tools check what is possible, the policy what is allowed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPENS, _CLOSES = time(9), time(17)
 
 
 class Contact(Row):
-    """Somebody to invite."""
+    """A person who can be invited."""
 
     name: str
     team: str
@@ -39,7 +39,7 @@ class Event(Row):
 
     Attributes:
         guests: ids of contacts.
-        reminder: how many minutes before Mara is reminded.
+        reminder: minutes before the event at which Mara is reminded.
     """
 
     title: str

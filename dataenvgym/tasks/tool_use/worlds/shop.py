@@ -1,4 +1,4 @@
-"""A shop with orders and returns. The tools hold what is possible, the policy what is allowed."""
+"""A shop with orders and returns. The tools check what is possible, the policy what is allowed."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Order(Row):
 
     Attributes:
         price: of one piece.
-        city: where it goes.
-        delivered: on which day.
-        refunded: how much the customer got back.
+        city: the destination.
+        delivered: the day of delivery.
+        refunded: the amount that the customer got back.
     """
 
     customer: str
@@ -62,7 +62,7 @@ class Order(Row):
 
 
 class ShopState(State):
-    """The shop's books."""
+    """Customers, products and orders of the shop."""
 
     customers: Table[Customer] = Table()
     products: Table[Product] = Table()

@@ -1,4 +1,4 @@
-"""A wallet with accounts, bills and cards. The tools hold what is possible, the policy the rest."""
+"""A wallet with accounts, bills and cards. Tools check what is possible, the policy the rest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Account(Row):
 
 
 class Payee(Row):
-    """Somebody who can be paid."""
+    """A recipient of payments."""
 
     name: str
     is_new: bool = False
@@ -42,7 +42,7 @@ class Payee(Row):
 
 
 class Payment(Row):
-    """A payment, of today or later."""
+    """A payment, today or later."""
 
     account: str
     payee_id: str
@@ -61,7 +61,7 @@ class Bill(Row):
 
 
 class Card(Row):
-    """A card of an account; `limit` is what it pays in a day."""
+    """A card of an account; `limit` is the largest sum that it pays in a day."""
 
     account: str
     limit: float
@@ -69,7 +69,7 @@ class Card(Row):
 
 
 class WalletState(State):
-    """Accounts and what hangs on them."""
+    """Accounts, payees, payments, bills and cards."""
 
     accounts: Table[Account] = Table()
     payees: Table[Payee] = Table()

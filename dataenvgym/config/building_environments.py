@@ -1,0 +1,182 @@
+"""Teaching environments from a configuration, or by gymnasium's ids.
+
+`build_environment` puts a task and a predictor into the environment that `environment.id` names,
+the number of steps limited by `episode.iterations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec, load_env_creator
+
+from dataenvgym.config.arguments import check_arguments
+from dataenvgym.config.building import build_predictor, build_task, build_teacher
+from dataenvgym.config.composition import compose
+from dataenvgym.config.shapes import check_environment_options, make_own_environment
+from dataenvgym.config.targets import build_section, build_value, section_target
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import (
+    PredictorInterface,
+    TaskInterface,
+    TeacherInterface,
+    TrainablePredictorInterface,
+)
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from dataenvgym.environments import OpenEnded, SkillList, SkillTree
+    from dataenvgym.environments.options import EnvironmentOptions
+    from dataenvgym.environments.skill_tree.environment import SkillTreeOptions
+
+
+def build_environment(
+    config: DictConfig,
+    directory: str | Path | None = None,
+    *,
+    task: TaskInterface | None = None,
+    predictor: PredictorInterface | None = None,
+    teacher: TeacherInterface | None = None,
+) -> gymnasium.Env[Any, Any]:
+    """The teaching environment of `config.environment`, wrapped in a `TimeLimit`.
+
+    Args:
+        directory: its run directory; None is a temporary folder.
+        task, predictor, teacher: built from the configuration if None.
+    """
+    _at_least(0, config, "seed")
+    task = build_task(config, directory) if task is None else task
+    predictor = build_predictor(config, task=task) if predictor is None else predictor
+    if teacher is None:
+        teacher = build_teacher(config, predictor, directory)
+    options = _environment_options(
+        config, task=task, predictor=predictor, teacher=teacher, directory=directory
+    )
+    iterations = _at_least(1, config, "episode.iterations")
+    section = {name: options[name] for name in options if name in config.environment}
+    if "_target_" in config.environment:
+        own = section_target(config, "environment")
+        check_arguments(own, section, "environment")
+        return make_own_environment(own, iterations, task, predictor, directory, options)
+    spec = _spec(str(config.environment.id))
+    if isinstance(spec, EnvSpec):
+        check_arguments(load_env_creator(str(spec.entry_point)), section, "environment")
+    try:
+        return gymnasium.make(
+            spec,
+            max_episode_steps=iterations,
+            disable_env_checker=True,
+            directory=directory,
+            task=task,
+            predictor=predictor,
+            **options,
+        )
+    except gymnasium.error.UnregisteredEnv as error:
+        raise ConfigurationError(f"environment.id: {error}") from error
+    except TypeError as error:
+        raise ConfigurationError(f"environment: {error}") from error
+
+
+_CLASSES = {
+    "dataenvgym.config:make_open_ended": "dataenvgym.environments:OpenEnded",
+    "dataenvgym.config:make_skill_list": "dataenvgym.environments:SkillList",
+    "dataenvgym.config:make_skill_tree": "dataenvgym.environments:SkillTree",
+}
+"""Our entry points fill in defaults; a configuration gives everything to the class."""
+
+
+def _spec(name: str) -> str | EnvSpec:
+    """The gymnasium spec of the environment with that id."""
+    spec = gymnasium.registry.get(name)
+    if spec is None or (its_class := _CLASSES.get(str(spec.entry_point))) is None:
+        return name
+    return replace(spec, entry_point=its_class)
+
+
+def make_open_ended(
+    task: TaskInterface | None = None,
+    predictor: TrainablePredictorInterface | None = None,
+    **options: Unpack[EnvironmentOptions],
+) -> OpenEnded:
+    """`dataenvgym/OpenEnded-v0`; other options are as in the default configuration."""
+    from dataenvgym.environments import OpenEnded
+
+    return OpenEnded(**_defaults("open_ended", task, predictor, {**options}))
+
+
+def make_skill_list(
+    task: TaskInterface | None = None,
+    predictor: TrainablePredictorInterface | None = None,
+    **options: Unpack[EnvironmentOptions],
+) -> SkillList:
+    """`dataenvgym/SkillList-v0`; other options are as in the default configuration."""
+    from dataenvgym.environments import SkillList
+
+    return SkillList(**_defaults("skill_list", task, predictor, {**options}))
+
+
+def make_skill_tree(
+    task: TaskInterface | None = None,
+    predictor: TrainablePredictorInterface | None = None,
+    **options: Unpack[SkillTreeOptions],
+) -> SkillTree:
+    """`dataenvgym/SkillTree-v0`; other options are as with `agent=skill_tree`."""
+    from dataenvgym.environments import SkillTree
+
+    given = {"agent_name": None, **options}  # the caller that acts is not an agent of ours
+    return SkillTree(**_defaults("skill_tree", task, predictor, given, "agent=skill_tree"))
+
+
+def _defaults(
+    environment: str,
+    task: TaskInterface | None,
+    predictor: TrainablePredictorInterface | None,
+    options: dict[str, Any],
+    *overrides: str,
+) -> dict[str, Any]:
+    config = compose([f"environment={environment}", *overrides])
+    task = build_task(config) if task is None else task
+    predictor = build_predictor(config, task=task) if predictor is None else predictor
+    made = _environment_options(config, task=task, predictor=predictor)
+    return {"task": task, "predictor": predictor, **made, **options}
+
+
+def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
+    """The arguments of the environment's class: its section, skill labels and quality checks."""
+    from omegaconf import OmegaConf
+
+    for name in ("target_score", "max_records"):
+        value = config.environment.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise ConfigurationError(f"environment.{name} is {value!r}, expected a number or null")
+    given = {name: thing for name, thing in given.items() if thing is not None}
+    section = cast(dict[str, Any], OmegaConf.to_container(config.environment, resolve=True))
+    for name in ("id", "_target_"):
+        section.pop(name, None)
+    seeded = {**given, "seed": config.seed}  # for an engine of the user's own
+    options = cast(dict[str, Any], build_value(section, "environment", seeded))
+    if config.skills.get("_target_") is not None:
+        options["labeler"] = build_section(config, "skills", **given)
+    if checks := build_section(config, "quality", **given)["checks"]:
+        if not isinstance(checks, Mapping):
+            raise ConfigurationError(
+                f"quality.checks is {checks!r}, expected checks by name; for one check choose it: "
+                "quality=wrong_answer, or a class of yours (quality=my_module.MyCheck)"
+            )
+        options["quality"] = tuple(checks.values())
+    check_environment_options(options)
+    return options
+
+
+def _at_least(minimum: int, config: DictConfig, key: str) -> int:
+    from omegaconf import OmegaConf
+
+    value = OmegaConf.select(config, key)
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        raise ConfigurationError(f"{key} is {value!r}, expected {minimum} or more")
+    return value

@@ -1,0 +1,76 @@
+"""A finished evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dataenvgym.errors import EvaluationError
+from dataenvgym.evaluation.files import EvaluationFiles
+from dataenvgym.evaluation.results import EvaluationResults, completed_of
+from dataenvgym.evaluation_runs.dimension_table import DimensionTable
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport
+from dataenvgym.tasks.adapted import one_by_one, task_of
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A finished evaluation.
+
+    Attributes:
+        directory: its folder.
+        results: metrics, and scores by skill.
+        dimensions: of scenes between characters: the mean of each dimension; else None.
+        task: the task, on the split.
+        split: whose problems were put; "all" for all that there are.
+        student: who answered, in words.
+        problems: what part of the task's problems was put, in words; None if it is all of them.
+        was_finished: whether nothing was left to do.
+        doubt: a note on an evaluation that was finished already (see `_doubt`), or None.
+    """
+
+    directory: Path
+    results: EvaluationResults
+    dimensions: DimensionTable | None
+    task: TaskInterface
+    split: str
+    student: str
+    problems: str | None
+    was_finished: bool
+    doubt: str | None
+    _files: EvaluationFiles
+
+    @property
+    def samples(self) -> int:
+        """How many of each problem."""
+        return self.results.samples
+
+    @property
+    def temperature(self) -> float:
+        """At which the samples were drawn."""
+        return task_of(self.task).sampling.temperature
+
+    @property
+    def can_be_extended(self) -> bool:
+        """Whether more samples would be others than these."""
+        return one_by_one(self.task) is not None and self.temperature > 0.0
+
+    @property
+    def report(self) -> PerformanceReport:
+        """Scores by skill.
+
+        Raises:
+            EvaluationError: if no sample could be scored.
+        """
+        if self.results.report is None:
+            reason = next(self._files.read_samples(self.samples)).error
+            raise EvaluationError(
+                f"no sample could be scored: {reason}; once the cause is gone, the same command "
+                "with --retry-errors draws them again"
+            )
+        return self.results.report
+
+    def completed(self) -> list[CompletedTaskInstance]:
+        """Every sample, as a completed instance."""
+        return completed_of(self._files, self.samples)
