@@ -82,6 +82,7 @@ def test_a_missing_environment_says_which_command_builds_it(make: MakeEnvironmen
         environment.require()
 
 
+@pytest.mark.slow
 def test_an_installed_environment_has_its_packages_and_is_left_alone(
     make: MakeEnvironment, tmp_path: Path
 ) -> None:
