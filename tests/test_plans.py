@@ -58,7 +58,7 @@ def test_unknown_parts_of_a_plan_are_refused_with_the_closest_word():
         EngineFit(needs="count")
 
 
-def test_extra_information_is_sufficient():
+def test_more_details_of_a_plan_than_needed_are_enough():
     for less, more in pairwise(get_args(PlanDetail)):
         assert EngineFit(needs=less).is_told_enough(PolicyFit(tells=more))
         assert EngineFit(needs=more).is_told_enough(PolicyFit(tells=more))

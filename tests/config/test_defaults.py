@@ -85,7 +85,7 @@ def made(section: Mapping[str, Any]) -> Any:
 def defaults(kind: Any) -> dict[str, Any]:
     """The arguments of a class with their defaults; `NO_VALUE` if required.
 
-    What a class passes on with `**options` is an argument of a class above it, or of the domain of
+    Options that a class passes on with `**options` belong to a base class, or to the domain of
     a task.
     """
     found: dict[str, Any] = {}

@@ -92,7 +92,7 @@ def test_the_judge_reads_the_goal_and_the_numbered_dialogue():
     assert "Your goal: Buy." in asked[0]
     assert "[2] assistant:\n    Strategy: wait" in asked[0]
     assert "The turns of the assistant are 2, 4." in asked[0]
-    assert "1 at most" in asked[0]
+    assert "at most 1" in asked[0]
 
 
 def test_with_a_baseline_a_try_worse_than_the_mean_is_unlearned():

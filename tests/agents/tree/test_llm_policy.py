@@ -49,7 +49,7 @@ def test_the_teacher_decides_on_each_skill():
         Explore(skill="length", subskills=2, records_each=3),
     )
     assert "sum: accuracy 50%" in teacher.asked[0]
-    assert "There are 50 records to spend" in teacher.asked[0]
+    assert "You can spend 50 records" in teacher.asked[0]
 
 
 @pytest.mark.parametrize(

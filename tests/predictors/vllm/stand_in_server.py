@@ -2,9 +2,9 @@
 
     stand_in_server.py --state FOLDER --port 8000 --model NAME [options of vLLM's, ignored]
 
-It answers "<who>|<what was asked last>", where <who> is the adapter's folder, or the model. What
-happens to it is read from FOLDER/plan.json, a list with one entry for each life (the last one
-holds for all that follow); what it is asked goes to FOLDER/events.jsonl. An entry may have:
+It answers "<who>|<last question>", where <who> is the adapter's folder, or the model. Its behavior
+is read from FOLDER/plan.json, a list with one entry for each life (the last entry is used for all
+later lives); requests are written to FOLDER/events.jsonl. An entry may have:
 
     exit            words to end with before it listens
     deaf            never listen

@@ -175,10 +175,10 @@ ATTACKS = {
     "answers by odd exceptions": SENDING.format(
         message='b\'{"dict": [["raised", {"list": [1, {"set": []}]}]]}\''
     ),
-    "answers by what is nested": SENDING.format(
+    "answers with a nested value": SENDING.format(
         message="b'{\"dict\":[[\"value\",' + b'{\"list\":[' * 300 + b']}' * 300 + b']]}'"
     ),
-    "answers by what is nested deeply": SENDING.format(
+    "answers with a deeply nested value": SENDING.format(
         message="b'{\"dict\":[[\"value\",' + b'{\"list\":[' * 480 + b']}' * 480 + b']]}'"
     ),
     "answers by a very long text": SENDING.format(
@@ -187,7 +187,7 @@ ATTACKS = {
     "answers by very many things": SENDING.format(
         message='b\'{"dict": [["value", {"list": [\' + b\'{"set":[]},\' * 1_000_000 + b\'1]}]]}\''
     ),
-    "returns what is nested deeply": (
+    "returns a deeply nested value": (
         "def f(x):\n    a = []\n    for _ in range(150):\n        a = [[a]]\n    return a\n"
     ),
     "takes all memory": "def f(x):\n    return bytearray(8 * 2**30)\n",
@@ -198,8 +198,8 @@ ATTACKS = {
     "has 200 KB of source": "x = 1\n" * 34_000 + "def f(x):\n    return x\n",
     "is nested without end": "def f(x):\n    return " + "(" * 100_000 + "\n",
     "has NUL bytes": "def f(x):\n    return '\x00'\n",
-    "is no Unicode": "def f(x):\n    return '\udc80\udcff'\n",
-    "returns what contains itself": "def f(x):\n    a = []\n    a.append(a)\n    return a\n",
+    "is not Unicode": "def f(x):\n    return '\udc80\udcff'\n",
+    "returns a list that contains itself": "def f(x):\n    a = []\n    a.append(a)\n    return a\n",
     "calls itself without end": "def f(x):\n    return f(x)\n",
     "returns another process": "import os\npid = os.fork()\ndef f(x):\n    return pid\n",
 }

@@ -57,7 +57,7 @@ def test_plain_data_come_back_as_they_were(value):
     assert not isinstance(value, float) or math.copysign(1, again) == math.copysign(1, value)
 
 
-def test_views_and_iterators_keep_their_types():
+def test_views_and_iterators_survive_the_transfer():
     table = {"a": 1}
     assert plain.loads(plain.dumps(table.keys())) == table.keys()
     assert plain.loads(plain.dumps(table.items())) == table.items()
