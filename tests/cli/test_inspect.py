@@ -48,7 +48,7 @@ def test_config_prints_what_the_overrides_compose_and_can_be_read_back(dataenvgy
     result = dataenvgym("config", "agent=random", "seed=3")
     assert (result.code, result.err) == (0, "")
     assert OmegaConf.create(result.out) == compose(["agent=random", "seed=3"])
-    assert "seed: 3  # every random choice derives from it" in result.out
+    assert "seed: 3  # all random choices derive from it" in result.out
     assert "seed: 3\n" in dataenvgym("config", "seed=3", "--resolve").out
     wrong = dataenvgym("config", "agnet=random")
     assert (wrong.code, wrong.out) == (2, "")
@@ -62,7 +62,7 @@ def test_the_teachers_calls_are_shown_or_it_is_said_that_there_are_none(dataenvg
     assert "no teacher was asked in this run" in none.err
     both = dataenvgym("show", "r", "--calls", "--iteration", "1")
     assert (both.code, both.out) == (2, "")
-    assert "--iteration cannot go with it" in both.err
+    assert "--iteration does not apply" in both.err
 
 
 def test_a_damaged_summary_is_written_anew_by_the_same_command(dataenvgym, run, small, folder):
