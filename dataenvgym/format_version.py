@@ -56,7 +56,7 @@ def refuse_newer(path: Path, content: Any) -> None:
         raise NewerFormatError(
             f"{path} has format {found!r}, and this dataenvgym reads formats 1 to {FORMAT}: a "
             f"newer dataenvgym wrote it. Update dataenvgym{known}, choose another folder, "
-            "or start afresh"
+            "or start over"
         )
 
 

@@ -1,7 +1,7 @@
-"""How far something long has come, said as it goes: "50 of 57 training steps, loss 0.208".
+"""Progress messages of long operations: "50 of 57 training steps, loss 0.208".
 
-Code that works calls `tell`, or counts with `counting`; a display enters `listening`. Messages go
-through a logger of this module's name, so that nothing has to be passed along.
+Working code calls `tell`, or counts with `counting`; a display enters `listening`. Messages go
+through the logger with this module's name, so no object has to be passed around.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _log = logging.getLogger(__name__)
 
 
 class ProgressMessage(str):
-    """A few words on how far it is.
+    """A short progress message.
 
     Attributes:
-        done, total: numbers, where something is counted; None elsewhere.
-        skipped: how many of `done` were there before, which took no time.
+        done, total: the numbers of a count; None without a count.
+        skipped: the part of `done` that existed before, and took no time.
         source: name of the run directory of an episode in another process; "" for this process.
     """
 
@@ -38,18 +38,18 @@ def tell(
     skipped: int = 0,
     source: str = "",
 ) -> None:
-    """Say how far it is, in a few words."""
+    """Send a short progress message."""
     message = ProgressMessage(text)
     message.done, message.total = done, total
     message.skipped, message.source = skipped, source
-    # of counts there are many: they are not for a log
+    # counts are too many for a log
     _log.log(logging.INFO if total is None else logging.DEBUG, message)
 
 
 class Count:
-    """Counts to `total` and tells it, with the counters around it, from any thread.
+    """Counts to `total`, and sends its count with those of the counters around it; thread-safe.
 
-    The numbers of such a message are those of the outermost counter that has begun.
+    The numbers of a message are those of the outermost counter that has begun.
     """
 
     def __init__(self, what: str, total: int, around: Count | None) -> None:
@@ -65,7 +65,7 @@ class Count:
         """Count `n` more.
 
         Args:
-            note: what else to say, such as "loss 0.208".
+            note: a further text, such as "loss 0.208".
         """
         with self._lock:
             self._done += n
@@ -73,7 +73,7 @@ class Count:
         self.tell()
 
     def skip(self, n: int) -> None:
-        """Count `n` that were there before: they are done, and say nothing of the pace."""
+        """Count `n` that existed before: they are done, but do not count for the pace."""
         with self._lock:
             self._done += n
             self._skipped += n
@@ -81,7 +81,7 @@ class Count:
             self.tell()
 
     def reach(self, done: int) -> None:
-        """Count as many as are missing to `done`: what others have counted here counts."""
+        """Count up to `done` in all; numbers that others counted here are included."""
         with self._lock:
             missing = done - self._done
             self._done += max(0, missing)
@@ -89,7 +89,7 @@ class Count:
             self.tell()
 
     def tell(self) -> None:
-        """Say how far it is; a single thing that is part of something else is not worth it."""
+        """Send the progress, unless a single thing is counted within another count."""
         if self.around is None or self.total > 1:
             counts = [*self._from_outermost()]
             begun = next((count for count in counts if count._done), self)
@@ -111,10 +111,10 @@ _innermost: ContextVar[Count | None] = ContextVar("counter", default=None)
 
 @contextmanager
 def counting(what: str, total: int) -> Iterator[Count]:
-    """A counter of `what` (a plural) until the block ends.
+    """Make a counter of `what` (a plural) until the block ends.
 
-    Within a block that counts the same, it is that block's counter: then parts need not know how
-    much there is in all.
+    Within a block that counts the same, this is that block's counter, so parts need not know the
+    total.
     """
     around = counter = _innermost.get()
     while counter is not None and counter.what != what:
@@ -147,7 +147,7 @@ def listening(show: Callable[[ProgressMessage], None]) -> Iterator[None]:
 def passing(
     log: logging.Logger, level: int, show: Callable[[logging.LogRecord], None]
 ) -> Iterator[None]:
-    """Pass the records of a logger, from that level on, to `show` until the block ends."""
+    """Pass the records of a logger, from this level on, to `show` until the block ends."""
     handler = _Shown(show)
     before = log.level
     log.addHandler(handler)

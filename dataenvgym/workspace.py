@@ -94,9 +94,7 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 @contextmanager
-def naming_damage(
-    path: Path, way_out: str = "restore it, or start the run afresh"
-) -> Iterator[None]:
+def naming_damage(path: Path, way_out: str = "restore it, or start the run over") -> Iterator[None]:
     """Turn errors of reading a damaged file into one that names it and says what to do.
 
     Raises:

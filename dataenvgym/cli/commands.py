@@ -12,7 +12,7 @@ from dataenvgym.cli.options import AddCommand, add_overrides, add_trust
 def add_commands(
     parser: argparse.ArgumentParser, parser_class: type[argparse.ArgumentParser]
 ) -> dict[str, argparse.ArgumentParser]:
-    """Give the parser all commands; their parsers by name."""
+    """Add all commands to the parser; return their parsers by name."""
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=parser_class)
 
@@ -52,16 +52,16 @@ def _add_evaluations(command: AddCommand) -> None:
             "  dataenvgym eval task=social model=openai/NAME partner=openai/OTHER \\\n"
             "      judge=openai/JUDGE           two characters talk in each scene\n\n"
             "Every sample is written to the evaluation's folder (evaluations_dir=...). The\n"
-            "same command resumes an evaluation that was interrupted, shows the table of one\n"
-            "that is finished, and extends it where it asks for more samples."
+            "same command resumes an interrupted evaluation and shows the table of a finished\n"
+            "one; with more samples, it extends the evaluation."
         ),
     )
     add_overrides(evaluate)
     evaluate.add_argument(
         "--split",
         metavar="NAME",
-        help="train, validation, test, or all: every problem of the one file that a task has "
-        "(default: all where there is one, unless the student has learned from it; validation)",
+        help="train, validation, test, or all: every problem of a task with a single file "
+        "(default: all for such a task, unless the student was trained on it; else validation)",
     )
     source = evaluate.add_mutually_exclusive_group()
     source.add_argument("--adapter", metavar="DIR", help="an adapter for the student")
@@ -71,7 +71,7 @@ def _add_evaluations(command: AddCommand) -> None:
     evaluate.add_argument("--output", metavar="FILE", help="write the transcripts there (.jsonl)")
     add_trust(evaluate, "run")
     again = evaluate.add_mutually_exclusive_group()
-    again.add_argument("--fresh", action="store_true", help="start anew: remove what is there")
+    again.add_argument("--fresh", action="store_true", help="start over: remove existing files")
     again.add_argument(
         "--retry-errors", action="store_true", help="draw samples whose infrastructure failed again"
     )
@@ -82,8 +82,8 @@ def _add_evaluations(command: AddCommand) -> None:
         epilog=(
             "example:\n"
             "  dataenvgym rescore evaluations/pocket_math-validation-1a2b3c4d\n\n"
-            "What the student said goes through the task of today. The new scores are written\n"
-            "beside the old ones (rescored-001, ...), and the table shows what changed."
+            "The student's messages are replayed in the current task. The new scores are\n"
+            "written beside the old ones (rescored-001, ...), and the table shows changes."
         ),
     )
     rescore.add_argument(
@@ -92,7 +92,7 @@ def _add_evaluations(command: AddCommand) -> None:
     rescore.add_argument(
         "overrides",
         nargs="*",
-        default=[],  # which makes them optional to argparse's messages, too
+        default=[],  # so that argparse's messages call them optional, too
         metavar="KEY=VALUE",
         help="other metrics (metrics=[pass@2]), a judge (metrics=[judge] teacher=openai "
         "teacher.model=NAME judge.rubric=...), or changes to the task, such as task.threads=2",

@@ -17,17 +17,17 @@ def add_running(command: AddCommand) -> None:
             "  dataenvgym run\n"
             "  dataenvgym run agent=open_ended episode.iterations=8 seed=1\n"
             "  dataenvgym run agent=my_module.MyAgent\n\n"
-            "The same command resumes a run that was interrupted, shows the report of one\n"
-            "that is finished, and extends it where it asks for more iterations.\n"
-            "`dataenvgym list` shows what there is to choose from."
+            "The same command resumes an interrupted run and shows the report of a finished\n"
+            "one; with more iterations, it extends the run.\n"
+            "`dataenvgym list` shows all options."
         ),
     )
     add_overrides(run)
-    run.add_argument("--fresh", action="store_true", help="start anew: remove what the run has")
+    run.add_argument("--fresh", action="store_true", help="start over: remove existing files")
     run.add_argument(
         "--dry",
         action="store_true",
-        help="show what would run, with the first prompts of student and teacher; ask nobody",
+        help="show what would run, with the first prompts of student and teacher; asks no model",
     )
     run.add_argument(
         "--prompts",
@@ -49,9 +49,8 @@ def add_running(command: AddCommand) -> None:
             "  dataenvgym study environment.replay=0,100 seed=0,1 executor=ray\n\n"
             "Keys with several values (a,b  choice(a,b)  range(10)  glob(*)) span the study:\n"
             "seed the seeds, task the tasks, all others the strategies. Every study also has\n"
-            "a floor (no teaching) and a ceiling (gold data). The same command resumes a\n"
-            "study that was interrupted; more seeds or strategies under the same name\n"
-            "extend it."
+            "a floor (no teaching) and a ceiling (gold data). The same command resumes an\n"
+            "interrupted study; more seeds or strategies under the same name extend it."
         ),
     )
     add_overrides(study)
@@ -80,11 +79,11 @@ def add_running(command: AddCommand) -> None:
 
     compare = command(
         "compare",
-        "compare runs that are there already, as a study does",
+        "compare existing runs, as a study does",
         epilog=(
             "example:\n"
             "  dataenvgym compare runs/pocket_math-* --baseline random --output comparison\n\n"
-            "Runs that differ by seed alone are one strategy."
+            "Runs that differ only in their seed are one strategy."
         ),
     )
     compare.add_argument("runs", nargs="+", metavar="RUN", help="folders of runs, or names")
@@ -95,7 +94,7 @@ def add_running(command: AddCommand) -> None:
 
 def add_inspecting(command: AddCommand) -> None:
     """Add `report`, `show` and `export`."""
-    report = command("report", "show how a run went")
+    report = command("report", "show the report of a run")
     report.add_argument("run", nargs="?", metavar="RUN", help=RUN_HELP)
     add_runs_dir(report)
 
@@ -109,13 +108,11 @@ def add_inspecting(command: AddCommand) -> None:
         help="records and answers of iteration N (default: the best)",
     )
     show.add_argument("--skill", metavar="NAME", help="only this skill")
-    show.add_argument(
-        "--wrong", action="store_true", help="only what was answered wrong, no records"
-    )
+    show.add_argument("--wrong", action="store_true", help="only wrong answers, no records")
     show.add_argument(
         "--calls",
         action="store_true",
-        help="instead, what the teacher was asked and answered (--wrong: what it did not answer)",
+        help="instead, the teacher's prompts and answers (--wrong: only those without an answer)",
     )
     show.add_argument(
         "--limit", type=int, default=20, metavar="N", help="at most N of each (default: 20)"

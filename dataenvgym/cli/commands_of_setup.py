@@ -7,13 +7,13 @@ from dataenvgym.cli.options import AddCommand, add_overrides, add_runs_dir
 
 def add_options(command: AddCommand) -> None:
     """Add `list`, `config` and `new`."""
-    listing = command("list", "list what there is to choose from")
+    listing = command("list", "list the options to choose from")
     listing.add_argument("group", nargs="?", help="only this group, such as agent")
     listing.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
 
     composed = command(
         "config",
-        "print the configuration that overrides compose, with its comments",
+        "print the configuration with overrides applied, and its comments",
         epilog=(
             "examples:\n"
             "  dataenvgym config\n"
@@ -28,16 +28,16 @@ def add_options(command: AddCommand) -> None:
 
     new = command(
         "new",
-        "write an agent, a task or a domain of your own to begin with",
+        "write a new agent, task or domain to begin with",
         epilog=(
             "examples:\n"
             "  dataenvgym new agent weak_skills\n"
             "  dataenvgym new task even_or_odd\n"
             "  dataenvgym new domain sums\n\n"
-            "An agent writes training records. A task is problems and how replies are\n"
-            "scored. A domain is what problems of one kind are (conversations of several\n"
-            "turns, equal answers, gold records), with a source of problems. Each is a new\n"
-            "folder NAME with a module, a test that passes, and a YAML file for --config-dir."
+            "An agent writes training records. A task has problems and scores replies. A\n"
+            "domain defines one kind of problems (conversations of several turns, equal\n"
+            "answers, gold records), with a source of problems. The command writes a folder\n"
+            "NAME with a module, a test that passes, and a YAML file for --config-dir."
         ),
     )
     new.add_argument("kind", metavar="agent|task|domain", help="what to write")
@@ -54,9 +54,9 @@ def add_programs(command: AddCommand) -> None:
             "  dataenvgym worlds list\n"
             "  dataenvgym worlds audit                 all that come with the package\n"
             "  dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl\n\n"
-            "An audit checks for each problem that the gold calls earn the full reward,\n"
-            "twice alike; that doing nothing, changing one argument, and random calls\n"
-            "earn 0; and that a broken verifier is noticed. It exits with 1 if a check fails."
+            "An audit checks for each problem that the gold calls earn the full reward in\n"
+            "two runs; that doing nothing, changing one argument, and random calls earn 0;\n"
+            "and that a broken verifier is noticed. It exits with 1 if a check fails."
         ),
     )
     worlds.add_argument("action", metavar="audit|list", help="what to do")
@@ -73,7 +73,7 @@ def add_programs(command: AddCommand) -> None:
 
     external = command(
         "external",
-        "install LLaMA-Factory or vLLM, each in a pinned environment of its own",
+        "install LLaMA-Factory or vLLM, each in its own pinned environment",
         epilog=(
             "examples:\n"
             "  dataenvgym external list\n"
@@ -88,12 +88,12 @@ def add_programs(command: AddCommand) -> None:
     external.add_argument(
         "--variant",
         metavar="cpu|cuda",
-        help="its build (default: cuda where there is a driver for it)",
+        help="its build (default: cuda if there is a driver for it)",
     )
 
     serve = command(
         "serve-world",
-        "serve a world's tools to MCP clients, each session with a state of its own",
+        "serve a world's tools to MCP clients, each session with its own state",
         epilog=(
             "examples:\n"
             "  dataenvgym serve-world shop\n"
@@ -125,7 +125,7 @@ def add_programs(command: AddCommand) -> None:
         type=int,
         default=4096,
         metavar="N",
-        help="that may be open at once (default: 4096)",
+        help="the most sessions open at once (default: 4096)",
     )
     serve.add_argument(
         "--idle-timeout",
@@ -135,5 +135,5 @@ def add_programs(command: AddCommand) -> None:
         help="seconds without a request after which a session ends (default: 1800)",
     )
 
-    doctor = command("doctor", "show what is there, what is missing, and what to run next")
+    doctor = command("doctor", "show installed and missing parts, and what to run next")
     add_runs_dir(doctor)

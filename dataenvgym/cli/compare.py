@@ -1,4 +1,4 @@
-"""`dataenvgym compare`: runs that are there already, compared as a study's are."""
+"""`dataenvgym compare`: compares existing runs as a study does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataenvgym.config.run_directory import find_run
 
 
 def compare(arguments: Namespace) -> None:
-    """Show the table of these runs, and write it with plot and numbers where asked."""
+    """Show the table of these runs; with `--output`, write it with plot and numbers."""
     from dataenvgym.studies.comparison import compare_runs
     from dataenvgym.studies.report import write_results
     from dataenvgym.studies.tables import render

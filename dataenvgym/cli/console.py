@@ -1,4 +1,4 @@
-"""The terminal as all commands write to it, and libraries that would write over it."""
+"""The terminal of all commands; silences libraries that would write over it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def open_console(*, plain: bool = False, width: int | None = None) -> Console:
-    """A console that shows texts as they are: brackets in a name or a path are not markup.
+    """Open a console that shows texts literally: brackets in a name or a path are not markup.
 
     Args:
-        plain: no live display and no colors, wherever the output goes.
+        plain: no live display and no colors, even on a terminal.
     """
     from rich.console import Console
 
@@ -29,7 +29,7 @@ def open_console(*, plain: bool = False, width: int | None = None) -> Console:
 
 @contextmanager
 def showing_warnings(console: Console) -> Iterator[None]:
-    """Show warnings at once, each text once: for commands that run no episode, which would."""
+    """Show warnings at once, each text once, in commands that run no episode."""
     from rich.text import Text
 
     from dataenvgym.episodes.texts import plain
@@ -59,9 +59,9 @@ _NOWHERE = logging.NullHandler()
 
 
 def quieten() -> None:
-    """No progress bars and no advice from Hugging Face's libraries, no warnings from others.
+    """Turn off Hugging Face's progress bars and advice, and warnings of other libraries.
 
-    To be called before they are imported. Whatever a user has set stays as it is.
+    Call it before they are imported. Settings of the user are kept.
     """
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)

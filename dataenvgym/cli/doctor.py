@@ -29,7 +29,7 @@ def doctor(arguments: Namespace) -> None:
         findings = list(examine(Path(arguments.runs_dir)))
     _show(findings, console)
     if problems := [finding.name for finding in findings if finding.state == "problem"]:
-        raise ExternalError(f"not even the default episode can run: see {', '.join(problems)}")
+        raise ExternalError(f"the default episode cannot run: see {', '.join(problems)}")
     console.print("\nNext:")
     for command, what in what_next(findings):
         console.print(f"  {command}", soft_wrap=True, markup=False)

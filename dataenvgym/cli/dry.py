@@ -1,4 +1,4 @@
-"""`dataenvgym run --dry`: what a run would do, without doing it."""
+"""`dataenvgym run --dry`: shows the plan of a run without running it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 def show_plan(
     config: DictConfig, directory: Path, console: Console, *, fresh: bool, prompts: int = 1
 ) -> None:
-    """Show what would run where, and the first prompts of student and teacher.
+    """Show the plan of the run, and the first prompts of student and teacher.
 
     Args:
-        prompts: how many prompts of the teacher to show.
+        prompts: the number of the teacher's prompts to show.
 
     Raises:
-        ConfigurationError: if the run could not begin.
+        ConfigurationError: if the run cannot begin.
     """
     from rich.table import Table
     from rich.text import Text
@@ -98,7 +98,7 @@ def _facts(
 def _state(config: DictConfig, directory: Path, *, fresh: bool) -> str:
     finished = len(finished_iterations(directory / "iterations"))
     if fresh and finished:
-        return "begun anew: --fresh removes what is there"
+        return "starts over: --fresh removes existing files"
     if not finished:
         return "new"
     if is_done(config):
@@ -107,7 +107,7 @@ def _state(config: DictConfig, directory: Path, *, fresh: bool) -> str:
 
 
 def _problems(task: Task) -> str:
-    """How many problems each evaluated split has, and which part of its source that is."""
+    """The number of problems of each evaluated split, and its part of the source."""
     splits: tuple[Split, ...] = ("validation", "test")
     splits = tuple(s for s in splits if task.offers("splits") and s in task.splits)
     parts = []
@@ -118,14 +118,14 @@ def _problems(task: Task) -> str:
 
 
 def _parts(agent: Any) -> str:
-    """The classes of policy and engine, where the agent has them."""
+    """The classes of policy and engine, if the agent has them."""
     parts = [getattr(agent, name, None) for name in ("policy", "engine")]
     names = [type(part).__name__ for part in parts if part is not None]
     return f" ({', '.join(names)})" if names else ""
 
 
 def _model(section: DictConfig) -> str:
-    """The model and its server, without what may be a key in its address."""
+    """The model and its server, without keys in its address."""
     model, url = section.get("model"), section.get("base_url")
     if model is None:
         return str(section._target_).rsplit(".", 1)[-1]
@@ -134,7 +134,7 @@ def _model(section: DictConfig) -> str:
 
 
 def _missing_key(section: DictConfig) -> str:
-    """A note if the run will need a key that is not there; `--dry` needs none."""
+    """A note if the run will need a missing key; `--dry` itself needs no key."""
     variable = section.get("api_key_variable")
     is_there = variable is None or os.environ.get(str(variable))
     return "" if is_there else f" ({variable} is not set, which the run needs)"

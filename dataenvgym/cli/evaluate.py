@@ -1,4 +1,4 @@
-"""`dataenvgym eval`: a student on a task, without training."""
+"""`dataenvgym eval`: evaluates a student on a task, without training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(arguments: Namespace) -> None:
-    """Put the problems to the student, as often as is asked for; show its scores and metrics."""
+    """Evaluate the student on the problems, with several samples; show its scores and metrics."""
     quieten()
     from dataenvgym.cli.progress_bar import showing_progress
 
@@ -46,7 +46,7 @@ def evaluate(arguments: Namespace) -> None:
         console.print(f"transcripts: {arguments.output}", soft_wrap=True)
     if evaluation.was_finished:
         extend = "more samples extend it (samples=...), " if evaluation.can_be_extended else ""
-        said = f"This evaluation was finished already: {extend}--fresh starts anew."
+        said = f"This evaluation was finished already: {extend}--fresh starts over."
         console.print(said, soft_wrap=True)
     if evaluation.doubt is not None:
         console.print(evaluation.doubt, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The results of an evaluation, as rich tables for a terminal."""
+"""The results of an evaluation as tables for a terminal."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from dataenvgym.tasks.social.evaluators import DIMENSIONS
 
 
 def score_tables(report: PerformanceReport, console: Console) -> list[Table]:
-    """Scores by skill, and of all; a column for each named score that there is.
+    """Tables of the scores by skill and in all, with a column for each named score.
 
-    Where the console has no room for these columns, the named scores of all are a table of their
-    own.
+    If the console is too narrow for these columns, a second table has the named scores in all.
     """
     table = skill_table(report)
     wide = console.options.update(width=10_000)
@@ -36,7 +35,7 @@ def score_tables(report: PerformanceReport, console: Console) -> list[Table]:
 
 
 def skill_table(report: PerformanceReport, names: Sequence[str] | None = None) -> Table:
-    """Scores by skill, and of all; with a column for each of these named scores, or for all."""
+    """A table of the scores by skill and in all, with columns for these (or all) named scores."""
     names = [*report.scores] if names is None else names
     named = [escape(one_line(name, 40)) for name in names]
     table = _table(("category", "skill"), ("score", "accuracy", *named, "n", "errors"))
@@ -106,7 +105,7 @@ def dimension_score_table(found: DimensionTable) -> Table:
 
 
 def dimension_lines(found: DimensionTable) -> list[str]:
-    """What the table of dimensions is about, and which episodes are left out."""
+    """Notes on the table of dimensions: its models and scenes, and the episodes left out."""
     about = " and ".join(
         f"{several(c.n_episodes, 'episode')} of {several(c.n_scenes, 'scene')} ({c.scenes})"
         for c in found.columns
@@ -124,7 +123,7 @@ def dimension_lines(found: DimensionTable) -> list[str]:
     if found.excluded:
         n = sum(found.excluded.values())
         lines.append(
-            f"{n} of {several(found.n_episodes, 'episode')} left out, as they have no scores: "
+            f"{n} of {several(found.n_episodes, 'episode')} left out, because they have no scores: "
             f"{counts(found.excluded)}"
         )
     if found.agreement:
@@ -157,7 +156,7 @@ def judge_lines(results: Sequence[MetricResult]) -> list[str]:
 
 
 def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) -> Table:
-    """The same metrics, as they were and as they are now."""
+    """A table of the same metrics before and after."""
     table = _table(("metric",), ("before", "after", "change"))
     for old, new in zip(before, after, strict=True):
         known = old.value is not None and new.value is not None
@@ -176,7 +175,7 @@ def _table(names: Sequence[str], numbers: Sequence[str]) -> Table:
 
 
 def _uncut(table: Table) -> Table:
-    """The table with every cell on one line, however narrow the terminal."""
+    """The table with every cell on one line, even on a narrow terminal."""
     for column in table.columns:
         cells = [column.header, *column.cells]
         column.min_width = max(Text(str(cell)).cell_len for cell in cells)

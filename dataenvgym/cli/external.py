@@ -35,7 +35,7 @@ def external(arguments: Namespace) -> None:
 def _install(environment: ExternalEnvironment) -> None:
 
     console = open_console()
-    with console.status("") as status:  # turns while pip works; nothing where there is no terminal
+    with console.status("") as status:  # a spinner while pip works; only on a terminal
 
         def say(line: str) -> None:
             console.print(line, soft_wrap=True, markup=False)

@@ -10,11 +10,10 @@ State = Literal["ok", "missing", "problem"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked for.
+    """The result of one check.
 
     Attributes:
-        state: "missing" is something that the default episode does not need, "problem" something
-            that it does.
+        state: "missing" if the default episode does not need it, "problem" if it does.
         text: the finding.
         way_out: a command, or other advice; None if nothing is needed.
     """

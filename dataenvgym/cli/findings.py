@@ -1,7 +1,7 @@
-"""Installed parts of this machine, missing ones, and the next command.
+"""Checks the installed and missing parts of this machine, and suggests the next command.
 
-Each `Finding` is one line of the answer; a finding that is a problem means that not even the
-default episode can run. Programs are started to see that they work, and ended again.
+Each `Finding` is one line of the output. A problem means that the default episode cannot run.
+Programs are started to check that they work, and ended again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ROOM_FOR_RUNS = 0.5 * _GB
 
 
 def examine(runs_dir: Path) -> Iterator[Finding]:
-    """All findings, each as soon as it is known.
+    """Yield all findings, each as soon as it is known.
 
     Args:
         runs_dir: the folder of runs.
@@ -77,7 +77,7 @@ def what_next(findings: list[Finding]) -> list[tuple[str, str]]:
 
 
 def torch_finding() -> Finding:
-    """Our own torch, and whether it sees a GPU."""
+    """Check torch, and whether it sees a GPU."""
     try:
         import torch
     except (ImportError, OSError) as error:
@@ -93,7 +93,7 @@ def torch_finding() -> Finding:
 
 
 def gpu_findings() -> Iterator[Finding]:
-    """One for each GPU, or one that there is none."""
+    """One finding for each GPU, or one that says there is none."""
     asked = "index,name,memory.total,memory.used"
     try:
         answer = subprocess.run(
@@ -119,7 +119,7 @@ def gpu_findings() -> Iterator[Finding]:
 
 
 def student_finding() -> Finding:
-    """Whether the pocket student can be loaded."""
+    """Check that the pocket student can be loaded."""
     name = "pocket student"
     try:
         import torch
@@ -130,7 +130,7 @@ def student_finding() -> Finding:
         folder = str(student_path())
         load_tokenizer(folder)
         model = load_base_model(folder, device=torch.device("cpu"), dtype=torch.float32)
-    except Exception as error:  # noqa: BLE001  whatever it is, the doctor reports it
+    except Exception as error:  # noqa: BLE001  the doctor reports any error
         reason = f"cannot be loaded: {type(error).__name__}: {error}"
         return Finding(name, "problem", reason, "install dataenvgym again")
     size = sum(parameter.numel() for parameter in model.parameters())
@@ -138,7 +138,7 @@ def student_finding() -> Finding:
 
 
 def room_finding(name: str, folder: Path, needed: float, *, state: State) -> Finding:
-    """Whether a folder can be written to, and how much fits into it."""
+    """Check that a folder is writable and has enough space."""
     folder = folder.absolute()
     there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
     if not os.access(there, os.W_OK):
@@ -146,12 +146,12 @@ def room_finding(name: str, folder: Path, needed: float, *, state: State) -> Fin
     free = shutil.disk_usage(there).free
     text = f"{free / _GB:.0f} GB free in {folder}"
     if free < needed:
-        return Finding(name, state, text, f"make room: {needed / _GB:g} GB is what it may take")
+        return Finding(name, state, text, f"make room: it may take {needed / _GB:g} GB")
     return Finding(name, "ok", text)
 
 
 def environment_finding(name: str) -> Finding:
-    """Whether an external environment is built, and its versions."""
+    """Check that an external environment is installed, and its versions."""
     environment = external_environment(name)
     if not environment.is_installed:
         text = f"not installed ({environment.variant})"
@@ -164,7 +164,7 @@ def environment_finding(name: str) -> Finding:
 
 
 def optional_finding(package: str) -> Finding:
-    """Whether an optional package is there."""
+    """Check that an optional package is installed."""
     try:
         return Finding(package, "ok", version(package))
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Flags that are not arguments but options of the configuration: `--iterations 3`."""
+"""Suggests overrides for flags that should be options of the configuration: `--iterations 3`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def as_override(flag: str, argv: Sequence[str], *, name: str = "config") -> str 
 
     Args:
         flag: as typed, "--iterations" or "--iterations=3".
-        argv: the whole command line, whose next word may be the value.
-        name: the configuration that the command composes.
+        argv: the whole command line; the next word may be the value.
+        name: the configuration of the command.
     """
     typed, equals, value = flag.partition("=")
     key = typed.lstrip("-").replace("-", "_")
@@ -36,7 +36,7 @@ def is_option(key: str) -> bool:
 
 
 def _option(key: str, name: str) -> str | None:
-    """The group, or the option with that name, that with the fewest sections first."""
+    """The group or the option with this name; of several, the one with the fewest sections."""
     from dataenvgym.config.composition import compose, options_by_group
     from dataenvgym.config.overrides import keys_of
 

@@ -1,6 +1,6 @@
-"""Programs that some tasks and stores need: found, started, and seen to work.
+"""Checks programs that some tasks and stores need, by starting them.
 
-bubblewrap confines code that a student writes; a Redis server can keep replies and scenes.
+bubblewrap confines the student's code; a Redis server can store replies and scenes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.external.ports import free_port
 
 _PATIENCE = 10.0
-"""Seconds that a server gets to answer, and to end."""
+"""Seconds for a server to answer, and to end."""
 
 
 def sandbox_finding() -> Finding:
-    """Whether bubblewrap is there and runs a program, which code tasks need."""
+    """Check that bubblewrap is installed and runs a program, which code tasks need."""
     from dataenvgym.sandbox import open_sandbox
 
     name = "bubblewrap"
@@ -39,7 +39,7 @@ def sandbox_finding() -> Finding:
 
 
 def redis_finding() -> Finding:
-    """Whether redis-server is there and answers, which `redis://` stores and caches need."""
+    """Check that redis-server is installed and answers, which `redis://` stores and caches need."""
     name, way_out = "redis-server", "apt-get install redis-server; only redis:// stores need it"
     if (program := shutil.which(name)) is None:
         return Finding(name, "missing", "not installed", way_out)
@@ -59,12 +59,12 @@ def redis_finding() -> Finding:
         said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     if not answers:
         last = said[-1] if said else "it wrote nothing"
-        return Finding(name, "missing", f"starts, and does not answer: {last}", way_out)
+        return Finding(name, "missing", f"starts, but does not answer: {last}", way_out)
     return Finding(name, "ok", f"{_version(program)}, started and answered")
 
 
 def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
-    """Whether the server answers a ping before it ends or the time is over."""
+    """True if the server answers a ping before it ends or the time is over."""
     deadline = time.monotonic() + _PATIENCE
     while server.poll() is None and time.monotonic() < deadline:
         try:

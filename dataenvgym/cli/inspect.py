@@ -32,11 +32,11 @@ def _run(arguments: Namespace) -> Path:
 
 
 def report(arguments: Namespace) -> None:
-    """Show how a run went; write its report and its curve where they are missing."""
+    """Show the report of a run; write its report and its curve if they are missing."""
     from dataenvgym.episodes.report import render_report, write_missing_report
 
     directory = _run(arguments)
-    with suppress(OSError):  # a folder that may only be read is shown all the same
+    with suppress(OSError):  # a read-only folder is shown anyway
         write_missing_report(directory)
     render_report(directory, open_console())
 
@@ -59,14 +59,14 @@ def show(arguments: Namespace) -> None:
 
 
 def _show_calls(arguments: Namespace) -> None:
-    """Show what the run's teacher was asked and answered."""
+    """Show the prompts and answers of the run's teacher."""
     from dataenvgym.episodes.show_calls import show_calls
 
     for name in ("iteration", "skill"):
         if getattr(arguments, name) is not None:
             raise ConfigurationError(
-                f"--calls shows the calls of the whole run, so --{name} cannot go with it: leave "
-                "one of both out"
+                f"--calls shows the calls of the whole run, so --{name} does not apply: leave one "
+                "of them out"
             )
     show_calls(
         _run(arguments),
@@ -77,7 +77,7 @@ def _show_calls(arguments: Namespace) -> None:
 
 
 def export(arguments: Namespace) -> None:
-    """Write the records, or the adapter, to a folder that can be uploaded as it is."""
+    """Write the records, or the adapter, to a folder that is ready to upload."""
     from dataenvgym.episodes.export import export_adapter, export_records
 
     directory = _run(arguments)

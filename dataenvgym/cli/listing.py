@@ -1,4 +1,4 @@
-"""`dataenvgym list` and `config`: the options that there are, and what overrides compose."""
+"""`dataenvgym list` and `config`: show the options, and the composed configuration."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ ORDER = ("task", "student", "predictor", "trainer", "environment", "agent", "tea
 
 
 WIDTH = 80
-"""Columns of the list where the output is not a terminal."""
+"""Columns of the list if the output is not a terminal."""
 
 _GAP = 2
 """Spaces between a name and its description."""
 
 _ENDS_OF_CLAUSES = (re.compile(r"[:;] | \("), re.compile(r", "))
 _SHORTEST = 20
-"""Characters from which clauses describe an option."""
+"""The least characters of a description that is cut after a clause."""
 
 
 def list_options(arguments: Namespace) -> None:
-    """One line for each option and each id, cut to the width; one group alone is shown in full."""
+    """Print one line for each option and each id, cut to the width; a single group in full."""
     groups = options_by_group(arguments.config_dir)
     wanted = arguments.group
     known = [*groups, "ids"]
@@ -49,8 +49,8 @@ def list_options(arguments: Namespace) -> None:
         _list_ids()
     if wanted is None:
         print("* is the default. Choose with GROUP=NAME: dataenvgym run agent=random")
-        print("Where there is `custom`: also a class of yours, agent=my_module.MyAgent")
-        print("Descriptions in full, of one group: dataenvgym list agent")
+        print("A group with `custom` also takes your own class: agent=my_module.MyAgent")
+        print("Full descriptions of one group: dataenvgym list agent")
 
 
 def _described(group: str, files: dict[str, Path]) -> list[tuple[str, str, str]]:
@@ -65,7 +65,7 @@ def _described(group: str, files: dict[str, Path]) -> list[tuple[str, str, str]]
 
 
 def _columns(options: list[tuple[str, str, str]], width: int, *, cut: bool) -> Iterator[str]:
-    """The options in lines of at most `width`: names, then descriptions that start level.
+    """The options in lines of at most `width`: names, then aligned descriptions.
 
     Args:
         cut: one line for each option.
@@ -82,7 +82,7 @@ def _columns(options: list[tuple[str, str, str]], width: int, *, cut: bool) -> I
 
 
 def _cut(text: str, room: int) -> str:
-    """The beginning of the text: its clauses that fit, or else its words that do and "..."."""
+    """Cut the text after the last clause that fits, or else after a word, with "..."."""
     for end_of_clause in _ENDS_OF_CLAUSES:
         ends = (match.start() for match in end_of_clause.finditer(text))
         clauses = [text[:end] for end in ends if _SHORTEST <= end <= room]
@@ -101,7 +101,7 @@ def _list_ids() -> None:
 
 
 def show_configuration(arguments: Namespace) -> None:
-    """Print the configuration that overrides compose, as YAML with its comments."""
+    """Print the composed configuration as YAML with its comments."""
     text = annotated_yaml(
         arguments.overrides, config_dir=arguments.config_dir, resolve=arguments.resolve
     )
@@ -109,7 +109,7 @@ def show_configuration(arguments: Namespace) -> None:
 
 
 def first_comment(file: Path) -> str:
-    """The first line of a YAML file, if it is a comment (but for Hydra's `# @package`)."""
+    """The first line of a YAML file, if it is a comment (ignoring Hydra's `# @package`)."""
     with file.open(encoding="utf-8") as stream:
         lines = (line.strip() for line in stream)
         line = next((line for line in lines if not line.startswith("# @")), "")

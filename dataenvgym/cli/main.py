@@ -1,8 +1,8 @@
 """The console script `dataenvgym`: runs a command, and turns errors into exit codes.
 
-0    it worked
+0    success
 1    the run (or evaluation) failed
-2    what was asked for cannot be: a typo, a configuration that does not fit
+2    an impossible request: a typo, or a configuration that does not fit
 130  interrupted; the message names the folder that the same command continues
 143  the same, by SIGTERM or because the terminal was closed
 """
@@ -46,7 +46,7 @@ USER_ERRORS = (
 )
 
 _NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS)
-"""What a folder that cannot be used is told by."""
+"""errno values that mean an unusable folder."""
 
 _COMMANDS = {
     "run": "run:run",
@@ -74,11 +74,11 @@ _OUTPUT = {
     "rescore": "--evaluations-dir",
     "export": "--output",
 }
-"""What says where a command's output goes."""
+"""The options for the output folder of each command."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code."""
+    """Run one command; return the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     keep_secrets_of(" ".join(argv))
     with redacted_output():
@@ -105,7 +105,7 @@ def _main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt as how:
         code = TERMINATED if isinstance(how, _Terminated) else INTERRUPTED
         return _end(code, _interrupted(how, fresh=getattr(arguments, "fresh", False)))
-    except BrokenPipeError:  # whoever reads our output has seen enough
+    except BrokenPipeError:  # the reader of our output closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except USER_ERRORS as error:
         if arguments.debug:
@@ -125,13 +125,13 @@ def _main(argv: Sequence[str]) -> int:
             f"{arguments.command} failed: {error.filename or 'a file'}: {error.strerror or error}. "
             f"{way_out}--debug shows where it was",
         )
-    except Exception as error:  # noqa: BLE001  a mistake in any code: the exit code says so
+    except Exception as error:  # noqa: BLE001  a bug anywhere must give the right exit code
         return _unexpected(error, arguments.command, debug=arguments.debug)
     return OK
 
 
 def _unexpected(error: Exception, command: str, *, debug: bool) -> int:
-    """The end by a mistake in somebody's code, maybe ours: its traceback shows where."""
+    """Report a bug, in the user's code or ours, with its traceback."""
     from dataenvgym.config.explanations import explain_missing, is_foreign
 
     if is_foreign(error) and not debug:
@@ -141,11 +141,11 @@ def _unexpected(error: Exception, command: str, *, debug: bool) -> int:
 
 
 def _interrupted(interrupt: KeyboardInterrupt, *, fresh: bool) -> str:
-    """What is kept, and how to continue; see `workspace.noting_interrupt`."""
+    """Say where the finished part is, and how to continue; see `workspace.noting_interrupt`."""
     if not (folders := getattr(interrupt, "__notes__", ())):
         return "interrupted"
     command = "the same command without --fresh" if fresh else "the same command"
-    return f"interrupted. What is done is in {folders[-1]}; {command} continues it"
+    return f"interrupted. Finished work is in {folders[-1]}; {command} continues it"
 
 
 def _command(name: str) -> Callable[..., None]:
@@ -163,7 +163,7 @@ class _Terminated(KeyboardInterrupt):
 
 @contextmanager
 def _sigterm_interrupts() -> Iterator[None]:
-    """SIGTERM and SIGHUP are as good as Ctrl-C: what we started is ended."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that our child processes end."""
 
     def interrupt(number: int, frame: object) -> None:
         raise _Terminated

@@ -1,4 +1,4 @@
-"""`dataenvgym new`: a folder with an agent, a task or a domain of one's own to begin with."""
+"""`dataenvgym new`: writes a folder with a new agent, task or domain to begin with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataenvgym.config.composition import options_by_group
 from dataenvgym.errors import ConfigurationError, did_you_mean
 
 KINDS = {"agent": "agent", "task": "task", "domain": "task"}
-"""What can be made, and the group of the configuration that it belongs to."""
+"""The kinds of skeletons, and their groups of the configuration."""
 
 _SKELETONS = Path(__file__).parent / "skeletons"
 _IMPORT = re.compile(r"^(from dataenvgym\.cli\.skeletons\..*\n)((?:from .*\n)*)", re.MULTILINE)
@@ -22,12 +22,12 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
 def new(arguments: Namespace) -> None:
-    """Write the folder, and say what to do next."""
+    """Write the folder, and print the next commands."""
     kind, name = arguments.kind, arguments.name
     _check(kind, name)
     folder = Path(name)
     if folder.exists():
-        raise ConfigurationError(f"{folder} is there already: choose another name, or remove it")
+        raise ConfigurationError(f"{folder} already exists: choose another name, or remove it")
     files = dict(_files(kind, name))
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def _check(kind: str, name: str) -> None:
         )
     group = KINDS[kind]
     if name in options_by_group()[group]:
-        raise ConfigurationError(f"{group}={name} is there already: choose another name")
+        raise ConfigurationError(f"{group}={name} already exists: choose another name")
     if not Path(name).exists() and importlib.util.find_spec(name) is not None:
         raise ConfigurationError(
             f"there is a Python module {name!r} already, which yours would hide: choose another "
@@ -76,7 +76,7 @@ def _files(kind: str, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _named(text: str, kind: str, name: str) -> str:
-    """The skeleton's text with the names of the user."""
+    """The skeleton's text with the user's names."""
     words = name.removesuffix(f"_{kind}").split("_")
     prefix = "".join(word.capitalize() for word in words)
     text = _IMPORT.sub(r"\2\n\1", text)  # the user's own module is imported last

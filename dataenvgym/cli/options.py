@@ -1,4 +1,4 @@
-"""Options that several commands take."""
+"""Options of several commands."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ RUN_HELP = "the run's folder, or its name in the folder of runs"
 
 
 class AddCommand(Protocol):
-    """Adds a command to the command line; its parser."""
+    """Adds a command to the command line; returns its parser."""
 
     def __call__(self, name: str, help: str, epilog: str = "") -> argparse.ArgumentParser: ...
 
 
 def add_overrides(parser: argparse.ArgumentParser) -> None:
-    """Overrides of the configuration, `KEY=VALUE ...`."""
+    """Add overrides of the configuration, `KEY=VALUE ...`."""
     parser.add_argument(
         "overrides",
         nargs="*",
@@ -26,7 +26,7 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
 
 
 def add_comparison(parser: argparse.ArgumentParser) -> None:
-    """How strategies are compared: `--baseline` and others."""
+    """Add the options of comparisons: `--baseline` and others."""
     parser.add_argument(
         "--baseline",
         metavar="NAME",
@@ -47,16 +47,16 @@ def add_comparison(parser: argparse.ArgumentParser) -> None:
 
 
 def add_trust(parser: argparse.ArgumentParser, what: str) -> None:
-    """`--trust`: run the code that the folder of `what` names."""
+    """Add `--trust`: run the code that the folder of `what` names."""
     parser.add_argument(
         "--trust",
         action="store_true",
-        help=f"run whatever code the {what}'s config.yaml names, not dataenvgym's alone",
+        help=f"run all code that the {what}'s config.yaml names, not only dataenvgym's",
     )
 
 
 def add_runs_dir(parser: argparse.ArgumentParser) -> None:
-    """`--runs-dir`: where runs are looked for."""
+    """Add `--runs-dir`, the folder of runs."""
     parser.add_argument(
         "--runs-dir", default="runs", metavar="DIR", help="the folder of runs (default: runs)"
     )

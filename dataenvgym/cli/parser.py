@@ -1,4 +1,4 @@
-"""The command line, parsed; what each command takes is in `commands`."""
+"""Parses the command line; the arguments of each command are in `commands`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_VALUE = re.compile(r"^argument ([\w/ -]+): ignored explicit argument .*")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are short and say what was meant."""
+    """An argument parser with short errors and suggestions."""
 
     def error(self, message: str) -> NoReturn:
         message = _NO_VALUE.sub(r"\1 takes no value", message)
@@ -22,16 +22,16 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments of one call; exits with 2 where they are wrong."""
+    """Parse the arguments of one call; exit with 2 if they are wrong."""
     parser = Parser(
         prog="dataenvgym",
         description="A gym for agents that teach: train a student on what an agent writes.",
         epilog=(
             "first steps:\n"
-            "  dataenvgym doctor                 what is there, and what is missing\n"
+            "  dataenvgym doctor                 installed and missing parts\n"
             "  dataenvgym run                    an agent teaches a small student, on a CPU\n"
             "  dataenvgym list                   agents, tasks, students to choose from\n"
-            "  dataenvgym new agent my_agent     an agent of your own to begin with"
+            "  dataenvgym new agent my_agent     your own agent to begin with"
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -45,7 +45,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         )
     arguments, rest = parser.parse_known_args(argv)
     command = commands.get(getattr(arguments, "command", None) or "")
-    # argparse stops filling a list at the first option; what follows it belongs there too
+    # argparse stops filling a list at the first option; later words belong to it too
     for word in rest:
         if word.startswith("-") or not hasattr(arguments, "overrides"):
             options = list(getattr(command or parser, "_option_string_actions", {}))
@@ -61,7 +61,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _hint_of_overrides(word: str, argv: Sequence[str], command: str) -> str:
-    """What to type instead of a flag that the command does not have; "" if that is not known."""
+    """Say what to type instead of an unknown flag; "" without a suggestion."""
     from dataenvgym.cli.flags import as_override
 
     name = "eval" if command in ("eval", "rescore") else "config"
@@ -84,7 +84,7 @@ def _refuse_arguments(overrides: Sequence[str], command: argparse.ArgumentParser
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """The words, those put together that a shell took apart: `KEY={a:`, `1,`, `b:`, `2}`."""
+    """Join words that a shell separated: `KEY={a:`, `1,`, `b:`, `2}`."""
     joined: list[str] = []
     i = 0
     while i < len(words):
@@ -96,7 +96,7 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 def _is_closed(text: str) -> bool:
-    """Whether the value closes every bracket that it opens; a value without `={` or `=[` does."""
+    """True if the value closes every bracket that it opens, or does not begin with one."""
     _, _, value = text.partition("=")
     if not value.startswith(("{", "[")):
         return True

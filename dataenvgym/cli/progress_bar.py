@@ -22,13 +22,13 @@ from dataenvgym.progress import ProgressMessage, listening
 def showing_progress(
     console: Console, what: str, *, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[None]:
-    """Show how far it is until the block ends.
+    """Show the progress until the block ends.
 
-    A terminal gets a bar with a count and the time left, everything else a plain line every ten
+    A terminal gets a bar with a count and the time left; other outputs get a plain line every ten
     seconds at most.
 
     Args:
-        what: said until something is counted, such as "the student answers".
+        what: the text until something is counted, such as "the student answers".
         clock: seconds.
     """
     progress = PhaseProgress(clock)

@@ -1,4 +1,4 @@
-"""`dataenvgym rescore`: the samples of an evaluation judged again, without the student."""
+"""`dataenvgym rescore`: judges the samples of an evaluation again, without the student."""
 
 from __future__ import annotations
 
@@ -77,24 +77,22 @@ def _lines(rescored: Sequence[Rescored], n_gone: int) -> list[str]:
     noted = [r for r in rescored if REPLAYED in (r.note or "")]
     if noted:
         lines.append(
-            f"{several(len(noted), 'sample')} answered another conversation than the task puts "
-            f"now, such as {noted[0].instance_id} #{noted[0].sample}: {noted[0].note}"
+            f"{several(len(noted), 'sample')} answered another conversation than the current "
+            f"task's, such as {noted[0].instance_id} #{noted[0].sample}: {noted[0].note}"
         )
     if waiting := [r for r in rescored if r.needs_student]:
         lines.append(
-            f"{several(len(waiting), 'sample')} cannot be judged so without another answer of the "
-            "student, as a rule those that failed: the others alone would say too much, so no "
-            "metric is shown but the error rate. `dataenvgym eval` draws them (name=..., --fresh)"
+            f"{several(len(waiting), 'sample')} cannot be judged without another answer of the "
+            "student, mostly failed ones: metrics of the others would be biased, so only the "
+            "error rate is shown. `dataenvgym eval` draws them (name=..., --fresh)"
         )
     if n_gone:
-        lines.append(
-            f"{several(n_gone, 'problem')} the task has no longer: judged as they were then"
-        )
+        lines.append(f"{several(n_gone, 'problem')} that the task no longer has: judged as saved")
     return lines
 
 
 def _new_errors(rescored: Sequence[Rescored]) -> list[str]:
-    """Why samples that were judged before are errors now, the most frequent reason first."""
+    """Why some judged samples are errors now, the most frequent reason first."""
     new = [r for r in rescored if r.verdict == "error" and r.before.error is None]
     reasons = Counter(r.error for r in new).most_common()
     lines = []

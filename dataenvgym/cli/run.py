@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the episode, or show the report of one that is finished."""
+    """Run the episode, or show the report of a finished one."""
     quieten()
     if arguments.prompts is not None and not arguments.dry:
         raise ConfigurationError("--prompts shows prompts without running: add --dry")
@@ -69,14 +69,14 @@ def _metrics(config: DictConfig, directory: Path) -> list[EpisodeCallback]:
 
 
 def _show_end(directory: Path, console: Console) -> None:
-    """The warnings, and where everything is; the scores already stand above."""
+    """Show the warnings and the files; the scores are already above."""
     from dataenvgym.episodes.summary import read_summary
     from dataenvgym.episodes.tables import print_warnings
 
     print_warnings(read_summary(directory), console)
     console.print(f"\n{directory}", soft_wrap=True)
     for name, what in (
-        ("report.md", "how it went, skill by skill"),
+        ("report.md", "the results, skill by skill"),
         ("curve.png", "the learning curve"),
         ("summary.json", "the same in figures"),
     ):
@@ -92,6 +92,6 @@ def _show_finished(directory: Path, console: Console) -> None:
     write_missing_report(directory)
     render_report(directory, console)
     console.print(
-        "\nThis run is finished. A larger episode.iterations extends it, --fresh starts anew.",
+        "\nThis run is finished. A larger episode.iterations extends it, --fresh starts over.",
         soft_wrap=True,
     )

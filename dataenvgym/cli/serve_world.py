@@ -1,4 +1,4 @@
-"""`dataenvgym serve-world`: a world's tools for any MCP client."""
+"""`dataenvgym serve-world`: serves a world's tools to any MCP client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataenvgym.tasks.tool_use.worlds import find_world
 
 
 def serve_world(arguments: Namespace) -> None:
-    """Serve it over stdio until stdin ends, or over HTTP until a signal; stderr says where."""
+    """Serve over stdio until stdin ends, or over HTTP until a signal; stderr shows the address."""
     require_mcp()
     from dataenvgym.tasks.tool_use.mcp.serving import HttpServer, serve_stdio
 
@@ -38,7 +38,7 @@ def serve_world(arguments: Namespace) -> None:
 
 
 def _at_problem(world: World[Any], wanted: str, problems: str | None) -> World[Any]:
-    """The world in the state that the problem begins with."""
+    """The world in the initial state of the problem."""
     task = ToolUseTask(world, problems).whole()
     by_id = {instance.id: instance for instance in task.instances}
     if wanted not in by_id:

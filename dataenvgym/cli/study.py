@@ -1,4 +1,4 @@
-"""`dataenvgym study`: runs or resumes strategies x tasks x seeds, and shows the table."""
+"""`dataenvgym study`: runs or resumes a study, and shows its table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH = 100
-"""Columns that the tables of a study are made for."""
+"""The default width of a study's tables."""
 
 
 def wide_console(*, plain: bool = False) -> Console:
-    """A console; tables in a file or a pipe get the 100 columns that they are made for."""
+    """A console; if the output is not a terminal, it has 100 columns."""
     console = open_console(plain=plain)
     if not console.is_terminal and console.width < WIDTH:
         console = open_console(plain=True, width=WIDTH)
@@ -24,10 +24,10 @@ def wide_console(*, plain: bool = False) -> Console:
 
 
 def study(arguments: Namespace) -> None:
-    """Run what is left of the study, and show its table.
+    """Run the rest of the study, and show its table.
 
     Raises:
-        IncompleteStudyError: if episodes failed; the table is shown, and says which.
+        IncompleteStudyError: if episodes failed; the table is shown first, and names them.
     """
     from dataenvgym.studies.plan import plan_study
     from dataenvgym.studies.study import Study

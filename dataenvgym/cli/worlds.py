@@ -1,4 +1,4 @@
-"""`dataenvgym worlds`: the worlds of tool use, and whether their problems prove anything."""
+"""`dataenvgym worlds`: lists the worlds of tool use, and audits their problems."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _audit(found: Found, seed: int) -> None:
     violations = [(done.world, each) for done in audits for each in done.violations]
     if not violations:
         return
-    shown = _table(("world", "problem", "check", "what was seen"), ())
+    shown = _table(("world", "problem", "check", "finding"), ())
     for name, each in violations[:_MOST_SHOWN]:
         shown.add_row(*map(Text, (name, each.problem, each.check, each.detail)))
     console.print(shown)

@@ -1,6 +1,6 @@
-"""Objects from a configuration, one section each: task, predictor, teacher, judge, agent.
+"""Builds task, predictor, teacher, judge and agent, each from a section of the configuration.
 
-Nothing is loaded or downloaded yet: students and problems are loaded when they are first needed.
+Nothing is loaded or downloaded yet: students and problems are loaded at first use.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
-    """The task of `config.task`, with the speakers of `config.task.others`, and `config.store`.
+    """Build the task of `config.task`, with the speakers of `config.task.others`, and its store.
 
     Args:
-        directory: the run directory; those speakers that are teachers keep their transcript and
-            their usage in its `others/NAME`. None keeps none.
+        directory: the run directory; speakers that are teachers save their transcript and usage in
+            its `others/NAME`. None saves nothing.
     """
     from omegaconf import OmegaConf
 
@@ -86,14 +86,14 @@ def build_predictor(
 def build_predictor(
     config: DictConfig, *, trainable: bool = True, task: TaskInterface | None = None
 ) -> PredictorInterface:
-    """The student of `config.predictor`.
+    """Build the student of `config.predictor`.
 
-    If its class has an argument `trainer`, it gets the trainer of `config.trainer`; if it has an
-    argument `task`, it gets the task.
+    If its class has a parameter `trainer`, it gets the trainer of `config.trainer`; if it has a
+    parameter `task`, it gets the task.
 
     Args:
-        trainable: whether it must be able to learn; False takes one that only answers, too.
-        task: built from the configuration if None and if it is needed.
+        trainable: True if it must be able to learn; False also accepts one that only answers.
+        task: None builds it from the configuration if it is needed.
     """
     given: dict[str, Any] = {}
     parameters = inspect.signature(section_target(config, "predictor")).parameters
@@ -109,11 +109,11 @@ def build_predictor(
 def build_teacher(
     config: DictConfig, predictor: PredictorInterface, directory: str | Path | None = None
 ) -> TeacherInterface | None:
-    """The teacher of `config.teacher`, or None with `teacher=none`.
+    """Build the teacher of `config.teacher`; None for `teacher=none`.
 
     Args:
         predictor: the student, for `teacher=student`.
-        directory: the run directory, for its transcript and its usage; None keeps none.
+        directory: the run directory, for its transcript and its usage; None saves nothing.
     """
     if config.teacher.get("_target_") is None:
         return None
@@ -122,14 +122,14 @@ def build_teacher(
 
 
 def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
-    """The judge that a section `judge` describes: a `RubricJudge`, or its own `_target_`.
+    """Build the judge of a section `judge`: a `RubricJudge`, or its own `_target_`.
 
     Args:
-        directory: the folder of the evaluation; the judges keep transcript and usage in its
+        directory: the folder of the evaluation; the judges save transcript and usage in its
             `judges/NAME`.
 
     Raises:
-        ConfigurationError: for options that cannot be, and for the student as a judge.
+        ConfigurationError: for impossible options, and for the student as a judge.
     """
     from omegaconf import OmegaConf
 
@@ -140,7 +140,7 @@ def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
         if "predictor" in inspect.signature(section_target(config.teachers, name)).parameters:
             raise ConfigurationError(
                 f"judge.teachers.{name} is the student itself, which does not judge its own "
-                "evaluation: choose a server (teacher=openai, teacher=vllm) or a class of your own"
+                "evaluation: choose a server (teacher=openai, teacher=vllm) or your own class"
             )
     teachers = {
         name: build_value(
@@ -161,14 +161,14 @@ def build_agent(
     task: TaskInterface | None = None,
     teacher: TeacherInterface | None = None,
 ) -> TeachingAgent:
-    """The agent of `config.agent`.
+    """Build the agent of `config.agent`.
 
-    It gets the run's seed if it, its policy or its engine has a parameter `seed` that the section
-    does not set.
+    The agent, its policy and its engine get the run's seed if they have a parameter `seed` that the
+    section does not set.
 
     Args:
-        task, teacher: for those that have parameters of these names. The task is built from the
-            configuration if None.
+        task, teacher: are passed to parameters with these names. A task of None is built from the
+            configuration.
     """
     task = build_task(config) if task is None else task
     given: dict[str, Any] = {"task": task, "seed": config.seed}

@@ -1,7 +1,7 @@
-"""Teaching environments from a configuration, or by gymnasium's ids.
+"""Builds teaching environments from a configuration, or for gymnasium's ids.
 
-`build_environment` puts a task and a predictor into the environment that `environment.id` names,
-the number of steps limited by `episode.iterations`.
+`build_environment` makes the environment of `environment.id` with a task and a predictor, limited
+to `episode.iterations` steps.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def build_environment(
     predictor: PredictorInterface | None = None,
     teacher: TeacherInterface | None = None,
 ) -> gymnasium.Env[Any, Any]:
-    """The teaching environment of `config.environment`, wrapped in a `TimeLimit`.
+    """Build the teaching environment of `config.environment`, wrapped in a `TimeLimit`.
 
     Args:
-        directory: its run directory; None is a temporary folder.
-        task, predictor, teacher: built from the configuration if None.
+        directory: its run directory; None makes a temporary folder.
+        task, predictor, teacher: None builds them from the configuration.
     """
     _at_least(0, config, "seed")
     task = build_task(config, directory) if task is None else task
@@ -91,7 +91,7 @@ _CLASSES = {
 
 
 def _spec(name: str) -> str | EnvSpec:
-    """The gymnasium spec of the environment with that id."""
+    """The gymnasium spec of the environment with this id."""
     spec = gymnasium.registry.get(name)
     if spec is None or (its_class := _CLASSES.get(str(spec.entry_point))) is None:
         return name
@@ -103,7 +103,7 @@ def make_open_ended(
     predictor: TrainablePredictorInterface | None = None,
     **options: Unpack[EnvironmentOptions],
 ) -> OpenEnded:
-    """`dataenvgym/OpenEnded-v0`; other options are as in the default configuration."""
+    """Make `dataenvgym/OpenEnded-v0`; other options are those of the default configuration."""
     from dataenvgym.environments import OpenEnded
 
     return OpenEnded(**_defaults("open_ended", task, predictor, {**options}))
@@ -114,7 +114,7 @@ def make_skill_list(
     predictor: TrainablePredictorInterface | None = None,
     **options: Unpack[EnvironmentOptions],
 ) -> SkillList:
-    """`dataenvgym/SkillList-v0`; other options are as in the default configuration."""
+    """Make `dataenvgym/SkillList-v0`; other options are those of the default configuration."""
     from dataenvgym.environments import SkillList
 
     return SkillList(**_defaults("skill_list", task, predictor, {**options}))
@@ -125,10 +125,10 @@ def make_skill_tree(
     predictor: TrainablePredictorInterface | None = None,
     **options: Unpack[SkillTreeOptions],
 ) -> SkillTree:
-    """`dataenvgym/SkillTree-v0`; other options are as with `agent=skill_tree`."""
+    """Make `dataenvgym/SkillTree-v0`; other options are those of `agent=skill_tree`."""
     from dataenvgym.environments import SkillTree
 
-    given = {"agent_name": None, **options}  # the caller that acts is not an agent of ours
+    given = {"agent_name": None, **options}  # the caller is not one of our agents
     return SkillTree(**_defaults("skill_tree", task, predictor, given, "agent=skill_tree"))
 
 
@@ -166,7 +166,7 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
         if not isinstance(checks, Mapping):
             raise ConfigurationError(
                 f"quality.checks is {checks!r}, expected checks by name; for one check choose it: "
-                "quality=wrong_answer, or a class of yours (quality=my_module.MyCheck)"
+                "quality=wrong_answer, or your own class (quality=my_module.MyCheck)"
             )
         options["quality"] = tuple(checks.values())
     check_environment_options(options)

@@ -62,7 +62,7 @@ class _Runs(Workspaces):
             raise ConfigChangedError(
                 f"the run {directory.name!r} has done {done} iterations already, more than "
                 f"episode.iterations={asked} asks for. Ask for {done} or more, choose another name "
-                "(name=...), or start anew with --fresh.",
+                "(name=...), or start over with --fresh.",
                 keys=("episode.iterations",),
             )
 

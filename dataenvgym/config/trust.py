@@ -25,7 +25,7 @@ _REFERENCE = re.compile(r"(?<!\\)(\\\\)*\$\{")  # after an odd number of backsla
 _PROGRAMS = ("command", "environment", "options", "extra", "deepspeed")
 _SERVERS = ("base_url", "url", "headers", "variables", "api_key_variable", "api_key_header")
 _POWERS = {
-    **dict.fromkeys(_PROGRAMS, "what programs run"),
+    **dict.fromkeys(_PROGRAMS, "which programs run"),
     **dict.fromkeys(_SERVERS, "which server is asked, with which key"),
     "sandbox": "how code is confined",
     "world": "code that is not dataenvgym's",

@@ -102,7 +102,7 @@ class Workspaces(ABC):
             f"the {self.kind} {directory.name!r} was begun with another configuration (see "
             f"{directory / 'config.yaml'}):\n"
             + "\n".join(lines)
-            + "\nGo back to that, choose another name (name=...), or start anew with --fresh.",
+            + "\nGo back to that, choose another name (name=...), or start over with --fresh.",
             keys=tuple(keys),
         )
 

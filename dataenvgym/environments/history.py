@@ -114,6 +114,6 @@ def last_completed(finished: Sequence[IterationFiles]) -> list[CompletedTaskInst
     if completed is None:
         raise RunDirectoryError(
             f"{finished[-1].directory} is finished but has no completed.jsonl; "
-            "restore it, or start the run afresh"
+            "restore it, or start the run over"
         )
     return completed

@@ -71,7 +71,7 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
     path = directory / "environment.json"
     if not path.exists():
         return None
-    with naming_damage(path, "restore it, or start afresh"):
+    with naming_damage(path, "restore it, or start over"):
         identity = read_json(path)
         refuse_newer(path, identity)
         if not isinstance(identity, dict) or not identity.keys() >= _ALWAYS:
@@ -89,7 +89,7 @@ def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
     if before is None:
         raise RunDirectoryError(
             f"{directory / 'environment.json'} is missing, so it is unknown whether student "
-            "and problems are still the same; restore it, or start afresh"
+            "and problems are still the same; restore it, or start over"
         )
     before.pop(FORMAT_KEY, None)
     _warn_of_other_versions(directory, before.pop(_VERSIONS, None))
@@ -97,7 +97,7 @@ def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
         if before.get(key) != identity.get(key):
             raise RunDirectoryError(
                 f"{directory} was begun with {key} = {before.get(key)!r}, "
-                f"not {identity.get(key)!r}; go back to that, or start afresh"
+                f"not {identity.get(key)!r}; go back to that, or start over"
             )
 
 

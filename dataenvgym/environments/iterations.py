@@ -230,7 +230,7 @@ def finished_iterations(root: Path) -> list[IterationFiles]:
         if number != expected:
             raise RunDirectoryError(
                 f"{root / f'{expected:03d}' / 'iteration.json'} is missing, and iteration "
-                f"{number:03d} is finished: restore it, or start the run afresh"
+                f"{number:03d} is finished: restore it, or start the run over"
             )
     return [IterationFiles(root, number) for number in numbers]
 
@@ -254,4 +254,4 @@ def refuse_damaged_run(directory: Path) -> None:
         RunDirectoryError: names the first file that is missing or has changed.
     """
     checked_iterations(directory / "iterations")
-    MarkedFolder(directory, "restore it, or run the episode afresh").check()
+    MarkedFolder(directory, "restore it, or run the episode again").check()

@@ -42,7 +42,7 @@ def read_state(path: Path) -> dict[str, Any]:
     Raises:
         RunDirectoryError: if the file is missing or damaged.
     """
-    way_out = "without it, a resumed run would differ; restore it, or start the run afresh"
+    way_out = "without it, a resumed run would differ; restore it, or start the run over"
     if not path.exists():
         raise RunDirectoryError(f"{path} is missing: {way_out}")
     with naming_damage(path, way_out):

@@ -1,15 +1,15 @@
-"""The teaching environments: the agent's action is training data, its reward the student's gain.
+"""The base of the teaching environments: actions are training data, rewards the student's gain.
 
-    reset() -> how the untouched student does
-    step(action) -> records -> check -> train -> evaluate -> how it does now, change in score
+    reset() -> the base student's results
+    step(action) -> records -> check -> train -> evaluate -> new results, change in score
 
-`TeachingEnvironment` is that loop, and knows no action. In `OpenEnded` and `SkillList` (see
-`record_environments`) the action is the records; `SkillTree` (see `skill_tree`) has them written as
-the action says.
+`TeachingEnvironment` is this loop, for any kind of action. In `OpenEnded` and `SkillList` (see
+`record_environments`) the action is the records; in `SkillTree` (see `skill_tree`) an engine writes
+them.
 
-Everything an iteration produces is a file (see `iterations`): with a `directory`, an episode that
-was killed continues after the last finished phase (`reset(options={"resume": True})`, then `step`
-with the same action).
+All results of an iteration are files (see `iterations`). With a `directory`, a killed episode
+continues after the last finished phase (`reset(options={"resume": True})`, then `step` with the
+same action).
 """
 
 from __future__ import annotations
@@ -49,31 +49,31 @@ Observation = dict[str, Any]
 
 
 class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
-    """One student to be taught one task.
+    """An environment with one student to teach and one task.
 
     The observation is `{"completed": tuple of CompletedTaskInstance, "report":
     PerformanceReport}`, both on the validation split. The reward is the change in validation
     score. `terminated` is True once `target_score` or `max_records` is reached; the number of
     iterations is limited by gymnasium's `TimeLimit`.
 
-    A subclass has an `action_space` and says what an action is (`parse`, `records_of`,
-    `pending_action`); one that sees more than the evaluated instances overrides `learn_from`,
-    `go_on_from` and `observe`, too.
+    A subclass has an `action_space` and handles actions (`parse`, `records_of`, `pending_action`).
+    If it shows more than the evaluated instances, it also overrides `learn_from`, `go_on_from` and
+    `observe`.
 
     Args:
-        task: that the student is evaluated on.
+        task: the task that the student is evaluated on.
         predictor: the student.
-        directory: where `iterations/` goes; None is a temporary folder, gone after `close`.
-        mode: "incremental" trains on, from the last adapter, on the new records and a sample of
+        directory: the folder for `iterations/`; None makes a temporary one, which `close` removes.
+        mode: "incremental" continues from the last adapter, on the new records and a sample of
             `replay` earlier ones; "accumulate" trains from the base on all records so far.
-        replay: size of that sample.
+        replay: the size of this sample.
         target_score: the validation score at which the episode ends, or None.
         max_records: the most records that the episode trains on, or None.
         similarity: Jaccard threshold of the near-duplicate check.
-        labeler: says which skills the instances need, in place of the task's gold skills.
-        quality: further checks of records, by which what fails is dropped.
-        render_mode: "ansi" makes `render` return text: the score, and the skills as a table where
-            the agent sees them.
+        labeler: gives the instances skills that replace the task's gold skills.
+        quality: further checks; records that fail one are dropped.
+        render_mode: "ansi" makes `render` return text: the score, and a table of the skills if the
+            agent sees them.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -117,19 +117,19 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode with the untouched student, or continue one.
+        """Begin an episode with the base student, or continue one.
 
         Args:
-            seed: from which every random choice of the episode derives.
+            seed: of all random choices of the episode.
             options: `{"resume": True}` continues the episode in `directory`, if there is one;
-                `{"fresh": True}` lets a new episode replace it. For the others, and what `info`
-                has, see `TeachingEnvironmentInterface`.
+                `{"fresh": True}` lets a new episode replace it. `TeachingEnvironmentInterface`
+                describes the others, and the contents of `info`.
 
         Raises:
             ConfigurationError: for an unknown option.
-            RunDirectoryError: if `directory` holds an episode of somebody else and `options` do
-                not say what to do with it, if it was begun with another student or task, or if
-                one of its files is damaged or gone.
+            RunDirectoryError: if `directory` has an episode and `options` neither resume nor
+                replace it, if it began with another student or task, or if one of its files is
+                damaged or missing.
         """
         super().reset(seed=seed)
         asked = ResetOptions.parse(options)
@@ -155,13 +155,13 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         return self._observation(completed), info
 
     def step(self, action: Any) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Train the student as `action` says and evaluate it again.
+        """Train the student on the action's records, and evaluate it again.
 
         Raises:
-            InvalidRecordError: for a malformed record, naming its index and field, or one that
-                needs another training stage than the first; the environment is as before.
-            InvalidActionError: if the action is not in the action space; the environment is as
-                before.
+            InvalidRecordError: for a malformed record (the message names its index and field), or
+                one that needs another training stage than the first; the environment is unchanged.
+            InvalidActionError: if the action is not in the action space; the environment is
+                unchanged.
             ResetNeeded: before the first `reset`.
         """
         episode = self._in_progress("step")
@@ -182,14 +182,13 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         return self._observation(completed), result.reward, self.is_over, False, self._info()
 
     def trial(self, records: Any) -> PerformanceReport:
-        """How the student would do after a step with these records; nothing is kept of it.
+        """Report the student's results after a step with these records, without keeping anything.
 
-        The records are checked, and the student is trained and evaluated, as in a step from here,
-        so that a step with the same records gives the same report. Then the student, the folder
-        and all counters are as before. Agents, policies and engines try records by
-        `predictor.trial(records)`.
+        The records are checked, and the student is trained and evaluated, as in a step, so a step
+        with the same records gives the same report. Afterwards the student, the folder and all
+        counters are as before. Agents, policies and engines call `predictor.trial(records)`.
 
-        The cost is that of a step: a training, an evaluation, and the questions of quality checks.
+        It costs as much as a step: a training, an evaluation, and the questions of quality checks.
         Its seconds count as the phase "trial" of the iteration.
 
         Raises:
@@ -202,7 +201,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         return shown
 
     def render(self) -> str | None:
-        """The episode as text; None without a render mode, with a warning as gymnasium's own.
+        """The episode as text; None and a gymnasium warning without a render mode.
 
         Raises:
             ResetNeeded: before the first `reset`.
@@ -221,22 +220,22 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     @abstractmethod
     def parse(self, action: Any) -> Any:
-        """The action, if it can be taken.
+        """Parse an action.
 
         Raises:
-            InvalidActionError, InvalidRecordError: if it cannot; nothing is changed.
+            InvalidActionError, InvalidRecordError: if it is invalid; nothing is changed.
         """
 
     @abstractmethod
     def records_of(self, files: IterationFiles, action: Any) -> Sequence[TrainingDatum]:
-        """The records that a parsed action stands for, as `files` has them then.
+        """Return the records of a parsed action, and save them in `files`.
 
-        The work of an interrupted step on the same action, in `files`, is continued.
+        Continues an interrupted step on the same action, whose results are in `files`.
         """
 
     @abstractmethod
     def pending_action(self) -> Any | None:
-        """The action of an interrupted iteration, or None: resume by stepping with it again."""
+        """The action of an interrupted iteration, or None; step with it again to resume."""
 
     def learn_from(
         self,
@@ -245,15 +244,15 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         completed: Sequence[CompletedTaskInstance],
         report: PerformanceReport,
     ) -> None:
-        """Called once the student is trained on `accepted` and evaluated."""
+        """Called after the student was trained on `accepted` and evaluated."""
 
     def go_on_from(self, files: IterationFiles, completed: Sequence[CompletedTaskInstance]) -> None:
-        """Called with the last finished iteration of an episode that is resumed."""
+        """Called with the last finished iteration of a resumed episode."""
 
     def observe(
         self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
     ) -> Observation:
-        """The agent's observation of that."""
+        """The agent's observation of these results."""
         return {"completed": completed, "report": report}
 
     def picture(self) -> str:
@@ -262,16 +261,16 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             return "(this environment hides the skills)"
         return skill_table(self.results[0].report, self.results[-1].report)
 
-    # --- what a runner asks (see `TeachingEnvironmentInterface`) ---
+    # --- for runners (see `TeachingEnvironmentInterface`) ---
 
     @property
     def directory(self) -> Path:
-        """The folder that holds `iterations/`."""
+        """The folder that contains `iterations/`."""
         return self._folder.path
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the folder goes when the environment is closed."""
+        """True if the folder is removed when the environment is closed."""
         return self._folder.is_temporary
 
     @property
@@ -281,7 +280,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     @property
     def is_over(self) -> bool:
-        """Whether the target score or the record budget is reached."""
+        """True if the target score or the record budget is reached."""
         return self.options.end_at(self.results[-1])
 
     # --- the episode ---
@@ -314,19 +313,19 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     @property
     def _files_of_next(self) -> IterationFiles:
-        """Where the iteration is that comes next, or that was interrupted."""
+        """The files of the next or interrupted iteration."""
         return IterationFiles(self._folder.iterations, len(self.results))
 
     def _parse_records(self, records: Any) -> tuple[TrainingDatum, ...]:
-        """Records that the next training can take; see `parse_action`."""
-        # "accumulate" trains on the earlier records too, so all have to be of one stage there
+        """Parse records for the next training; see `parse_action`."""
+        # "accumulate" trains on the earlier records too, so all must have the same stage
         history = self._in_progress("step").history
         beside = history.records[:1] if self.options.mode == "accumulate" else ()
         return parse_action(records, beside=beside)
 
     @property
     def _seed(self) -> int:
-        # gymnasium draws 128 bits where no seed was given; JSON holds 64
+        # gymnasium draws 128 bits if no seed was given; JSON numbers have 64
         return int(self.np_random_seed or 0) % 2**63
 
     # --- what the agent sees ---

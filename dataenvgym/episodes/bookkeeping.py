@@ -217,7 +217,7 @@ class Bookkeeping:
             callback.on_warning(warning)
 
     def _end_badly(self, error: BaseException) -> None:
-        """Write a summary of what is finished; not if the directory refused the episode."""
+        """Write a summary so far, unless the directory refused the episode."""
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         summary = self._summary(status, error=described(error))
         if not self.teaching.results:

@@ -81,7 +81,7 @@ def export_adapter(
     files.check_adapter()
     adapter = files.adapter
     if not adapter.is_dir():
-        raise RunDirectoryError(f"{adapter} is missing; restore it, or run the episode afresh")
+        raise RunDirectoryError(f"{adapter} is missing; restore it, or run the episode again")
     _refuse_links(adapter)
     with publishing(output) as folder:
         shutil.copytree(adapter, folder, dirs_exist_ok=True)

@@ -1,4 +1,4 @@
-"""What the displays of an episode have in common: what they hear, and how they name things."""
+"""Common parts of an episode's displays: progress messages and titles."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dataenvgym.progress import ProgressMessage, listening
 
 
 class Hearing:
-    """Gets progress messages from `begin` to `end`, for a display that may be collected."""
+    """Receives progress messages from `begin` to `end`, for a display that may be collected."""
 
     def __init__(self) -> None:
         self._until = ExitStack()
 
     def begin(self, hear: Callable[[ProgressMessage], None]) -> None:
         self.end()
-        # weak: without a call of its end, the display is collected
+        # a weak reference, so that a display without a call of `end` is collected
         reference = weakref.WeakMethod(hear)
 
         def show(message: ProgressMessage) -> None:
@@ -37,13 +37,13 @@ class Hearing:
 
 
 def title(plan: EpisodePlan) -> str:
-    """Who teaches what, in a line."""
+    """The task, the agent and the seed, in one line."""
     where = f" in {plan.environment}" if plan.environment else ""
     return plain(f"{plan.task}, taught by {plan.agent}{where}, seed {plan.seed}")
 
 
 def folder_line(plan: EpisodePlan) -> str:
-    """Where the run is."""
+    """The line with the run directory."""
     return plain(f"run directory: {plan.directory}")
 
 

@@ -1,4 +1,4 @@
-"""The display of an episode on a terminal, which redraws itself."""
+"""The live display of an episode on a terminal."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from dataenvgym.episodes.warning_log import RunWarning
 
 
 class LiveProgress(EpisodeCallback):
-    """What runs, how far it is and how long it still takes, and the iterations so far.
+    """Shows the running phase, its progress and time left, and the iterations so far.
 
-    It is taken down at the end of the episode, after an exception too, and at the latest when
-    this object or the process goes; what then stays on the screen is the finished table.
+    It ends with the episode, also after an exception, and at the latest with this object or the
+    process; the table of iterations then stays on the screen.
 
     Args:
         clock: seconds.
@@ -45,7 +45,7 @@ class LiveProgress(EpisodeCallback):
         self._view = _View(self._clock, plan)
         self._hearing.begin(self._view.phase.hear)
         self._console.print(Text(folder_line(plan)), soft_wrap=True)  # stays above the display
-        # the live display knows the view and not this object, which can thus be collected
+        # the live display refers to the view, not to this object, which can thus be collected
         self._live = Live(
             get_renderable=self._view.render,
             console=self._console,
@@ -88,11 +88,13 @@ class LiveProgress(EpisodeCallback):
 
 @dataclass
 class _View:
-    """What is to be seen now. Attributes are replaced whole: another thread draws them.
+    """The current state of the display.
+
+    Attributes are replaced, not changed, because another thread draws them.
 
     Attributes:
-        now: the iteration and the phase that run, and when each of them began.
-        phase: how far that phase is.
+        now: the running iteration and phase, and when each of them began.
+        phase: the progress of the phase.
     """
 
     clock: Callable[[], float]
@@ -117,7 +119,7 @@ class _View:
 
 
 class _Frame:
-    """One picture of the view, in the size that the console has now."""
+    """One drawing of the view, in the console's current size."""
 
     def __init__(self, view: _View) -> None:
         self._view = view
@@ -146,7 +148,7 @@ class _Frame:
         return [Group(*parts)]
 
     def _bars(self, console: Console, plan: EpisodePlan) -> Table:
-        """Two lines: how far the episode is, and how far its phase is, if that is counted."""
+        """Two lines: the progress of the episode, and of its phase if that is counted."""
         width = bar_width(console.width)
         rows = Table.grid(padding=(0, 1))
         rows.add_column(no_wrap=True)

@@ -1,4 +1,4 @@
-"""How fast a phase and an episode go, and how long they still take at that pace."""
+"""The pace of a phase and of an episode, and their time left at that pace."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataenvgym.episodes.summary import IterationSummary
 from dataenvgym.progress import ProgressMessage
 
 _TRUSTED_AFTER = 2.0
-"""Seconds of counting from which its pace says something."""
+"""The least seconds of counting before a pace is reliable."""
 
 
 class Pace:
-    """The pace at which one thing is counted; a count of another thing starts anew.
+    """The pace of one count; a count of another thing starts over.
 
     Args:
         clock: seconds.
@@ -24,13 +24,13 @@ class Pace:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew."""
+        """Start over."""
         self._total: int | None = None
         self._first, self._began = 0, 0.0
         self._done, self._skipped, self._at = 0, 0, 0.0
 
     def hear(self, message: ProgressMessage) -> None:
-        """Take in how far it is; messages without a count change nothing."""
+        """Update from a progress message; messages without a count are ignored."""
         if message.done is None or message.total is None:
             return
         now, done = self._clock(), message.done - message.skipped
@@ -40,7 +40,7 @@ class Pace:
         self._done, self._skipped, self._at = done, message.skipped, now
 
     def seconds_left(self) -> float | None:
-        """Until all is counted; None before that can be said."""
+        """Seconds until the count is complete; None if that is not known yet."""
         counted, took = self._done - self._first, self._at - self._began
         if self._total is None or not counted or took < _TRUSTED_AFTER:
             return None
@@ -51,12 +51,12 @@ class Pace:
 def episode_seconds_left(
     iterations: Sequence[IterationSummary], n_iterations: int, elapsed: float
 ) -> float | None:
-    """Until the last iteration ends, if all take as long as those so far; None before the first.
+    """Seconds until the last iteration ends, at the mean of finished ones; None before the first.
 
     Args:
-        iterations: those that are finished. Iteration 0, in which nothing is trained, is no guide.
-        n_iterations: how many there will be.
-        elapsed: seconds of the one that runs.
+        iterations: the finished iterations. Iteration 0 is ignored, because it trains nothing.
+        n_iterations: the planned number.
+        elapsed: seconds of the running iteration.
     """
     seconds = [i.seconds.get("total", 0.0) for i in iterations if i.iteration]
     if not seconds:

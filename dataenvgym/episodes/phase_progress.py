@@ -1,4 +1,4 @@
-"""How far one phase is, as its messages say: for displays of runs, studies and evaluations."""
+"""The progress of one phase, for displays of runs, studies and evaluations."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dataenvgym.progress import ProgressMessage
 
 
 class PhaseProgress:
-    """The last messages of a phase, and how long it still takes.
+    """The last messages of a phase, and its time left.
 
-    Attributes are replaced whole: another thread draws them.
+    Attributes are replaced, not changed, because another thread draws them.
 
     Args:
         clock: seconds.
@@ -32,13 +32,13 @@ class PhaseProgress:
         self.forget()
 
     def forget(self) -> None:
-        """Another phase begins."""
+        """Reset for another phase."""
         self.said = ""
         self.count: ProgressMessage | None = None
         self._pace.forget()
 
     def hear(self, message: ProgressMessage) -> None:
-        """Take in how far it is."""
+        """Update from a progress message."""
         if message.total is None:
             self.said = plain(message)
         else:
@@ -46,7 +46,7 @@ class PhaseProgress:
             self.count = message
 
     def counted(self) -> str:
-        """`48 of 95 training steps, loss 0.107, about 7 s left`; "" where nothing is counted."""
+        """`48 of 95 training steps, loss 0.107, about 7 s left`; "" without a count."""
         if (count := self.count) is None:
             return ""
         return plain(f"{count}{time_left(self._pace.seconds_left())}")
@@ -60,10 +60,10 @@ class PhaseProgress:
 
 
 def bar_width(columns: int) -> int:
-    """How wide a bar is on a terminal of so many columns."""
+    """The width of a bar on a terminal with this number of columns."""
     return min(24, columns // 4)
 
 
 def time_left(seconds: float | None) -> str:
-    """`, about 12 min left`; "" where that is not known."""
+    """`, about 12 min left`; "" if unknown."""
     return "" if seconds is None else f", about {minutes(seconds)} left"

@@ -19,24 +19,24 @@ from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.progress import ProgressMessage
 
 LONG_PHASE = 5.0
-"""Seconds from which a phase gets a plain line of its own."""
+"""The least seconds of a phase that gets its own plain line."""
 
 SAID_EVERY = 10.0
-"""Seconds between two plain lines on how far a phase is."""
+"""Seconds between two plain lines on the progress of a phase."""
 
 
 def make_progress(console: Console) -> EpisodeCallback:
-    """A display that suits `console`."""
+    """Make a display that suits `console`."""
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console)
     return PlainProgress(console)
 
 
 def automatic_progress(wanted: bool | None) -> list[EpisodeCallback]:
-    """The display of an episode that is run in Python, or none.
+    """The display of an episode that runs in Python, or none.
 
     Args:
-        wanted: True always shows one, False never; None does on a terminal and in a notebook.
+        wanted: True always shows a display, False never; None on a terminal and in a notebook.
     """
     if wanted is False:
         return []
@@ -48,10 +48,10 @@ def automatic_progress(wanted: bool | None) -> list[EpisodeCallback]:
 
 
 class PlainProgress(EpisodeCallback):
-    """One line for each finished iteration and each long phase, written at once.
+    """Writes one line for each finished iteration and each long phase, at once.
 
-    How far a phase is (see `dataenvgym.progress`) and how long it still takes is a line every ten
-    seconds at most, none at all in a phase that is over by then.
+    The progress of a phase (see `dataenvgym.progress`) and its time left are a line every ten
+    seconds at most; shorter phases have none.
     """
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -69,7 +69,7 @@ class PlainProgress(EpisodeCallback):
         self._last = None
         self._told_at = self._clock()
         self._hearing.begin(self._hear)
-        going_on = f", going on after {plan.n_finished - 1}" if plan.n_finished else ""
+        going_on = f", continued after {plan.n_finished - 1}" if plan.n_finished else ""
         self._print(f"{title(plan)}: {several(plan.n_iterations, 'iteration')}{going_on}")
         self._print(folder_line(plan))
         for line in shares(plan.problems):
@@ -116,5 +116,5 @@ class PlainProgress(EpisodeCallback):
             self._print(f"{where}{message}{still}")
 
     def _print(self, text: str) -> None:
-        # soft_wrap: a line is a line, however long; rich flushes after each print
+        # soft_wrap keeps long lines whole; rich flushes after each print
         self._console.print(Text(plain(text)), soft_wrap=True)

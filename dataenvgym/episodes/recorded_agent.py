@@ -38,7 +38,7 @@ class RecordedAgent:
         self._teaching = books.teaching
         self._directory, self._clock = books.directory, books.clock
         self._takes_records = takes_records
-        self._marks = MarkedFolder(books.directory, "restore it, or start the run afresh")
+        self._marks = MarkedFolder(books.directory, "restore it, or start the run over")
         self._pending: Any | None = None
         self._has_lost_memory = False
 
@@ -99,7 +99,7 @@ class RecordedAgent:
             self._has_lost_memory = False
             warn_run(
                 f"the run was resumed, and the agent {name_of(self.agent)!r} has no state_dict() "
-                "and load_state_dict(): its memory and its random generator start anew, so its "
+                "and load_state_dict(): its memory and its random generator start over, so its "
                 "records may differ from those of an uninterrupted run"
             )
 

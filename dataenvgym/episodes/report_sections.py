@@ -76,7 +76,7 @@ def _what_ran(run: RunFiles) -> Iterator[str]:
         rows["test instances"] = summary.problems["test"]
     if summary.teacher is not None:
         rows["teacher"] = _asked(summary.teacher)
-    yield from _section("What ran")
+    yield from _section("Setup")
     yield from _table(["", ""], rows.items())
 
 
@@ -208,11 +208,11 @@ def _files(run: RunFiles) -> Iterator[str]:
     yield from _section("Files")
     for name, what in (
         ("config.yaml", "the configuration"),
-        ("environment.json", "who was taught what"),
+        ("environment.json", "student, task and package versions"),
         ("summary.json", "the scores of this report"),
         ("curve.png", "the learning curve"),
-        ("events.jsonl", "what happened when"),
-        ("warnings.jsonl", "what the run warned of"),
+        ("events.jsonl", "all events, with their times"),
+        ("warnings.jsonl", "the warnings"),
         ("iterations", "of each iteration: records, dataset, training configuration, adapter, "
                        "answered validation instances"),
         ("test", "answered test instances"),

@@ -28,7 +28,7 @@ from dataenvgym.storage import read_jsonl, write_jsonl
 from dataenvgym.workspace import naming_damage
 
 T = TypeVar("T", bound=Model)
-_ANEW = "--fresh starts the evaluation anew"
+_ANEW = "--fresh starts the evaluation over"
 _DRAWN_AGAIN = "remove the file, and the command that began the evaluation draws it again"
 
 

@@ -97,7 +97,7 @@ def rescore(
     for who in student_speakers(tried.others):
         raise ConfigurationError(
             f"the speaker {who!r} is the student itself, and the student is not asked when samples "
-            f"are judged again: draw them anew, or give another speaker (task.others.{who})"
+            f"are judged again: draw new ones, or give another speaker (task.others.{who})"
         )
     tried.domain.check_ready()
     # an error that concerns all samples is raised once

@@ -1,15 +1,15 @@
-"""Evaluations: a student on a task, without training, each in a folder of its own.
+"""Evaluations of a student on a task, without training, each in its own folder.
 
-running        `run_evaluation`: runs or resumes an evaluation, to its metrics and scores
-evaluation     a finished one: metrics, scores, samples
-judging_again  `rescore_evaluation`: its samples judged again, without the student
+running        `run_evaluation`: runs or resumes an evaluation; computes metrics and scores
+evaluation     a finished evaluation: metrics, scores, samples
+judging_again  `rescore_evaluation`: judges its samples again, without the student
 directory      a configuration and the folder of its evaluation
-judges         who judges an evaluation, for the metric `judge`
-evaluated_run  the task and the student of a run, as an evaluation takes them over
-scenes         scenes between characters: which seats are played and scored, and what is kept
-episode_rows   ... a row for each episode
-dimension_table   ... the mean of each dimension, clustered by scene
-splits         which problems an evaluation is about
+judges         the judges of an evaluation, for the metric `judge`
+evaluated_run  takes the task and the student of a run for an evaluation
+scenes         scenes between characters: played and scored seats, saved episodes
+episode_rows   a row for each episode of scenes
+dimension_table   the mean of each dimension of scenes, clustered by scene
+splits         the problems of an evaluation
 
 Samples, metrics and the files in the folder are in `dataenvgym.evaluation`.
 """

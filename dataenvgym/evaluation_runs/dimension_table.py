@@ -1,4 +1,4 @@
-"""What an evaluation of scenes came to: the mean of each dimension, with its 95% interval."""
+"""The results of an evaluation of scenes: the mean of each dimension, with its 95% interval."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ HARD = "hard"
 
 
 class DimensionScores(Model):
-    """The dimensions over the episodes of some scenes.
+    """The mean scores over the episodes of some scenes.
 
     Attributes:
-        scenes: which: "hard" or "all".
-        n_scenes, n_episodes: scenes and episodes with scores.
-        dimensions: by name; `n` counts the scored seats, and the interval is clustered by scene:
-            seats, casts and samples of one scene depend on each other.
+        scenes: "hard" or "all".
+        n_scenes, n_episodes: the numbers of scenes and episodes with scores.
+        dimensions: by name; `n` counts the scored seats. The interval is clustered by scene,
+            because seats, casts and samples of one scene depend on each other.
     """
 
     scenes: str
@@ -32,16 +32,16 @@ class DimensionScores(Model):
 
 
 class DimensionTable(Model):
-    """What an evaluation of scenes came to; `dimensions.json` has it.
+    """The results of an evaluation of scenes, saved in `dimensions.json`.
 
     Attributes:
-        models: who is who, such as {"student": NAME, "partner": NAME, "judge": NAME}.
-        every_seat: whether every seat is the student's, and counts.
-        columns: the hard scenes, where not all are, then all.
-        n_episodes: that were played.
-        excluded: episodes without scores, by whose fault that is.
-        agreement: of several judges, Krippendorff's alpha of each dimension (interval level); None
-            where it is not defined.
+        models: the names of the models: {"student": NAME, "partner": NAME, "judge": NAME}.
+        every_seat: True if every seat is the student's, and counts.
+        columns: the hard scenes, unless all are hard, then all scenes.
+        n_episodes: the number of played episodes.
+        excluded: the number of episodes without scores, by who is at fault.
+        agreement: Krippendorff's alpha of several judges for each dimension (interval level); None
+            if it is undefined.
     """
 
     models: dict[str, str]
@@ -53,10 +53,10 @@ class DimensionTable(Model):
 
 
 def dimension_table(rows: Sequence[EpisodeRow], models: Mapping[str, str]) -> DimensionTable:
-    """Sum up the rows of an evaluation.
+    """Aggregate the rows of an evaluation.
 
     Args:
-        models: who is who.
+        models: the names of the models.
     """
     hard = [row for row in rows if HARD in row.subsets]
     parts = {HARD: hard} if len(hard) == len(rows) else {HARD: hard, "all": rows}
@@ -72,7 +72,7 @@ def dimension_table(rows: Sequence[EpisodeRow], models: Mapping[str, str]) -> Di
 
 
 def _agreement(rows: Sequence[EpisodeRow]) -> dict[str, float | None]:
-    """Of each dimension, over all seats that were judged; empty with fewer than two judges."""
+    """The agreement on each dimension over all judged seats; empty with fewer than two judges."""
     seats = [seat for row in rows for seat in row.by_judge]
     judges = sorted({judge for seat in seats for given in seat.values() for judge in given})
     if len(judges) < 2:

@@ -1,10 +1,10 @@
-"""A configuration and the folder of its evaluation.
+"""The folder of an evaluation, and its configuration.
 
-`config.yaml` there has the sections that determine what is answered (task, student, predictor,
-trainer) and the settings of the evaluation, resolved. The same ones resume it; others are
-refused by the names of the keys that differ, except for `samples`, `metrics` and `judge`: more
-samples extend the evaluation, and metrics are made of what is drawn already. `problems` says what
-part of the task's problems was put.
+`config.yaml` has the sections that determine the answers (task, student, predictor, trainer) and
+the settings of the evaluation, without references. Only the same configuration resumes it; errors
+name the keys that differ. `samples`, `metrics` and `judge` may differ: more samples extend the
+evaluation, and metrics are computed from saved samples. `problems` says which part of the task's
+problems was used.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _FREE = ("samples", "metrics", "problems", "judge")
 def evaluation_settings(
     config: DictConfig, *, split: str, limit: int | None, adapter: Path | None
 ) -> DictConfig:
-    """What determines an evaluation, as it is kept with it.
+    """The settings that determine an evaluation, to save with it.
 
     Args:
-        config: the default configuration with what `eval.yaml` adds to it.
-        split, limit: which problems; `limit` is how many of them at most.
-        adapter: the folder of what the student has learned, known by its contents; or None.
+        config: the default configuration with the changes of `eval.yaml`.
+        split, limit: the split, and the most problems of it.
+        adapter: the folder of the student's adapter, identified by its contents; or None.
 
     Raises:
-        ConfigurationError: for a value that cannot be.
+        ConfigurationError: for an impossible value.
     """
     from omegaconf import OmegaConf
 
@@ -61,7 +61,7 @@ def evaluation_settings(
     content: dict[str, Any] = {name: values[name] for name in _SECTIONS}
     content |= {"samples": values["samples"], "metrics": metrics, "chunk": values["chunk"]}
     content |= {"split": split, "limit": limit, "adapter": fingerprint(adapter)}
-    content |= {"problems": None}  # how many of how many, once they are loaded
+    content |= {"problems": None}  # how many of how many, after they are loaded
     if asks_judge(metrics):
         content["judge"] = judge_section(config)
     settings: DictConfig = OmegaConf.create(literal(content))
@@ -69,12 +69,12 @@ def evaluation_settings(
 
 
 def evaluation_directory(config: DictConfig, settings: DictConfig) -> Path:
-    """Where the evaluation is, or will be: `config.name`, or task, split and a hash."""
+    """The folder of the evaluation: `config.name`, or task, split and a hash."""
     return Path(str(config.evaluations_dir)).expanduser() / _name(config, settings)
 
 
 def evaluation_files(directory: Path, settings: DictConfig) -> EvaluationFiles:
-    """The files of the evaluation in that folder."""
+    """The files of the evaluation in this folder."""
     chunk = settings.chunk
     if chunk is None:
         chunk = settings.task.get("chunk_size")
@@ -102,14 +102,14 @@ EVALUATIONS = _Evaluations()
 def settings_to_rescore(
     directory: Path, overrides: Sequence[str], *, trust: bool = False
 ) -> DictConfig:
-    """An evaluation's settings, changed in how it is judged: metrics, judge, options of the task.
+    """An evaluation's settings with changes in judging: metrics, judge, options of the task.
 
     Args:
-        trust: take the task as the folder has it, whatever class or program it names (see `trust`).
+        trust: accept any class or program that the folder's task names (see `trust`).
 
     Raises:
-        ConfigurationError: for an option that the task has not, or that is none of its own, for a
-            value of another type, and for a task that is not to be trusted.
+        ConfigurationError: for an unknown option, an option that does not change judging, a value
+            of another type, or an untrusted task.
     """
     from omegaconf import OmegaConf
 
@@ -133,14 +133,14 @@ def settings_to_rescore(
 
 
 def _refuse_speakers(overrides: Sequence[str]) -> None:
-    """Refuse the short name of a speaker: judging again asks those of the evaluation."""
+    """Refuse the short name of a speaker: judging again uses the evaluation's speakers."""
     for text in overrides:
         who = text.partition("=")[0]
         if who in SPEAKERS:
             raise ConfigurationError(
                 f"{text!r} names a speaker, and rescore asks those of the evaluation. Change one "
-                f"by its options (task.others.{who}.model=NAME); the metric 'judge' has a judge of "
-                "its own (teacher=openai teacher.model=NAME)"
+                f"by its options (task.others.{who}.model=NAME); the metric 'judge' has its own "
+                "judge (teacher=openai teacher.model=NAME)"
             )
 
 
@@ -152,7 +152,7 @@ def _name(config: DictConfig, settings: DictConfig) -> str:
 
 
 def fingerprint(adapter: Path | None) -> str | None:
-    """What an adapter is known by, wherever it lies; None for the untouched student."""
+    """A hash that identifies an adapter in any folder; None for the base student."""
     if adapter is None:
         return None
     return hash_files(adapter)[:16] if adapter.exists() else str(adapter)

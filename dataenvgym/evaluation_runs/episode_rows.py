@@ -1,4 +1,4 @@
-"""`episodes.jsonl`: a row for each episode of an evaluation of scenes."""
+"""`episodes.jsonl`: one row for each episode of an evaluation of scenes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class EpisodeRow(Model):
 
     Attributes:
         id: of the episode in a store.
-        instance: the problem; `sample` says which try at it.
+        instance: the problem; `sample` is the number of the try.
         subsets: of the scene, such as "hard".
         cast: the ids of the characters, seat by seat.
-        seats: the student's; those that the evaluation is about.
+        seats: the student's seats, which are evaluated.
         models: of the judge, then of each seat.
         scores: of each seat, by dimension; None for a seat without scores.
         by_judge: of each seat, the scores of each judge by dimension.
-        turns: that were played; None of a scene that broke off.
-        dialogue: (turn, who, to whom, what), from turn 0.
-        error, fault: why there are no scores, and whose fault that is.
+        turns: the number of played turns; None if the scene broke off.
+        dialogue: (turn, speaker, addressee, text), from turn 0.
+        error, fault: why there are no scores, and who is at fault.
     """
 
     id: str
@@ -64,13 +64,13 @@ def rows_of(
     are_seats_alike: bool = False,
     judges: Collection[str] = ("judge",),
 ) -> list[EpisodeRow]:
-    """A row for each sample, in their order.
+    """Make a row for each sample, in their order.
 
     Args:
-        store: with the episodes.
-        recorder: knows who is who.
-        are_seats_alike: whether every seat is the student's.
-        judges: the speakers whose failure leaves an episode that is over.
+        store: has the episodes.
+        recorder: knows the models of the characters.
+        are_seats_alike: True if every seat is the student's.
+        judges: speakers whose failure leaves a finished episode.
     """
     instances = {instance.id: instance for instance in files.read_instances()}
     ids = [_episode_of(sample, files.directory.name) for sample in samples]
@@ -91,12 +91,12 @@ def rows_of(
 
 
 def write_rows(path: Path, rows: Iterable[EpisodeRow]) -> None:
-    """One row a line, atomically."""
+    """Write one row per line, atomically."""
     write_models(path, rows)
 
 
 def read_rows(path: Path) -> list[EpisodeRow]:
-    """The rows of a file.
+    """Read the rows of a file.
 
     Raises:
         RunDirectoryError: if it is damaged.
@@ -105,7 +105,7 @@ def read_rows(path: Path) -> list[EpisodeRow]:
 
 
 def _episode_of(sample: Sample, run: str) -> str:
-    """The id that the sample's episode was kept under (see `rollouts.instance_rollout`)."""
+    """The id of the sample's saved episode (see `rollouts.instance_rollout`)."""
     seed = derive_seed(sample.seed, "rollout", sample.instance_id)
     return episode_id(Purpose(run, sample.phase), sample.instance_id, seed)
 
@@ -124,7 +124,7 @@ def _row(
     problem = problem_of(instance)
     seats = problem.cast.seats
     if sample.error is not None and sample.fault not in judges:
-        episode = None  # it broke off; what is there is of an earlier try
+        episode = None  # it broke off; a saved episode is from an earlier try
     scores: list[dict[str, float] | None] = [None for _ in seats]
     if sample.error is None:
         scores[problem.seat] = dict(sample.scores)

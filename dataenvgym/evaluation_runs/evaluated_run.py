@@ -1,8 +1,8 @@
-"""The student and the task of a run, as an evaluation takes them over.
+"""Takes the student and the task of a run for an evaluation.
 
-A section of the run (task, student, predictor, trainer) is taken as it is there, with the options
-that are given under it laid over; only a section that is itself chosen (`task=gsm8k`) is composed
-anew. `student=...` may choose its predictor, so that one is composed anew with it.
+A section of the run (task, student, predictor, trainer) is taken unchanged, with given options
+applied to it. Only a section that is chosen (`task=gsm8k`) is composed again. `student=...` may
+choose its predictor, so the predictor is composed again with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 SECTIONS = ("task", "student", "predictor", "trainer")
-"""What is taken over."""
+"""The sections taken from a run."""
 
 
 def compose_for_run(
@@ -41,19 +41,18 @@ def compose_for_run(
     config_dir: str | Path | None = None,
     trust: bool = False,
 ) -> tuple[DictConfig, Path]:
-    """The configuration of an evaluation with the run's task and student, and the run's folder.
+    """Compose an evaluation with the run's task and student; also return the run's folder.
 
     Args:
         run: its name, or the path of its folder.
         overrides, config_dir: as for `compose`.
-        trust: take what the run's folder says, whatever class or program it names (see `trust`).
+        trust: accept any class or program that the run's folder names (see `trust`).
 
     Raises:
-        ConfigurationError: as `compose`; an option is checked against the section it changes. Also
-            for a section of the run that is not to be trusted, and for another speaker of the
-            run's task.
-        RunDirectoryError: if there is no such run; if it was made in Python, on another task or
-            student than the one that `overrides` compose.
+        ConfigurationError: as `compose`; options are checked against the section they change. Also
+            for an untrusted section of the run, and for another speaker of the run's task.
+        RunDirectoryError: if there is no such run; or if it was made in Python, with another task
+            or student than that of `overrides`.
     """
     parsed = parse_overrides(overrides)
     chosen = {o.section for o in parsed if o.section in SECTIONS and _chooses(o)}
@@ -81,13 +80,13 @@ def compose_for_run(
 
 @dataclass(frozen=True)
 class Student:
-    """Who answers: the predictor of the configuration, with an adapter where it has one.
+    """The evaluated student: the predictor of the configuration, perhaps with an adapter.
 
     Attributes:
-        name: in words.
-        run: the folder of the run that it is from.
-        former: in a run, the folder with what it had learned before that; None for nothing.
-        is_taught: whether the predictor must be able to take up what was learned.
+        name: for titles.
+        run: the folder of its run.
+        former: for a run, the folder of its adapter before the last training; None for none.
+        is_taught: True if the predictor must be able to load an adapter.
     """
 
     name: str
@@ -100,7 +99,7 @@ class Student:
         return self.run is not None or self.adapter is not None
 
     def build(self, config: DictConfig) -> PredictorInterface:
-        """The predictor that answers so."""
+        """Build the predictor, and load its adapter."""
         predictor = build_predictor(config, trainable=False)
         if not self.is_taught:
             return predictor
@@ -117,7 +116,7 @@ class Student:
 
 
 def student_of(run: Path, number: int | None) -> Student:
-    """The student after an iteration (the best if None), with the adapter that was active then."""
+    """The student after an iteration (the best one if None), with its active adapter."""
     root = run / "iterations"
     results = [files.read_result() for files in finished_iterations(root)]
     if not results:
@@ -136,12 +135,12 @@ def student_of(run: Path, number: int | None) -> Student:
 
 
 def _refuse_another(directory: Path, config: DictConfig, chosen: Collection[str]) -> None:
-    """Check a configuration against a run made in Python, which has none of its own.
+    """Check a configuration against a run made in Python, which has no configuration.
 
-    What such a run knows of its task and its student is enough to tell that they are others.
+    The descriptions of its task and its student are enough to detect others.
 
     Args:
-        chosen: sections that the user chose; they are taken as they are.
+        chosen: sections that the user chose; they are not checked.
 
     Raises:
         RunDirectoryError: if the task or the student is not the run's, and was not chosen.
@@ -158,20 +157,20 @@ def _refuse_another(directory: Path, config: DictConfig, chosen: Collection[str]
             raise RunDirectoryError(
                 f"{directory} was made in Python, so it has no config.yaml that names its "
                 f"{section}, and it is not {short_name(config[section])!r} as composed here: "
-                f"name it ({ways}; a class of your own as {section}=my_module.MyClass), or "
+                f"name it ({ways}; your own class as {section}=my_module.MyClass), or "
                 "evaluate in Python: predictor.load(ADAPTER), then task.evaluate(predictor)"
             )
 
 
 def _answering(described: Any) -> Any:
-    """What is said of a student, without how it learned."""
+    """The description of a student without its training."""
     if not isinstance(described, dict):
         return described
     return {name: value for name, value in described.items() if name != "training"}
 
 
 def _refuse_speakers(overrides: Sequence[Override], chosen: Collection[str]) -> None:
-    """Refuse other speakers for a task that is taken over as it is."""
+    """Refuse other speakers for a task that is taken from the run."""
     named = next((o.text for o in overrides if "@task.others." in o.text), None)
     if named is not None and "task" not in chosen:
         raise ConfigurationError(
@@ -181,14 +180,15 @@ def _refuse_speakers(overrides: Sequence[Override], chosen: Collection[str]) -> 
 
 
 def _chooses(override: Override) -> bool:
-    """Whether it is `task=...` or `trainer/method=...`, not `task.limit=...`."""
+    """True for `task=...` or `trainer/method=...`, not for `task.limit=...`."""
     return override.key == override.section or "/" in override.key
 
 
 def _relink(config: DictConfig, sections: Sequence[str], config_dir: str | Path | None) -> None:
-    """Have values follow others again, as `predictor.student` does `student.path`.
+    """Restore references between values, such as that of `predictor.student` to `student.path`.
 
-    A run keeps them resolved. One that is not what it would follow was given, and stays.
+    A run saves them resolved. A value that differs from its reference was given by the user, and
+    stays.
     """
     from omegaconf import OmegaConf
 

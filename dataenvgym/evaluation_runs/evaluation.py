@@ -21,13 +21,13 @@ class Evaluation:
     Attributes:
         directory: its folder.
         results: metrics, and scores by skill.
-        dimensions: of scenes between characters: the mean of each dimension; else None.
+        dimensions: for scenes between characters, the mean of each dimension; else None.
         task: the task, on the split.
-        split: whose problems were put; "all" for all that there are.
-        student: who answered, in words.
-        problems: what part of the task's problems was put, in words; None if it is all of them.
-        was_finished: whether nothing was left to do.
-        doubt: a note on an evaluation that was finished already (see `_doubt`), or None.
+        split: the split of the problems; "all" for all problems.
+        student: the student's name.
+        problems: which part of the task's problems was used, in words; None for all of them.
+        was_finished: True if nothing was left to do.
+        doubt: a note on an evaluation that was already finished (see `_doubt`), or None.
     """
 
     directory: Path
@@ -43,17 +43,17 @@ class Evaluation:
 
     @property
     def samples(self) -> int:
-        """How many of each problem."""
+        """The number of samples of each problem."""
         return self.results.samples
 
     @property
     def temperature(self) -> float:
-        """At which the samples were drawn."""
+        """The temperature of the samples."""
         return task_of(self.task).sampling.temperature
 
     @property
     def can_be_extended(self) -> bool:
-        """Whether more samples would be others than these."""
+        """True if more samples would differ from these."""
         return one_by_one(self.task) is not None and self.temperature > 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""Who judges an evaluation: the section `judge` of its configuration."""
+"""The judges of an evaluation: the section `judge` of its configuration."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _TEACHERS = "judge.teachers."
 
 
 def asks_judge(metrics: object) -> bool:
-    """Whether the metrics of a configuration need a judge."""
+    """True if the metrics of a configuration need a judge."""
     return JUDGE in ([metrics] if isinstance(metrics, str) else metrics or ())  # type: ignore[operator]
 
 
 def judge_section(config: DictConfig) -> dict[str, Any]:
-    """The section `judge`, with the teacher of the configuration if it names no other ones.
+    """The section `judge`, with the configuration's teacher if it names no others.
 
     Raises:
         ConfigurationError: if there is no teacher at all.
@@ -45,17 +45,17 @@ def judge_section(config: DictConfig) -> dict[str, Any]:
 def with_judges(
     settings: DictConfig, overrides: Sequence[Override]
 ) -> tuple[DictConfig, list[str], bool]:
-    """An evaluation's settings with the judges that the overrides choose.
+    """Apply the judges that the overrides choose to an evaluation's settings.
 
-    Judges that are chosen (`teacher=...`, `+teacher@judge.teachers.NAME=...`) take the place of
-    those that the evaluation was made with. If it was made without, and the metrics or an option
-    ask for some, the other options of `judge` are the default ones.
+    Chosen judges (`teacher=...`, `+teacher@judge.teachers.NAME=...`) replace those of the
+    evaluation. If the evaluation had no judges, but the metrics or an option need some, the other
+    options of `judge` are the defaults.
 
     Returns:
-        The settings, the overrides that are left, and whether judges were chosen.
+        The settings, the remaining overrides, and True if judges were chosen.
 
     Raises:
-        ConfigurationError: if judges are needed, and there are none.
+        ConfigurationError: if judges are needed, but there are none.
     """
     from omegaconf import OmegaConf
 

@@ -1,4 +1,4 @@
-"""`rescore_evaluation`: the samples of an evaluation judged again, without the student."""
+"""`rescore_evaluation`: judges the samples of an evaluation again, without the student."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from dataenvgym.workspace import opened
 
 @dataclass(frozen=True)
 class JudgedAgain:
-    """What judging again came to.
+    """The result of judging an evaluation again.
 
     Attributes:
         outcome: old and new results, and every sample.
-        samples: how many of each problem were complete; only these are judged.
-        asked: how many the evaluation was to have.
-        dimensions: of scenes between characters: the mean of each dimension; else None.
+        samples: the number of complete samples of each problem; only these are judged.
+        asked: the number of samples that the evaluation should have.
+        dimensions: the mean of each dimension of scenes between characters; else None.
     """
 
     outcome: RescoringResult
@@ -51,12 +51,12 @@ def rescore_evaluation(
     Args:
         evaluation: its name, or the path of its folder.
         overrides: other metrics, a judge for them (`teacher=...`, `judge.rubric=...`), or changes
-            to the task, which then judges in another way.
+            to the task that affect judging.
         evaluations_dir: the folder of evaluations.
-        trust: run whatever code the evaluation's config.yaml names (see `config.trust`).
+        trust: run any code that the evaluation's config.yaml names (see `config.trust`).
 
     Raises:
-        ConfigurationError: for an option that changes nothing in how samples are judged.
+        ConfigurationError: for an option that does not affect judging.
         RunDirectoryError: if there is no such evaluation, or no sample in it is complete.
     """
     directory = EVALUATIONS.find(evaluation, evaluations_dir)
@@ -95,6 +95,6 @@ def rescore_evaluation(
 
 
 def _possible(names: Sequence[str] | None, samples: int) -> tuple[Metric, ...]:
-    """The metrics that so many samples suffice for; if there are none, the default."""
+    """The metrics that this number of samples allows; the defaults if there are none."""
     enough = [name for name in names or () if parse_metric(name).k <= samples]
     return parse_metrics(enough or None, samples)

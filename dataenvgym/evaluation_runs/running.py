@@ -1,4 +1,4 @@
-"""`run_evaluation`: put the problems of a task to a student, and sum up what it answers."""
+"""`run_evaluation`: evaluates a student on the problems of a task."""
 
 from __future__ import annotations
 
@@ -73,28 +73,28 @@ def run_evaluation(
     """Run or resume an evaluation, to its end.
 
     Args:
-        overrides: Hydra's, such as "task=pocket_math" or "samples=4"; or a configuration that
-            `compose(name="eval")` has made.
-        run: name or folder of a run, whose task and student to take.
-        iteration: of the run; None is the best one.
+        overrides: Hydra's, such as "task=pocket_math" or "samples=4"; or a configuration from
+            `compose(name="eval")`.
+        run: name or folder of the run with the task and the student.
+        iteration: of the run; None takes the best one.
         adapter: the folder of an adapter for the student, in place of a run.
-        split: train, validation, test or all; None is all where a task has one source, unless
-            the student has learned from it, and validation elsewhere.
-        limit: only the first so many problems.
-        fresh: start anew: remove what is there.
+        split: train, validation, test or all. None takes all for a task with one source, unless the
+            student was trained on it; else validation.
+        limit: the most problems: only the first ones are used.
+        fresh: start over, and remove existing files.
         retry_errors: draw samples whose infrastructure failed again.
-        config_dir: a folder with YAML files of your own.
-        trust: run whatever code the run's config.yaml names (see `config.trust`).
-        on_begin: called with the evaluation's folder before the student is asked; never for one
-            that is finished.
+        config_dir: a folder with your own YAML files.
+        trust: run any code that the run's config.yaml names (see `config.trust`).
+        on_begin: is called with the evaluation's folder before the student is asked; not for a
+            finished evaluation.
 
     Raises:
-        ConfigurationError: for an option that cannot be.
-        RunDirectoryError: if the folder was begun with other settings, another student or other
-            problems; if another process writes it; if there is no such run.
+        ConfigurationError: for an impossible option.
+        RunDirectoryError: if the folder began with other settings, another student or other
+            problems; if another process writes to it; if there is no such run.
     """
     if iteration is not None and run is None:
-        raise ConfigurationError("--iteration is one of a run: name it with --run RUN")
+        raise ConfigurationError("--iteration is an iteration of a run: name it with --run RUN")
     if run is not None and adapter is not None:
         raise ConfigurationError("an adapter and a run are two students: leave one of them out")
     adapter = None if adapter is None else Path(adapter).expanduser()
@@ -123,7 +123,7 @@ def run_evaluation(
     if not fresh:
         EVALUATIONS.check(directory, settings)
     files = evaluation_files(directory, settings)
-    # made first, so that one that cannot be made is refused before the student is asked
+    # built first, so that errors are raised before the student is asked
     judge = build_judge(settings.judge, directory) if "judge" in settings else None
     was_drawn = files.has(samples) and not (fresh or retry_errors)
     doubt = _doubt(files, task, config) if was_drawn else None
@@ -135,7 +135,7 @@ def run_evaluation(
             scenes.check(task_of(task), instances or ())
             refuse_long_scenes(task_of(task), predictor, instances or ())
         with ExitStack() as stack:
-            # they were made with the task, and nothing asks them after that
+            # they were made with the task, and are not asked any more
             stack.callback(close_speakers, getattr(task, "others", None) or {})
             stack.enter_context(EVALUATIONS.opened(directory, settings, fresh=fresh))
             _begin(files, task, predictor, settings, scenes)
@@ -163,7 +163,7 @@ def _begin(
     settings: DictConfig,
     scenes: Scenes | None,
 ) -> None:
-    """Write who answers what, or see that it is still the same; have scenes kept."""
+    """Write the identity of student and problems, or check that it is the same; save scenes."""
     identity = _identity(files, task, predictor)
     EVALUATIONS.keep(files.directory, settings)
     if files.is_begun:
@@ -177,7 +177,7 @@ def _begin(
 def _judged(
     files: EvaluationFiles, judge: RubricJudge, settings: DictConfig, samples: int
 ) -> JudgedSamples:
-    """What the judge says of the samples that are there."""
+    """Let the judge score the existing samples."""
     directory = files.directory
     try:
         with EVALUATIONS.opened(directory, settings):
@@ -191,7 +191,7 @@ def _judged(
 def _compose(
     asked: Sequence[str], run: str | None, config_dir: str | Path | None, trust: bool
 ) -> tuple[DictConfig, Path | None]:
-    """The configuration of these overrides, and the run whose student it is about."""
+    """Compose the configuration; also return the folder of the evaluated run."""
     if run is None:
         return compose(asked, config_dir=config_dir, name="eval"), None
     return compose_for_run(run, asked, config_dir=config_dir, trust=trust)
@@ -200,7 +200,7 @@ def _compose(
 def _composed_or_asked(
     overrides: Sequence[str] | DictConfig,
 ) -> tuple[DictConfig | None, list[str]]:
-    """A copy of the configuration, or the overrides."""
+    """Return a copy of the configuration if one was given, else the overrides."""
     from omegaconf import DictConfig
 
     if isinstance(overrides, DictConfig):
@@ -209,7 +209,7 @@ def _composed_or_asked(
 
 
 def _draw_if_greedy(config: DictConfig, overrides: Sequence[str]) -> None:
-    """Give several samples of a greedy task a temperature, if none was asked for."""
+    """Give several samples of a greedy task a temperature, if none was chosen."""
     from omegaconf import OmegaConf
 
     key = "task.sampling.temperature"
@@ -237,7 +237,7 @@ def _doubt(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> s
     """Refuse to show a finished evaluation of other problems or another student.
 
     Returns:
-        a note: the files for the comparison are gone, or a store gets nothing; None without one.
+        A note if files for the comparison are missing, or if a store gets no episodes; else None.
     """
     from omegaconf import OmegaConf
 
@@ -268,8 +268,8 @@ def _identity(
         if {*identity} - {*same} != {"instances"}:
             raise
         raise RunDirectoryError(
-            f"{error}. The problems are others than then: `dataenvgym rescore {directory}` judges "
-            "the samples that are there by those of today, without the student; --fresh draws "
-            "them anew"
+            f"{error}. The problems have changed: `dataenvgym rescore {directory}` judges the "
+            "existing samples by the current problems, without the student; --fresh draws new "
+            "samples"
         ) from error
     return identity

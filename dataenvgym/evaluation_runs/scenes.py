@@ -1,10 +1,10 @@
-"""What an evaluation of scenes between characters does besides: `dataenvgym eval task=social`.
+"""Evaluations of scenes between characters: `dataenvgym eval task=social`.
 
-- With a judge, all seven dimensions are scored, unless `task.dimensions` says which.
-- Each scene is played from both seats, unless the same model with the same strategist is in all of
-  them: then it is played once, from the first seat, and every seat is scored from that episode.
-- Each episode is kept: `episodes/` in the folder of the evaluation is a store of files, and
-  `episodes.jsonl` has a row for each (see `episode_rows`).
+- With a judge, all seven dimensions are scored, unless `task.dimensions` is set.
+- Each scene is played from both seats, unless all seats have the same model with the same
+  strategist: then it is played once, from the first seat, and every seat is scored.
+- Each episode is saved: `episodes/` in the folder of the evaluation is a store of files, and
+  `episodes.jsonl` has one row for each (see `episode_rows`).
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 CHUNK = 32
-"""How many problems a killed evaluation of scenes plays again at most, if `chunk` does not say."""
+"""The default of `chunk` for scenes: the most problems that a killed evaluation plays again."""
 _API = "openai"
 _ROWS, _TABLE = "episodes.jsonl", "dimensions.json"
 
 
 class Scenes:
-    """The scenes of an evaluation, and who is in their seats.
+    """The scenes of an evaluation, and the models in their seats.
 
     Args:
-        names: who is who (see `config.storing.model_names`).
-        section: that of the task.
-        are_seats_alike: whether each scene is played once, with the same model in every seat.
+        names: the names of the models (see `config.storing.model_names`).
+        section: the task's section of the configuration.
+        are_seats_alike: True if each scene is played once, with the same model in every seat.
     """
 
     def __init__(
@@ -58,15 +58,15 @@ class Scenes:
         self._scoring = Scoring(tuple(section["dimensions"]), tuple(section["judges"]))
 
     def check(self, task: Task, instances: Sequence[TaskInstance]) -> None:
-        """Refuse scenes that could not be played or scored, before any model is asked.
+        """Refuse scenes that cannot be played or scored, before any model is asked.
 
         Raises:
-            ConfigurationError: naming the speaker that is missing.
+            ConfigurationError: names the missing speaker.
         """
         for problem in map(problem_of, instances):
             if problem.partner == MODEL and "partner" not in task.others:
                 raise ConfigurationError(
-                    "task.partner is 'model', and there is no such speaker: name it with "
+                    "task.partner is 'model', but there is no such speaker: name it with "
                     "partner=openai/NAME, or take a scripted one (partner=fair)"
                 )
             seats = problem.cast.seats if self.are_seats_alike else (problem.seat,)
@@ -75,12 +75,12 @@ class Scenes:
             if unscored and missing:
                 names = ", ".join(dict.fromkeys(unscored))
                 raise ConfigurationError(
-                    f"no rule scores {names} in scene {problem.scene.id!r}, and there is no "
+                    f"no rule scores {names} in scene {problem.scene.id!r}, but there is no "
                     f"speaker {missing[0]!r} to judge: name one with judge=openai/NAME"
                 )
 
     def keep_episodes(self, task: TaskInterface, store: Store) -> None:
-        """Keep the episodes that are played from now on in this store, too."""
+        """From now on, also save played episodes in this store."""
         if (domain := recording_domain(task)) is not None:
             domain.record_in(store, self._names, events=False)
 
@@ -88,8 +88,8 @@ class Scenes:
         """Write `episodes.jsonl` and `dimensions.json` of the samples as they were drawn.
 
         Args:
-            was_drawn: whether nothing was played now; then rows that are there stand, also in a
-                folder that has another name now.
+            was_drawn: True if nothing was played now; then existing rows are kept, even if the
+                folder was renamed.
         """
         path = files.directory / _ROWS
         rows = read_rows(path) if was_drawn and path.exists() else []
@@ -135,13 +135,12 @@ def scenes_of(
 ) -> Scenes | None:
     """Prepare the evaluation of scenes; None if the task's problems are not scenes.
 
-    Changes the configuration: which dimensions are scored, from which seats scenes are played, and
-    how many of them a file has.
+    Changes the configuration: the scored dimensions, the played seats, and the chunk size.
 
     Args:
-        overrides: that the configuration was made with. A task that they do not choose, as it is
-            that of a run, and one that was composed (None) have the dimensions that they say.
-        adapter: the folder of what the student has learned.
+        overrides: the overrides of the configuration. If they do not choose the task (it is a
+            run's), or are None (it was composed), the task keeps its dimensions.
+        adapter: the folder of the student's adapter.
     """
     task = config.task
     if not {"seats", "scored", "dimensions", "judges", "trial"} <= {*task}:
@@ -187,11 +186,11 @@ def _are_seats_alike(config: DictConfig, adapter: Path | None) -> bool:
     others: Any = task.get("others") or {}
     if task.partner != MODEL or "partner" not in others:
         return False
-    if task.get("scenes") == "procedural":  # each has one seat for the student, which a rule scores
+    if task.get("scenes") == "procedural":  # each has one seat for the student, scored by a rule
         return False
     if task.get("role", "speaker") != "speaker":
         return False
-    # the student's prompt may be another one than the partner's
+    # the student's prompt may differ from the partner's
     if task.system_prompt or task.template != "{instruction}":
         return False
     if any(task.sampling[name] != task.partner_sampling[name] for name in ("temperature", "top_p")):
@@ -208,13 +207,13 @@ def _are_seats_alike(config: DictConfig, adapter: Path | None) -> bool:
 
 
 def _is_student(section: Any) -> bool:
-    """Whether a speaker is the student, as it is now."""
+    """True if a speaker is the student in its current state."""
     its_class = str(section.get("_target_")).rpartition(".")[2]
     return its_class == StudentSpeaker.__name__ and section.get("adapter", CURRENT) == CURRENT
 
 
 def _who(section: Any, adapter: Path | None = None) -> Any:
-    """What a predictor or teacher is known by: the model and its server, or its weights."""
+    """The identity of a predictor or teacher: the model and its server, or its weights."""
     from omegaconf import OmegaConf
 
     if section.get("model") is not None:

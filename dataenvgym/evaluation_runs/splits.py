@@ -1,4 +1,4 @@
-"""Which problems an evaluation is about: a split of the task, or all of the one file it has."""
+"""The problems of an evaluation: a split of the task, or all problems of its single file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 ALL = "all"
-"""The split that stands for all problems of a task with one source."""
+"""The split that means all problems of a task with one source."""
 
 
 def on_split(task: TaskInterface, split: str) -> TaskInterface:
-    """The task on that split, or with all its problems.
+    """The task on this split, or with all its problems.
 
     Raises:
         ConfigurationError: if it has no such split, or none at all.
@@ -36,10 +36,10 @@ def on_split(task: TaskInterface, split: str) -> TaskInterface:
 
 
 def default_split(task: TaskInterface, config: DictConfig, students: Iterable[Path]) -> str:
-    """All problems where the task has one source, unless a student has learned from it.
+    """All problems of a task with one source, unless the student was trained on it.
 
     Args:
-        students: runs, or adapters of runs, that the student is from.
+        students: runs of the student, or adapters of runs.
     """
     if not task_of(task).has_one_source:
         return "validation"
@@ -49,9 +49,9 @@ def default_split(task: TaskInterface, config: DictConfig, students: Iterable[Pa
 
 
 def problems_of(task: TaskInterface, limit: int | None) -> str | None:
-    """What part of the task's problems is put, such as "2 of 20 problems (validation is 10%)".
+    """Say which part of the task's problems is used: "2 of 20 problems (validation is 10%)".
 
-    None if it is all of them, or if the task cannot tell.
+    None for all problems, or if it is unknown.
     """
     part, n = task_of(task).share(), len(known_instances(task))
     if limit is None or limit >= n:
@@ -60,7 +60,7 @@ def problems_of(task: TaskInterface, limit: int | None) -> str | None:
 
 
 def _run_of(path: Path) -> DictConfig | None:
-    """The configuration of the run that a folder is, or that an adapter is from."""
+    """The configuration of the run in a folder, or of the run with an adapter."""
     for folder in (path, *path.absolute().parents[2:3]):
         if (folder / "config.yaml").exists():
             return read_config(folder)
@@ -68,6 +68,6 @@ def _run_of(path: Path) -> DictConfig | None:
 
 
 def _sources(config: DictConfig) -> Any:
-    """The sources of the configured task; a path as it is from the root."""
+    """The sources of the configured task, with absolute paths."""
     sources = config.task.get("sources")
     return str(Path(sources).expanduser().absolute()) if isinstance(sources, str) else sources

@@ -203,7 +203,7 @@ def _no_majority(task: Task, teacher: TeacherInterface | None, prompt: Prompt) -
     if "answer_form" in prompt.names and not task.domain.answer_form:
         return (
             "its domain has no `answer_form`, so a teacher's answers cannot be compared: give it "
-            "one, or give the check a prompt of your own that says how to answer "
+            "one, or give the check your own prompt that says how to answer "
             "(quality.checks.wrong_answer.prompt)"
         )
     return None

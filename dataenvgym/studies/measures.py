@@ -103,7 +103,7 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
     val_best, _ = _rewards(directory / "iterations" / f"{best:03d}" / "completed.jsonl")
     if before_hash != after_hash:
         raise RunDirectoryError(
-            f"{directory.name!r} was tested on other instances before than after: run it afresh"
+            f"{directory.name!r} was tested on other instances before than after: run it again"
         )
     return RunMeasures(
         result=_numbers(summary, directory.name, iterations),

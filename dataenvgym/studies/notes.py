@@ -11,10 +11,11 @@ def study_notes(results: StudyResults) -> list[str]:
     """Notes for readers of the tables, one or two sentences each."""
     notes = [
         "Scores are gains over the base student at the iteration that validation chose; the test "
-        "split is scored there alone. Area: mean over iterations 1 to N of the gain in validation "
+        "split is scored only there. Area: mean over iterations 1 to N of the gain in validation "
         "score. ±: 95% t interval of the mean over seeds.",
-        "n: seeds. inst.: standard error of the test gain by the choice of evaluation instances, "
-        "rewards averaged over seeds first; the intervals hold the choice of seeds alone.",
+        "n: seeds. inst.: standard error of the test gain due to the choice of evaluation "
+        "instances, rewards averaged over seeds first; the intervals only cover the choice of "
+        "seeds.",
     ]
     if names := {n for task in results.tasks for one in task.strategies for n in one.score_gains}:
         notes.append(
@@ -33,8 +34,8 @@ def study_notes(results: StudyResults) -> list[str]:
     asked = any(one.measures["requests"].mean for task in results.tasks for one in task.strategies)
     if not asked:
         notes.append(
-            "No requests to a teacher were counted, so costs are not shown (a teacher of your own "
-            "is not counted)."
+            "No requests to a teacher were counted, so costs are not shown (your own teacher is "
+            "not counted)."
         )
     if results.unequal:
         notes.append("NOT EQUAL, and allowed: " + "; ".join(results.unequal) + ".")
@@ -65,7 +66,7 @@ def _floor_notes(task: TaskResult, *, several_tasks: bool) -> list[str]:
 
 
 def _smallest_p(results: StudyResults) -> list[str]:
-    """Few seeds cannot reach a level, whatever they show: say so."""
+    """Say which p value the number of seeds can reach at best."""
     if results.test != "sign_flip":
         return []
     found = [

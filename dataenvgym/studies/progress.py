@@ -25,7 +25,7 @@ from dataenvgym.studies.expected_time import ExpectedTime
 
 @dataclass
 class Running:
-    """An episode that runs, as the display knows it."""
+    """A running episode, for the display."""
 
     label: str
     kind: str
@@ -39,23 +39,23 @@ class Running:
 
     @property
     def n_planned(self) -> int:
-        """Iterations that were left when it began, the evaluation of the base student counted."""
+        """Iterations left when it began, including the evaluation of the base student."""
         return self.plan.n_iterations + 1 - self.plan.n_finished
 
     def now(self) -> str:
-        """Its phase, and how far that is: `train, 48 of 95 training steps`."""
+        """Its phase and progress: `train, 48 of 95 training steps`."""
         return ", ".join(filter(None, [self.phase, self.progress.counted() or self.progress.said]))
 
 
 class StudyProgress:
-    """Shows how far a study is: `with progress: executor.run(...)`.
+    """Shows the progress of a study: `with progress: executor.run(...)`.
 
     Args:
-        console: a terminal gets a live table, everything else a line for each episode that ends.
+        console: a terminal gets a live table, other outputs a line for each finished episode.
         total: episodes of the study.
-        done: of these, how many were finished before.
-        expected: how long what is left takes; None leaves it unsaid.
-        prefix: of all labels; left out where room is short.
+        done: the number of those finished before.
+        expected: estimates the time left; None shows no estimate.
+        prefix: the common beginning of all labels, left out on narrow terminals.
         clock: seconds.
     """
 
@@ -96,7 +96,7 @@ class StudyProgress:
             self._live.stop()
 
     def watch(self, label: str, kind: str = "") -> EpisodeCallback:
-        """The callback for the episode of that name.
+        """The callback for the episode with this label.
 
         Args:
             kind: episodes of one kind take about as long.
@@ -118,13 +118,13 @@ class StudyProgress:
                 running.progress.forget()
 
     def hear(self, label: str, message: ProgressMessage) -> None:
-        """How far the phase is."""
+        """Update the progress of the phase."""
         with self._lock:
             if (running := self._running.get(label)) is not None:
                 running.progress.hear(message)
 
     def advance(self, label: str, summary: IterationSummary) -> None:
-        """An iteration is finished; one of a run that is resumed is not new."""
+        """An iteration is finished; earlier iterations of a resumed run are not counted."""
         with self._lock:
             if (running := self._running.get(label)) is None:
                 return
@@ -156,14 +156,14 @@ class StudyProgress:
             self._tell_expected(self._expected)
 
     def _tell_expected(self, expected: ExpectedTime) -> None:
-        """Say it once, as soon as an episode of each kind has ended."""
+        """Show the estimate once, when an episode of each kind has ended."""
         if not self._knows_all and not expected.unknown:
             self._knows_all = True
             if expected.seconds:
                 self._console.print(f"left: {expected}", soft_wrap=self._live is None)
 
     def head(self) -> str:
-        """How far it is, in a line."""
+        """The progress in one line."""
         elapsed = self._clock() - self._began
         number = self._done_before + self._ended
         running = f"{len(self._running)} running" if self._running or self._ended else "starting"
@@ -176,7 +176,7 @@ class StudyProgress:
         return ", ".join(filter(None, parts))
 
     def _render(self) -> RenderableType:
-        """A line, and one for each episode that runs; none wraps, so that the height is steady."""
+        """One line, and one for each running episode; without wrapping, so the height is steady."""
         table = Table.grid(padding=(0, 2), expand=True)
         for ratio in (2, None, 3, None, None):  # label, iteration, phase, score, time
             table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
@@ -208,7 +208,7 @@ class _Watch(EpisodeCallback):
         self._hearing.begin(self._hear)
 
     def _hear(self, message: ProgressMessage) -> None:
-        """Messages come from the process of an episode; in this one, one at a time runs."""
+        """Update from a message of the episode's process; this process runs one at a time."""
         if message.source in ("", self._name):
             self._progress.hear(self._label, message)
 

@@ -145,7 +145,7 @@ def test_it_shows_the_progress_of_an_existing_run(dry, dataenvgym):
     assert dataenvgym("run", *MY_STUDENT, *small).code == 0
     assert "finished already" in dry(*small).out
     assert "continued after iteration 1" in dry(*small[:1], "episode.iterations=2", "name=r").out
-    assert "begun anew" in dry(*small, "--fresh").out
+    assert "starts over" in dry(*small, "--fresh").out
 
 
 TALK = """

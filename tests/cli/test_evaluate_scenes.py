@@ -134,7 +134,7 @@ def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(scenes, ser
     assert len(asked) == 3 * len(failed)  # at first, and twice again
     assert all(row.scores == (None, None) and row.turns == 3 for row in failed)
     assert (
-        f"{len(failed)} of 12 episodes left out, as they have no scores: {len(failed)} judge"
+        f"{len(failed)} of 12 episodes left out, because they have no scores: {len(failed)} judge"
         in (" ".join(result.out.split()))
     )
     server.answer(plays)  # it has come to its senses

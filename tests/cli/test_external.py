@@ -86,7 +86,7 @@ def test_the_doctor_ends_with_1_if_not_even_the_default_episode_can_run(dataenvg
     result = dataenvgym("doctor")
     assert result.code == 1
     assert "cannot be loaded: why" in result.out
-    assert "not even the default episode can run: see pocket student" in result.err
+    assert "the default episode cannot run: see pocket student" in result.err
     assert "Next:" not in result.out
 
 

@@ -46,7 +46,7 @@ def test_redis_is_started_asked_and_ended() -> None:
 def test_a_redis_that_ends_at_once_is_reported_with_its_output(only) -> None:
     only("redis-server", "echo no memory; exit 1")
     finding = redis_finding()
-    assert (finding.state, finding.text) == ("missing", "starts, and does not answer: no memory")
+    assert (finding.state, finding.text) == ("missing", "starts, but does not answer: no memory")
     assert "apt-get install redis-server" in str(finding.way_out)
 
 
@@ -54,7 +54,7 @@ def test_a_redis_that_never_answers_is_ended(only, monkeypatch) -> None:
     monkeypatch.setattr(helper_programs, "_PATIENCE", 0.3)
     only("redis-server", f"exec {shutil.which('sleep')} 60")
     finding = redis_finding()
-    assert finding.text == "starts, and does not answer: it wrote nothing"
+    assert finding.text == "starts, but does not answer: it wrote nothing"
     assert not [p for p in psutil.Process().children() if p.name() == "sleep"]
 
 

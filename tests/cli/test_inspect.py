@@ -50,7 +50,7 @@ def test_config_prints_the_composed_configuration_which_can_be_read_back(dataenv
     result = dataenvgym("config", "agent=random", "seed=3")
     assert (result.code, result.err) == (0, "")
     assert OmegaConf.create(result.out) == compose(["agent=random", "seed=3"])
-    assert "seed: 3  # every random choice derives from it" in result.out
+    assert "seed: 3  # all random choices derive from it" in result.out
     assert "seed: 3\n" in dataenvgym("config", "seed=3", "--resolve").out
     wrong = dataenvgym("config", "agnet=random")
     assert (wrong.code, wrong.out) == (2, "")
@@ -64,7 +64,7 @@ def test_show_lists_the_teachers_calls_or_says_that_there_are_none(dataenvgym, s
     assert "no teacher was asked in this run" in none.err
     both = dataenvgym("show", "r", "--calls", "--iteration", "1")
     assert (both.code, both.out) == (2, "")
-    assert "--iteration cannot go with it" in both.err
+    assert "--iteration does not apply" in both.err
 
 
 def test_the_same_command_writes_a_damaged_summary_again(dataenvgym, run, small, folder):

@@ -57,7 +57,7 @@ def test_what_is_written_is_formatted_and_its_imports_are_sorted(dataenvgym, fol
         (("agent", "a-b"), "the name is 'a-b', expected"),
         (("agent", "../a"), "the name is '../a', expected"),
         (("agent", "class"), "the name is 'class', expected"),
-        (("agent", "random"), "agent=random is there already"),
+        (("agent", "random"), "agent=random already exists"),
         (("task", "json"), "there is a Python module 'json' already"),
         (("agent",), "required: NAME"),
     ],
@@ -76,7 +76,7 @@ def test_existing_files_are_not_overwritten(dataenvgym, folder):
     module.write_text("changed")
     result = dataenvgym("new", "task", "mine_own")
     assert result.code == 2
-    assert "mine_own is there already: choose another name, or remove it" in result.err
+    assert "mine_own already exists: choose another name, or remove it" in result.err
     assert module.read_text() == "changed"
 
 

@@ -167,7 +167,7 @@ def own_agent(name: str) -> tuple[str, ...]:
 
 def continues(directory: Path, command: str = "the same command") -> str:
     folder = directory.relative_to(Path.cwd())
-    return f"dataenvgym: interrupted. What is done is in {folder}; {command} continues it\n"
+    return f"dataenvgym: interrupted. Finished work is in {folder}; {command} continues it\n"
 
 
 def test_an_interrupted_run_says_so_and_the_same_command_resumes_it(dataenvgym, small, folder):
@@ -202,7 +202,7 @@ def test_ctrl_c_at_a_real_run_names_its_folder_which_the_same_command_continues(
     done = subprocess.run(command, env=environment, timeout=120, **piped)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"run directory: runs/{only_run(folder).name}\n" in done.stdout
-    assert "going on after 1" in done.stdout
+    assert "continued after 1" in done.stdout
 
 
 def test_an_interrupted_fresh_run_is_continued_by_the_command_without_that(

@@ -64,7 +64,7 @@ def test_an_interrupted_study_says_so_and_the_same_command_resumes_it(dataenvgym
     result = dataenvgym(*command)
     assert result.code == 130
     assert result.err == (
-        "dataenvgym: interrupted. What is done is in studies/s; the same command continues it\n"
+        "dataenvgym: interrupted. Finished work is in studies/s; the same command continues it\n"
     )
     assert dataenvgym(*command).code == 0
 

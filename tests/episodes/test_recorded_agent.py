@@ -42,7 +42,7 @@ def test_resuming_an_agent_without_a_state_warns_that_its_memory_is_lost(play, t
     with pytest.raises(RuntimeError, match="stop"):
         play(tmp_path / "run", agent=Forgetful(fails_at=2), iterations=2)
     summary = play(tmp_path / "run", agent=Forgetful(), iterations=2)
-    ((iteration, lost),) = [(n, text) for n, text in texts(summary) if "start anew" in text]
+    ((iteration, lost),) = [(n, text) for n, text in texts(summary) if "start over" in text]
     assert iteration == 2
     assert lost.startswith("the run was resumed, and the agent 'forgetful' has no state_dict()")
 

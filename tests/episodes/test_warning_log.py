@@ -190,7 +190,7 @@ def test_the_report_has_the_warnings_near_its_top_and_no_section_without_any(
 ):
     play(tmp_path / "loud", iterations=2, **noisy())
     text = write_report(tmp_path / "loud").read_text()
-    assert text.index("## Warnings") < text.index("curve.png") < text.index("## What ran")
+    assert text.index("## Warnings") < text.index("curve.png") < text.index("## Setup")
     assert "- iterations 1, 2: the agent is \\[tired\\]" in text or (
         "- iterations 1, 2: the agent is \\[tired]" in text
     )

@@ -72,7 +72,7 @@ def test_the_time_left_is_shown_once_an_episode_of_each_kind_has_ended():
     expected = ExpectedTime(workers=2)
     for kind in ("fast", "fast", "fast", "slow", "slow"):
         expected.plan(kind, iterations=6)
-    assert str(expected) == "how long is known once the first episode of each strategy has ended"
+    assert str(expected) == "the time left is known after the first episode of each strategy"
     stream = io.StringIO()
     now = iter([0.0, 0.0, 20.0, 20.0, 220.0, 220.0, 240.0])  # begun; an episode's begin and end
     progress = StudyProgress(
@@ -80,7 +80,7 @@ def test_the_time_left_is_shown_once_an_episode_of_each_kind_has_ended():
     )
     with progress:
         ended(progress, "a", "fast")
-        assert str(expected) == "about 20 s, not counting slow, of which no episode has ended yet"
+        assert str(expected) == "about 20 s, not counting slow (no episode has ended yet)"
         ended(progress, "b", "slow")
         assert str(expected) == "about 2 min"  # (2 x 20 + 200) / 2
         ended(progress, "c", "fast")

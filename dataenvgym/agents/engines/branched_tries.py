@@ -1,4 +1,4 @@
-"""Scored records that differ from one turn on: a try, and others that leave it at that turn."""
+"""Scored records that differ from one turn on: a try, and other continuations from that turn."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ from dataenvgym.tasks.lessons import scored_record_of, students_turns
 class BranchedTriesEngine(SelfTeachingEngine):
     """Writes scored records of a try, and of other continuations from one of its turns.
 
-    The student plays a problem; the judge of the task names the turn that mattered most, or, if
-    the task has no judge, one is drawn. The student then plays the problem again from that turn on.
-    In each record this turn alone has a weight: the reward of the try. Trained with
-    `trainer.scored_as=dpo`, the records become pairs that first differ at that turn, which
-    `trainer.scored_segment` makes longer: SDPO (Kong et al., 2025, "SDPO: Segment-Level Direct
-    Preference Optimization for Social Agents").
+    The student plays a problem. The task's judge names the turn that mattered most; without a
+    judge, a turn is drawn at random. The student then plays the problem again from that turn on.
+    In each record only this turn has a weight: the reward of the try. With
+    `trainer.scored_as=dpo`, the records become pairs that first differ at that turn;
+    `trainer.scored_segment` makes the compared part longer: SDPO (Kong et al., 2025, "SDPO:
+    Segment-Level Direct Preference Optimization for Social Agents").
 
-    A try with the full reward is not played again, and has no record. Nor has one that failed, one
-    on which the judge gave no verdict, and one in which another speaker said something else before
-    that turn; the run warns how many. So speakers should be scripted, greedy or
-    cached.
+    A try with the full reward is not played again, and has no record. A try also has no record if
+    it failed, if the judge gave no verdict, or if another speaker said something else before that
+    turn; the run warns about these. So speakers should be scripted, greedy or cached.
 
     Args:
         task, temperature, tries: see `SelfTeachingEngine`.
-        samples: how often each problem is played: once whole, and then from the turn on; 2 or more.
-        name_turns: ask the judge, if the task has one, for the turn; False draws it.
-        repeat: play problems again in later iterations, with the student as it is then.
+        samples: plays of each problem, 2 or more: one whole, the others from that turn on.
+        name_turns: ask the judge, if the task has one, for the turn; False draws it at random.
+        repeat: play problems again in later iterations, with the current student.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """The records of the plan, up to `samples` of each problem."""
+        """Return the records of the plan, up to `samples` of each problem."""
         self._lost = LostTries("branched_tries")
         records = super().generate(plan, predictor, rng)
         self._lost.warn(records)
@@ -77,8 +76,8 @@ class BranchedTriesEngine(SelfTeachingEngine):
     def play(
         self, problems: Sequence[TaskInstance], predictor: PredictorInterface, seed: int
     ) -> Sequence[Sequence[CompletedTaskInstance]]:
-        """For each problem a try, and those that leave it at one turn; none if nothing is wrong."""
-        with with_student(self.task.others, predictor) as others:  # one who replays is not that
+        """For each problem, a try and its continuations; empty if the try has the full reward."""
+        with with_student(self.task.others, predictor) as others:  # not a replaying one
             task = copy(self.task)
             task.others = others
             return self._played(task, problems, predictor, seed)
@@ -106,7 +105,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
         return [tries.get(problem.id, []) for problem in problems]
 
     def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[ScoredDatum]:
-        """The records of a try and its branches, if there is one."""
+        """Make the records of a try and its continuations, if there are any."""
         if not tries:
             return ()
         first, *branches = tries
@@ -129,7 +128,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
         return [record for record in records if record is not None]
 
     def _located(self, tries: Sequence[CompletedTaskInstance], seed: int) -> dict[str, int]:
-        """By problem, the place in the transcript of the turn that mattered most."""
+        """By problem, the index in the transcript of the turn that mattered most."""
         turns = [students_turns(d, self.task.domain.prompt(d.instance)) for d in tries]
         if self.judge is None:
             drawn = [derive_rng(seed, "turn", d.instance.id) for d in tries]

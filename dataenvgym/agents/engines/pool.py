@@ -99,6 +99,6 @@ class PoolEngine:
         if size != len(self.pool.records):
             raise RunDirectoryError(
                 f"the run selected from a pool of {size} records, and now it has "
-                f"{len(self.pool.records)}: bring the file back, or start the run afresh"
+                f"{len(self.pool.records)}: bring the file back, or start the run over"
             )
         self._taken = {position for position in taken if isinstance(position, int)}

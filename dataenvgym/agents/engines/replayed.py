@@ -1,4 +1,4 @@
-"""A student that repeats its earlier messages up to a turn, and then continues anew."""
+"""A student that repeats its earlier messages up to a turn, and then continues with new ones."""
 
 from __future__ import annotations
 

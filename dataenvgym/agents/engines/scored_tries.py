@@ -1,4 +1,4 @@
-"""Scored records from the student's own tries: each turn has a weight, from how the try ended."""
+"""Scored records from the student's own tries: each turn has a weight from the try's reward."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ from dataenvgym.tasks.turn_scores import DISCOUNT, Normalization, turn_scores, t
 
 
 class ScoredTriesEngine(SelfTeachingEngine):
-    """Writes a scored record of each try, good or bad: a policy gradient from the student's play.
+    """Writes a scored record of each try, good or bad, for a policy gradient.
 
-    The last turn of a try scores its reward; if the task has a speaker "judge", the turns that it
-    names score 1. Weights are the discounted sums of what follows (see `tasks.turn_scores`). An
-    episode repeats this: the student plays, its turns are scored, it is trained, it plays again.
+    The score of a try's last turn is its reward. If the task has a speaker "judge", the turns that
+    it names score 1. Weights are discounted sums of the scores that follow (see
+    `tasks.turn_scores`). An episode repeats this: the student plays, its turns are scored, it is
+    trained, it plays again.
 
-    A try that failed has no record, nor has one on which the judge gave no verdict; the run
-    warns how many.
+    Failed tries, and tries without a verdict of the judge, have no record; the run warns about
+    them.
 
     Args:
         task, samples, temperature, tries: see `SelfTeachingEngine`.
-        discount: what a turn is worth one turn earlier, in 0..1.
-        normalize: divides weights by the largest absolute value of the `dialogue`, by that of the
-            `group`, which is the tries of one problem, or not at all (`none`).
-        baseline: subtract the mean reward of the problem's tries from each reward, so that worse
-            tries than that get weights below 0 (as GRPO does).
+        discount: the factor on a turn's score for each turn before it, in 0..1.
+        normalize: divide weights by the largest absolute value of the `dialogue`, or of the
+            `group`, which is the tries at one problem, or not at all (`none`).
+        baseline: subtract the mean reward of the problem's tries from each reward, so that tries
+            below the mean get negative weights (as in GRPO).
         name_turns: ask the judge, if the task has one, which turns mattered.
-        most_named: how many turns of a try the judge can name; None is all.
-        repeat: play problems again in later iterations, with the student as it is then.
+        most_named: the most turns of a try that the judge can name; None allows all.
+        repeat: play problems again in later iterations, with the current student.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
         repeat: bool = True,
     ) -> None:
         super().__init__(task, samples=samples, temperature=temperature, tries=tries)
-        turn_weights([[1.0]], discount=discount, normalize=normalize)  # refuses impossible ones
+        turn_weights([[1.0]], discount=discount, normalize=normalize)  # refuses impossible values
         if most_named is not None and most_named < 1:
             raise ConfigurationError(f"most_named is {most_named}, expected 1 or more, or null")
         self.discount = discount
@@ -72,20 +73,20 @@ class ScoredTriesEngine(SelfTeachingEngine):
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """The records of the plan, up to `samples` of each problem."""
+        """Return the records of the plan, up to `samples` of each problem."""
         self._lost = LostTries("scored_tries")
         records = super().generate(plan, predictor, rng)
         self._lost.warn(records)
         return records
 
     def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[ScoredDatum]:
-        """The records of the tries at one problem."""
+        """Make the records of the tries at one problem."""
         return self.learn_all([tries])[0]
 
     def learn_all(
         self, problems: Sequence[Sequence[CompletedTaskInstance]]
     ) -> list[Sequence[ScoredDatum]]:
-        """The records of several problems; the judge is asked about all of them at once."""
+        """Make the records of several problems; ask the judge about all of them at once."""
         prompts = [self.task.domain.prompt(tries[0].instance) for tries in problems]
         played = [
             [_Try(done, students_turns(done, prompt)) for done in tries if self._lost.keeps(done)]
@@ -112,7 +113,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
                 one.named = tuple(one.turns.index(named.turn) for named in verdict)
 
     def _records(self, tries: Sequence[_Try], prompt: Conversation) -> list[ScoredDatum]:
-        """The records of one problem."""
+        """Make the records of one problem."""
         if not tries:
             return []
         mean = fmean(one.done.reward for one in tries) if self.baseline else 0.0
@@ -129,7 +130,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
 
 @dataclass
 class _Try:
-    """A try with a score: the places of the student's turns in it, and which of these are named.
+    """A try with a score, the indices of the student's turns, and the named ones among them.
 
     `named` is None without a verdict.
     """

@@ -180,7 +180,7 @@ class InfluenceSelection:
 def _likeness(pool: RecordPool, assignment: Assignment) -> np.ndarray:
     if not assignment.examples:
         raise ConfigurationError(
-            "selecting by influence needs examples of what the student got wrong, and the policy "
-            "gives none: use agent/policy=open_ended or skill_list"
+            "selecting by influence needs examples of the student's errors, and the policy gives "
+            "none: use agent/policy=open_ended or skill_list"
         )
     return pool.likeness(assignment)

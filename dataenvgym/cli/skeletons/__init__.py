@@ -1,4 +1,4 @@
-"""What `dataenvgym new` writes: a module, its test and its YAML file, for each kind.
+"""The skeletons of `dataenvgym new`: a module, its test and its YAML file, for each kind.
 
-These are working modules; `new` writes them with other names.
+They are working modules; `new` copies them under other names.
 """

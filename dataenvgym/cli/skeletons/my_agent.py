@@ -10,12 +10,12 @@ from dataenvgym import CompletedTaskInstance, Task, TrainingDatum
 
 
 class MyAgent:
-    """Teaches gold answers to training problems of skills in which the student errs.
+    """Teaches gold answers to training problems of the skills that the student gets wrong.
 
     Args:
-        task: the task that is taught; the command line gives it.
-        seed: the seed of the run; the command line gives it, too.
-        records: how many records an iteration has at most.
+        task: the task to teach; the command line passes it.
+        seed: the seed of the run; the command line passes it, too.
+        records: the most records of an iteration.
     """
 
     name = "my_agent"
@@ -29,7 +29,7 @@ class MyAgent:
     def __call__(
         self, completed: Sequence[CompletedTaskInstance], predictor: object
     ) -> list[TrainingDatum]:
-        """The records of one iteration.
+        """Return the records of one iteration.
 
         Args:
             completed: the validation problems with the student's answers
@@ -51,9 +51,9 @@ class MyAgent:
         self.iteration += 1
 
     def state_dict(self) -> dict[str, Any]:
-        """What an interrupted run needs to continue, as plain JSON."""
+        """Return the state that an interrupted run needs to continue, as plain JSON."""
         return {"iteration": self.iteration}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from there."""
+        """Continue from this state."""
         self.iteration = state["iteration"]

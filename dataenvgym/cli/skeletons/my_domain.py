@@ -1,7 +1,7 @@
-"""A domain and a source: what problems of one kind are, and where they come from.
+"""A domain, which defines one kind of problem, with a source of such problems.
 
-Change the environment (what happens in a conversation), the domain (how answers are
-compared and what a right answer looks like) and the source.
+Change the environment (it runs a conversation), the domain (it compares answers and gives
+right ones) and the source.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataenvgym.tasks.source import Split
 
 
 class MyEnvironment(TaskEnvironment):
-    """The student has two tries; after the first wrong one it reads what is wrong."""
+    """The student has two tries; after the first wrong one it gets a hint."""
 
     max_turns = 2
 
@@ -53,11 +53,11 @@ class MyDomain(Domain):
         return MyEnvironment(instances)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
-        """The answer that a reply gives, so that equal answers are found."""
+        """The answer in a reply, in a form in which equal answers are equal texts."""
         return read_number(reply)
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
-        """Replies that solve the problem, the best one first: gold records have it."""
+        """Replies that solve the problem; gold records use the first one."""
         if instance.answer is not None:
             yield instance.answer
 

@@ -1,4 +1,4 @@
-"""A task: change the problems in `load` and how replies are scored in `respond`."""
+"""A task: change the problems in `load`, and the scoring of replies in `respond`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def answer(conversation: Conversation) -> str:
 
 
 def answer_late(conversation: Conversation) -> str:
-    """One that is right in its second try."""
+    """A student that is right in its second try."""
     return answer(conversation) if len(conversation) > 1 else "none"
 
 

@@ -92,7 +92,7 @@ class TreeFiles:
         if (forest := self.read_forest()) is None:
             raise RunDirectoryError(
                 f"{self.directory} is finished but has no forest.json; "
-                "restore it, or start the run afresh"
+                "restore it, or start the run over"
             )
         return forest
 

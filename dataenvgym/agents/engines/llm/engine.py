@@ -1,9 +1,9 @@
-"""The LLM engine: a teacher that is a language model writes the records.
+"""The LLM engine: a language model, the teacher, writes the records.
 
     plan -> orders -> requests -> answers -> records, until the orders are filled
 
-Answers are not trusted: broken JSON is repaired; a record that is malformed, double, or the text of
-an example is dropped, counted, and asked for again.
+Answers are not trusted: broken JSON is repaired. Malformed records, duplicates and copies of
+examples are dropped, counted, and requested again.
 """
 
 from __future__ import annotations
@@ -70,37 +70,37 @@ class LLMEngineOptions(TypedDict, total=False):
 
 
 class LLMEngine:
-    """Supervised records, written by a teacher as structured output.
+    """Writes supervised records with a teacher, as structured output.
 
-    The same plan and generator ask the same requests in the same order, so that a teacher with a
-    cache answers a repeated run from it.
+    The same plan and generator give the same requests in the same order, so a teacher with a cache
+    answers a repeated run from it.
 
     Args:
-        teacher: who writes.
-        task: its training split says which skills can be asked for, if `skills` does not, and has
-            sample problems for requests without examples. The records get its prompts.
+        teacher: the model that writes the records.
+        task: its training split gives the skills, unless `skills` is set, and sample problems for
+            requests without examples. The records get its prompts.
         prompt: has `{count}`, and may have `{skill}`, `{examples}`, `{samples}`, `{written}` (see
             `configs/prompt/records.yaml`) and `{told}` (see `configs/prompt/plan_records.yaml`);
             one of our names, a mapping, or a `Prompt`.
         subskill_prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
-        skills: the skills that can be asked for; None takes the gold skills of the task's training
-            split, where it has some.
-        batch_size: how many records one request asks for, at most.
-        examples_per_request: how many examples a request shows, or else samples, at most.
-        temperature, top_p, max_tokens: how the teacher draws its answers.
-        attempts: how many rounds of requests in a row may bring nothing new before what is missing
-            is given up; each of them but the first has at most that many requests.
-        exact_schema: put the number of records into the JSON schema; not every server takes that.
-        max_length: the longest instruction or output that the JSON schema allows, in characters,
-            or None; a weak model may never end a text by itself. Not every server takes that.
+        skills: the skills to write records for; None takes the gold skills of the task's training
+            split, if there are any.
+        batch_size: the most records that one request asks for.
+        examples_per_request: the most examples (or else samples) that a request shows.
+        temperature, top_p, max_tokens: of the teacher's answers.
+        attempts: rounds of requests in a row without a new record before the rest is given up. All
+            but the first of these rounds have at most that many requests.
+        exact_schema: put the number of records into the JSON schema; not all servers accept that.
+        max_length: the longest instruction or output in the JSON schema, in characters, or None; a
+            weak model may never end a text by itself. Not all servers accept that.
 
     Attributes:
-        dropped: how many records the last call dropped, by reason: "malformed", "duplicate",
-            "example" (it has the text of an example), "calls" (of tools: it has none, or they do
-            not work).
+        dropped: the number of records that the last call dropped, by reason: "malformed",
+            "duplicate", "example" (it has the text of an example), "calls" (its tool calls are
+            missing or do not work).
     """
 
-    fit = EngineFit(needs="counts")  # without skill and examples it writes after samples
+    fit = EngineFit(needs="counts")  # without skill and examples it uses samples
 
     def __init__(
         self,
@@ -153,14 +153,14 @@ class LLMEngine:
     # --- what a subclass may override ---
 
     def schema(self, count: int | None) -> Schema:
-        """The JSON schema of an answer, with `count` records if that is not None."""
+        """The JSON schema of an answer, with exactly `count` records unless that is None."""
         return records_schema(count, self.max_length)
 
     def read(self, reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
-        """The records in an answer, with that provenance, and how many more were malformed.
+        """Parse the records in an answer; also return how many were malformed.
 
-        Those dropped for another reason are counted in `dropped`. An instruction is the problem
-        alone: `generate` puts it into the task's prompt.
+        Records dropped for another reason are counted in `dropped`. An instruction is only the
+        problem; `generate` puts it into the task's prompt.
         """
         return records_in(reply, provenance)
 
@@ -168,14 +168,14 @@ class LLMEngine:
 
     @property
     def skills(self) -> Sequence[str]:
-        """The skills that it was given, or those of the task; perhaps none."""
+        """The given skills, or those of the task; perhaps none."""
         if self._skills is None:
             self._skills = tuple(sorted({p.skill for p in self._problems if p.skill}))
         return self._skills
 
     @cached_property
     def _problems(self) -> tuple[TaskInstance, ...]:
-        """The task's training problems; none where it has no splits, or no such split."""
+        """The task's training problems; empty if it has no training split."""
         try:
             return () if self.task is None else self.task.on("train").instances
         except ConfigurationError:
@@ -184,13 +184,13 @@ class LLMEngine:
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """The records of the plan, all different, in the plan's order.
+        """Write the records of the plan, all different, in the plan's order.
 
         There are fewer only if `attempts` rounds in a row brought nothing new, or if the teacher's
         budget is spent.
 
         Raises:
-            BudgetSpentError: if it is spent before the first record.
+            BudgetSpentError: if the budget is spent before the first record.
             PredictionError: if no call was answered at all.
         """
         orders = orders_of(
@@ -240,7 +240,7 @@ class LLMEngine:
         examples: Sequence[CompletedTaskInstance],
         rng: np.random.Generator,
     ) -> Sequence[str]:
-        """Up to `count` new subskills, as the teacher names them, for `SkillTree-v0`.
+        """Let the teacher name up to `count` new subskills, for `SkillTree-v0`.
 
         Raises:
             BudgetSpentError: if the budget is spent before the first name.
@@ -258,7 +258,7 @@ class LLMEngine:
         )
 
     def _ask(self, orders: Sequence[Order], seed: int) -> Sequence[Reply | Failure]:
-        """One reply or failure for each order; those with the same schema are asked together."""
+        """Ask for each order; return one reply or failure each. Equal schemas share a call."""
         replies: dict[int, Reply | Failure] = {}
         for count in sorted({self._count_in_schema(order) for order in orders}, reverse=True):
             chosen = [i for i, o in enumerate(orders) if self._count_in_schema(o) == count]
@@ -288,10 +288,10 @@ class LLMEngine:
         return order.missing if self.exact_schema else 0
 
     def _take(self, order: Order, reply: Reply, seen: set[str]) -> bool:
-        """Add what is new in the reply to the order, as far as it is missing.
+        """Add the reply's new records to the order, up to the missing number.
 
         Returns:
-            Whether there was any record in the reply.
+            True if there was any record in the reply.
         """
         records, malformed = self.read(reply, order.provenance)
         self.dropped["malformed"] += malformed
@@ -320,5 +320,5 @@ def _no_answer(replies: Sequence[Reply | Failure], n_asked: int, n_rounds: int) 
 
 
 def _key(text: str) -> str:
-    """The key of an instruction: its words, however they are spaced or cased."""
+    """The key of an instruction: its words, without spacing and case."""
     return " ".join(text.casefold().split())
