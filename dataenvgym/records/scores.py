@@ -32,7 +32,7 @@ def checked_scores(scores: Any, where: str) -> dict[str, float]:
     for name, value in scores.items():
         if not isinstance(name, str) or not name or not name.isprintable():
             raise EvaluationError(
-                f"{where} returned a score named {name!r}, expected printable text"
+                f"{where} returned a score with the name {name!r}, expected printable text"
             )
         if not isinstance(value, Real) or not math.isfinite(value):
             raise EvaluationError(

@@ -51,7 +51,7 @@ def test_a_predictor_with_too_few_or_too_many_replies_is_a_bug(n):
         def predict(self, conversations, sampling):
             return [Reply(text="1")] * n
 
-    with pytest.raises(PredictionError, match=f"gave {n} replies to 3 conversations"):
+    with pytest.raises(PredictionError, match=f"returned {n} replies to 3 conversations"):
         rollout(Miscounting(say_digits), instances(3), Echo, sampling=SAMPLING)
 
 

@@ -186,7 +186,7 @@ def test_evaluations_and_reports_are_its_own_and_checked():
     assert found == completed
     assert task.generate_performance_report(found).accuracy == 1.0
     broken = task_of(theirs(evaluate=lambda p: 1, generate_performance_report=lambda c: None))
-    with pytest.raises(EvaluationError, match="gave int, expected a list of Completed"):
+    with pytest.raises(EvaluationError, match="returned int, expected a list of Completed"):
         broken.evaluate(ScriptedPredictor([]))
     with pytest.raises(EvaluationError, match="the report of task 'SimpleNamespace' is a NoneType"):
         broken.generate_performance_report(found)
