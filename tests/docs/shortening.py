@@ -102,7 +102,11 @@ def _sections(words: list[str]) -> tuple[str, ...]:
 def _shorter(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
     values = dict(_values(config))
     yield from ((k, v) for k, v in AT_MOST.items() if (values.get(k) or 0) > v)
-    yield from ((k, new) for k, (old, new) in INSTEAD.items() if k in values and values[k] == old)
+    small = values.get("task.scenes") == "procedural"  # such a scene has one seat for the student
+    instead = {
+        k: v for k, v in INSTEAD.items() if k in values and not (small and k == "task.seats")
+    }
+    yield from ((k, new) for k, (old, new) in instead.items() if values[k] == old)
 
 
 def _had_here(config: dict[str, Any], here: Here) -> Iterator[tuple[str, object]]:
