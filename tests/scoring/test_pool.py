@@ -211,7 +211,7 @@ def test_a_script_needs_no_main_guard_and_its_output_stays_its_own() -> None:
     assert process.stderr.read() == ""
     assert process.wait(20) == 0
     assert pids
-    assert _eventually(lambda: not any(map(_is_running, pids)))
+    wait_for(lambda: not any(map(_is_running, pids)))
 
 
 def test_a_worker_that_cannot_start_makes_errors_and_no_endless_series(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -230,6 +232,13 @@ def test_a_dump_in_redis_is_that_of_the_files(redis_dump, dump):
     assert in_redis.episodes == in_files.episodes
     for kind in ("characters", "scenes", "relationships"):
         assert getattr(in_redis.profiles, kind) == getattr(in_files.profiles, kind)
+
+
+def test_the_page_on_stores_reads_such_a_server(redis_dump, capsys):
+    page = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
+    (block,) = (b for b in re.findall(r"```python\n(.*?)```", page, re.S) if "read_sotopia(" in b)
+    exec(block.replace("redis://127.0.0.1:6379/0", redis_dump[0]), {})
+    assert len(capsys.readouterr().out.splitlines()) == len(FILES["EnvironmentProfile"])
 
 
 def test_a_key_that_cannot_be_used_is_named(redis_dump):

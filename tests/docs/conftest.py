@@ -1,0 +1,87 @@
+"""What tests of pages share: a reader's empty folder, models for them, and a run to look at."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.cli.main import main
+from dataenvgym.pocket import student_path
+
+from ..tasks.tool_use.tau2.conftest import forget_tau2
+from .pages import ROOT
+from .readers_files import write_data
+from .served_models import served_models
+from .shortening import Here, shortened
+
+CONTEXT = 16_384  # tokens; scenes and worlds are longer than what pocket students are made for
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, as the current one, in a terminal that finds `dataenvgym` and a key."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for variable in ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"):
+        monkeypatch.setenv(variable, "a key")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def chat_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model for `student=hf`: a pocket student with a long context."""
+    folder = tmp_path_factory.mktemp("models") / "student"
+    shutil.copytree(student_path("pocket-social-v1"), folder)
+    for name, key in (
+        ("config.json", "max_position_embeddings"),
+        ("tokenizer_config.json", "model_max_length"),
+    ):
+        options = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(options | {key: CONTEXT}))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def here(chat_model: Path, request: pytest.FixtureRequest) -> Iterator[Here]:
+    redis = request.getfixturevalue("redis_server") if shutil.which("redis-server") else ""
+    with served_models() as url:
+        yield Here(url, str(chat_model), redis)
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For DATAENVGYM_DATA: the data sets that are there."""
+    folder = tmp_path_factory.mktemp("data")
+    real = os.environ.get("DATAENVGYM_DATA")
+    write_data(folder, Path(real) if real else None)
+    return folder
+
+
+@pytest.fixture
+def tau2(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package with tau2's names, and data for the domain telecom."""
+    folder = ROOT / "tests" / "tasks" / "tool_use" / "tau2"
+    forget_tau2()
+    monkeypatch.syspath_prepend(str(folder / "package"))
+    monkeypatch.setenv("TAU2_DATA_DIR", str(folder / "data"))
+    yield
+    forget_tau2()
+
+
+@pytest.fixture(scope="session")
+def earlier_run(here: Here, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of three iterations whose records a teacher wrote."""
+    runs = tmp_path_factory.mktemp("earlier")
+    words = ["run", "agent/engine=llm", "teacher=openai", "teacher.model=NAME", "name=earlier"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "a key")
+        short = shortened([*words, f"runs_dir={runs}"], here)
+        assert main([*short, "episode.iterations=3"]) == 0
+    return runs / "earlier"

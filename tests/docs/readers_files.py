@@ -1,0 +1,158 @@
+"""Files that pages take for granted: a reader's own problems, classes and options."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from .pages import ROOT, blocks, files
+
+_AGENT = """
+class MyAgent:
+    def __init__(self, most=5):
+        self.most = most
+
+    def __call__(self, completed, predictor):
+        sums = range(self.most)
+        return [{"instruction": f"{n} and 1?", "output": f"#### {n + 1}"} for n in sums]
+
+    def step(self):
+        pass
+"""
+_TASK = """
+from dataenvgym.records import Message
+from dataenvgym.tasks import Ask
+from dataenvgym.tasks.math.environment import MathEnvironment
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+class Greeted(MathEnvironment):
+    def begin(self, instance):
+        said = yield Ask("user", (Message(role="user", content="Hello."),))
+        return (Message(role="user", content=f"{said} {instance.instruction}"),)
+
+
+class MyTask(PocketMathTask):
+    def make_environment(self):
+        return Greeted(self.instances, others=self.others)
+"""
+
+
+def write_files(page: str, folder: Path) -> None:
+    """Write what a reader of the page has: its own files, and those of pages that it builds on."""
+    texts = files("docs/recipes.md") | _OF_PAGES.get(page, dict)() | files(page)
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def write_adapter(folder: Path, student: str) -> None:
+    """A new adapter of the student, as a training leaves it."""
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(student)
+    get_peft_model(model, LoraConfig(target_modules="all-linear")).save_pretrained(folder)
+
+
+def write_data(folder: Path, real: Path | None) -> None:
+    """A folder for DATAENVGYM_DATA: the real one's files, if there are, and MATH in its form."""
+    if real is not None and real.is_dir():
+        for path in real.iterdir():
+            (folder / path.name).symlink_to(path)
+    shutil.rmtree(folder / "math", ignore_errors=True)
+    (folder / "math").mkdir()
+    for name in ("train", "test"):
+        rows = [
+            {
+                "problem": f"What is {n} plus 10, in {name}?",
+                "solution": f"It is $\\boxed{{{n + 10}}}$.",
+                "type": "Algebra" if n % 2 else "Geometry",
+                "level": f"Level {1 + n % 3}",
+            }
+            for n in range(20)
+        ]
+        (folder / "math" / f"{name}.jsonl").write_text(_lines(rows))
+
+
+def _agent_of_the_front_page() -> dict[str, str]:
+    (block,) = (block for block in blocks("README.md") if block.language == "python")
+    return {"my_agent.py": "".join(block.text.splitlines(keepends=True)[:-5])}
+
+
+def _own_classes() -> dict[str, str]:
+    return {"my_module.py": _AGENT}
+
+
+def _own_task() -> dict[str, str]:
+    return {"my_module.py": _TASK}
+
+
+def _world() -> dict[str, str]:
+    """The world and the problem that the page on worlds shows, under a reader's names."""
+    page = "docs/tool_use_worlds.md"
+    world, *_ = (block for block in blocks(page) if block.language == "python")
+    (problem,) = re.findall(
+        r'^    (\{"id": "pay-1".*?\}\]\})$', (ROOT / page).read_text(), re.M | re.S
+    )
+    return {
+        "my_module.py": world.text.replace("Office", "MyWorld"),
+        "problems.jsonl": _lines([json.loads(problem)]),
+    }
+
+
+def _world_with_a_user() -> dict[str, str]:
+    written = _world()
+    user = {"kind": "model", "instructions": "You are Ann. You want to pay bill_2."}
+    problem = json.loads(written["problems.jsonl"]) | {"user": user}
+    return written | {"problems.jsonl": _lines([problem])}
+
+
+def _world_behind_a_server() -> dict[str, str]:
+    """A problem that needs no look at the state, which is the server's."""
+    gold = [{"name": "pay", "arguments": {"bill_id": "bill_2"}}]
+    problem = {"id": "pay-1", "instruction": "Pay bill_2, 7.50 dollars.", "skill": "pay"}
+    problem |= {"gold": gold, "basis": ["calls", "said"], "said": ["bill_2"]}
+    examples = ROOT / "examples" / "tool_use"
+    own = {name: (examples / name).read_text() for name in ("own_world.py", "own_world.jsonl")}
+    return _world() | own | {"calls.jsonl": _lines([problem])} | _plans()
+
+
+def _plans() -> dict[str, str]:
+    tools = [
+        {"name": "image captioning", "args": ["image"], "returns": ["text"]},
+        {"name": "text translation", "args": ["text", "language"], "returns": ["text"]},
+    ]
+    caption = [{"id": 0, "name": "image captioning", "args": {"image": "a.jpg"}}]
+    words = {"text": "<node-0>.text", "language": "French"}
+    both = [*caption, {"id": 1, "name": "text translation", "args": words}]
+    rows = [
+        {"id": n, "user_request": f"Say in {kind} what is on picture {n}", "plan": plan}
+        for n in range(20)
+        for kind, plan in (("English", caption), ("French", both))[n % 2 :][:1]
+    ]
+    return {
+        "tools.json": json.dumps(tools),
+        "plans.jsonl": _lines(rows),
+        "test_human_verified.json": json.dumps(rows),
+        "test_human_verified_filtered.json": json.dumps(rows[:6]),
+    }
+
+
+def _lines(rows: list[dict[str, object]]) -> str:
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+_OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
+    "README.md": _agent_of_the_front_page,
+    "docs/speakers.md": _own_task,
+    "docs/tool_use.md": _world_behind_a_server,
+    "docs/tool_use_mcp.md": _world_behind_a_server,
+    "docs/tool_use_plans.md": _plans,
+    "docs/tool_use_users.md": _world_with_a_user,
+    "docs/tool_use_worlds.md": _world,
+    "docs/write_your_own.md": _own_classes,
+}

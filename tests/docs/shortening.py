@@ -1,0 +1,155 @@
+"""A command of a page in short settings, with models that can be had here.
+
+What to change is read from the configuration that the command composes: options that make it long,
+models of the hub, servers, and the programs with an environment of their own (vLLM, LLaMA-Factory).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from omegaconf import OmegaConf
+
+from dataenvgym.cli.parser import parse_arguments
+from dataenvgym.config import compose
+from dataenvgym.evaluation.metrics import quoted_metrics
+from dataenvgym.studies.grid import parse_grid
+
+AT_MOST: dict[str, float] = {
+    "agent.engine.samples": 2,
+    "agent.records_per_iteration": 12,
+    "environment.max_records": 20,
+    "episode.iterations": 1,
+    "task.n_procedural": 40,
+    "task.n_test": 12,
+    "task.n_train": 40,
+    "task.n_validation": 12,
+    "task.partner_sampling.max_tokens": 16,
+    "task.sampling.max_tokens": 40,
+    "task.turn_limit": 6,
+    "trainer.num_train_epochs": 1,
+}
+INSTEAD: dict[str, tuple[object, object]] = {
+    "task.limit": (None, 3),
+    "task.scenes": ("all", "hard"),
+    "task.seats": ("both", "first"),
+}
+"""Long values of options, and what takes their place."""
+IN_PROCESS = {
+    "dataenvgym.predictors.VllmPredictor": "dataenvgym.predictors.InProcessPredictor",
+    "dataenvgym.trainers.LlamaFactoryTrainer": "dataenvgym.trainers.InProcessTrainer",
+}
+_OF_PROGRAMS = ("dtype", "bf16", "threads", "extra")  # whose values the programs alone take
+_REMOVED = object()
+
+
+class Here(NamedTuple):
+    """What takes the place of what a page names."""
+
+    models: str  # the URL of a server with OpenAI's API
+    student: str  # the folder of a chat model
+    redis: str  # the URL of a Redis server
+
+
+def words_of(line: str) -> list[str]:
+    """The arguments of `dataenvgym`; a task that a page leaves open is pocket math."""
+    return [word.replace("task=...", "task=pocket_math") for word in shlex.split(line)[1:]]
+
+
+def composed(words: list[str]) -> dict[str, Any]:
+    """The configuration that a command asks for (a study for its first strategy), or {}."""
+    arguments = parse_arguments(words)
+    if arguments.command not in ("run", "study", "eval", "rescore"):
+        return {}
+    folder = getattr(arguments, "config_dir", None)
+    overrides = [quoted_metrics(text) for text in arguments.overrides]
+    if arguments.command == "study":
+        grid = parse_grid(overrides, strategies=arguments.strategy, config_dir=folder)
+        overrides = grid.overrides(grid.strategies[0], grid.tasks[0])
+    name = "eval" if arguments.command in ("eval", "rescore") else "config"
+    return _plain(compose(overrides, name=name, config_dir=folder))
+
+
+def shortened(words: list[str], here: Here, *, with_programs: bool = False) -> list[str]:
+    """The command with what can be had here, and little of it.
+
+    Args:
+        with_programs: ask vLLM and LLaMA-Factory, not what does the same in this process.
+    """
+    config = composed(words)
+    changes = {**dict(_shorter(config)), **dict(_had_here(config, here))}
+    if not with_programs:
+        changes |= dict(_in_process(config))
+    if words[0] == "study":
+        words = [re.sub(r"^seed=.*", "seed=0", word) for word in words]
+    changes = {k: v for k, v in changes.items() if k.startswith(_sections(words))}
+    return [*words, *(f"~{k}" if v is _REMOVED else f"{k}={v}" for k, v in changes.items())]
+
+
+def _sections(words: list[str]) -> tuple[str, ...]:
+    """The sections that the command reads, beside those of the run that it is about."""
+    if words[0] in ("run", "study"):
+        return ("",)
+    models = ("teacher.", "judge.", "store.")
+    if words[0] == "rescore" or ("--run" in words and "task=" not in " ".join(words)):
+        return models
+    return (*models, "task.") if "--run" in words else (*models, "task.", "predictor.", "student.")
+
+
+def _shorter(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    values = dict(_values(config))
+    yield from ((k, v) for k, v in AT_MOST.items() if (values.get(k) or 0) > v)
+    small = values.get("task.scenes") == "procedural"  # such a scene has one seat for the student
+    instead = {
+        k: v for k, v in INSTEAD.items() if k in values and not (small and k == "task.seats")
+    }
+    yield from ((k, new) for k, (old, new) in instead.items() if values[k] == old)
+
+
+def _had_here(config: dict[str, Any], here: Here) -> Iterator[tuple[str, object]]:
+    values = dict(_values(config))
+    for key, value in values.items():
+        if not isinstance(value, str):
+            continue
+        if key.endswith(".base_url"):
+            yield key, here.models
+        elif key == "store.where" and value.startswith("redis:"):
+            yield key, here.redis
+        elif re.fullmatch(r"student\.path|task\.others\.\w+\.student", key) and (
+            "/" in value or value == "FOLDER"
+        ):
+            yield key, here.student
+            yield "task.sampling.max_tokens", 16
+            if "task.scenes" in values:  # the others have prompts of some thousand tokens
+                yield from (("task.scenes", "procedural"), ("task.seats", "both"))
+                yield "task.n_procedural", 20
+            if "trainer.cutoff_len" in values:
+                yield "trainer.cutoff_len", 4096  # a word is many tokens for that student
+
+
+def _in_process(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    for section in ("predictor", "trainer"):
+        options = config.get(section, {})
+        instead = IN_PROCESS.get(options.get("_target_"))
+        if instead:
+            known = _plain(compose([]))[section]
+            yield f"{section}._target_", instead
+            yield from ((f"{section}.{k}", _REMOVED) for k in options if k not in known)
+            yield from ((f"{section}.{k}", known[k]) for k in _OF_PROGRAMS if k in options)
+
+
+def _values(config: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each value with its key, as overrides name it."""
+    if isinstance(config, dict):
+        for name, value in config.items():
+            yield from _values(value, f"{path}.{name}" if path else str(name))
+    else:
+        yield path, config
+
+
+def _plain(config: Any) -> dict[str, Any]:
+    resolved: Any = OmegaConf.to_container(config, resolve=True)
+    return resolved

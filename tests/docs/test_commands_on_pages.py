@@ -1,0 +1,94 @@
+"""Each command of each page runs, in the order of the page, in short settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .pages import PAGES, blocks, commands, files
+from .reader import Reader
+from .readers_files import write_adapter, write_files
+from .shortening import Here, composed, words_of
+
+USER = "+teacher@task.others.user=openai task.others.user.model=NAME"
+JUDGE = "+teacher@task.others.judge=openai task.others.judge.model=NAME"
+AIRLINE = "dataenvgym eval task=tau2 task.domain=airline model=openai/"
+RETAIL = "dataenvgym eval task=tau2 task.domain=retail"
+NO_DATA = "needs the data of tau2-bench; test_tau2_real.py plays it where it is installed"
+NOT_HERE = {
+    "dataenvgym external install llamafactory": "downloads 6 GB, for tests/external",
+    "dataenvgym external install vllm": "downloads 3.4 GB, for tests/external",
+    f"{AIRLINE}NAME {USER}": NO_DATA,
+    f"{AIRLINE}gpt-5.4-mini {USER}": NO_DATA,
+    f"{RETAIL} model=openai/gpt-5.4-mini {USER} {JUDGE}": NO_DATA,
+    f"{RETAIL} task.nl_assertions=leave_out model=openai/gpt-5.4-mini {USER}": NO_DATA,
+}
+"""Commands that are composed only, and why."""
+WITH_PROGRAMS = (
+    "dataenvgym eval task=shop student=hf student.path=Qwen/Qwen3-8B predictor=vllm "
+    "predictor.tool_format=native predictor.tool_parser=hermes",
+    "dataenvgym run trainer=llama_factory predictor=vllm",
+)
+"""These run with vLLM and LLaMA-Factory themselves, in the external suite."""
+NOT_A_PAGE = ("CHANGELOG.md",)
+OF_THE_PAGE = re.compile(r"\b(RUN|NAME metrics|EARLIER)\b")
+
+
+def _by_page() -> dict[str, list[str]]:
+    """The commands that each page is the first to have; those about a run of the page, on each."""
+    seen: set[str] = set()
+    chosen: dict[str, list[str]] = {}
+    for page in PAGES:
+        lines = [] if page in NOT_A_PAGE else list(dict.fromkeys(commands(page)))
+        chosen[page] = [line for line in lines if line not in seen or OF_THE_PAGE.search(line)]
+        seen |= set(lines)
+    return {page: lines for page, lines in chosen.items() if lines}
+
+
+BY_PAGE = _by_page()
+
+
+@pytest.fixture
+def reader(
+    folder: Path, here: Here, earlier_run: Path, data: Path, monkeypatch
+) -> Iterator[Reader]:
+    monkeypatch.setenv("DATAENVGYM_DATA", str(data))
+    reader = Reader(folder, here, earlier_run)
+    yield reader
+    reader.leave()
+
+
+def test_there_are_commands():
+    assert sum(map(len, BY_PAGE.values())) > 150
+
+
+@pytest.mark.parametrize("line", [*NOT_HERE, *WITH_PROGRAMS])
+def test_what_runs_elsewhere_is_still_on_a_page(line):
+    assert any(line in lines for lines in BY_PAGE.values())
+    assert len(NOT_HERE) <= 15
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("page", BY_PAGE)
+def test_the_commands_of_a_page_run(page, folder, reader, here, capfd, request):
+    write_files(page, folder)
+    if "task=tau2" in "".join(BY_PAGE[page]):
+        request.getfixturevalue("tau2")
+    if "runs/mine/" in PAGES[page]:
+        write_adapter(folder / "runs/mine/iterations/003/adapter", here.student)
+    if files(page) or page in ("docs/code.md", "docs/quickstart.md"):
+        for block in blocks(page):
+            if block.language == "python" and not block.title:
+                exec(compile(block.text, page, "exec"), {"__name__": "block"})
+    failed = {}
+    for line in BY_PAGE[page]:
+        if line in NOT_HERE or line in WITH_PROGRAMS:
+            composed(words_of(line))
+        elif reader.type(line) != 0:
+            failed[line] = capfd.readouterr().err[-2000:]
+        capfd.readouterr()
+    assert failed == {}

@@ -1,0 +1,63 @@
+"""The files that pages let a reader write: they can be imported, and do what the pages say."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from .pages import PAGES, files
+from .readers_files import write_files
+
+WITH_FILES = [page for page in PAGES if files(page)]
+
+
+def test_there_are_pages_with_files():
+    assert len(WITH_FILES) >= 8
+
+
+@pytest.mark.parametrize("page", WITH_FILES)
+def test_the_files_of_a_page_can_be_imported_and_fit_the_width_of_a_page(page, folder):
+    write_files(page, folder)
+    for name, text in files(page).items():
+        if name.endswith(".py"):
+            assert max(map(len, text.splitlines())) <= 100, f"{page}: {name}"
+        if name.endswith(".py") and "import torch" not in text:
+            importlib.import_module(name.removesuffix(".py"))
+
+
+def test_the_pages_show_all_four_protocols(folder):
+    from dataenvgym import interfaces
+
+    for page in WITH_FILES:
+        write_files(page, folder)
+    agent = importlib.import_module("my_agent").WeakSkillsAgent()
+    task = importlib.import_module("capitals").CapitalsTask()
+    student = importlib.import_module("my_student").LookUp()
+    environment = importlib.import_module("my_environment").PricedEnvironment(task, student)
+    assert isinstance(agent, interfaces.DataGenerationAgentInterface)
+    assert isinstance(agent, interfaces.Stateful)
+    assert isinstance(task, interfaces.TaskInterface)
+    assert isinstance(student, interfaces.TrainablePredictorInterface)
+    assert isinstance(environment, interfaces.EnvironmentInterface)
+
+
+def test_the_least_task_and_the_least_student_work_together(folder):
+    from dataenvgym import OpenEnded
+
+    write_files("docs/write_your_own_task.md", folder)
+    write_files("docs/write_your_own_student.md", folder)
+    task = importlib.import_module("capitals").CapitalsTask()
+    student = importlib.import_module("my_student").LookUp()
+    environment = OpenEnded(task, student, directory=folder / "run")
+    _, info = environment.reset(seed=0)
+    assert info["score"] == 0.0
+    leak = {"instruction": "Capital of Japan?", "output": "It is Tokyo."}
+    harmless = {"instruction": "Capital of Italy?", "output": "It is Rome."}
+    _, reward, *_, info = environment.step([leak, harmless])
+    assert (reward, info["n_records"], info["n_dropped"]) == (0.0, 1.0, 1.0)
+    assert student.known == {"Capital of Italy?": "It is Rome."}
+    resumed = OpenEnded(task, type(student)(), directory=folder / "run")
+    resumed.reset(seed=0, options={"resume": True})
+    assert resumed.predictor.known == student.known
+    assert resumed.step([leak])[4]["n_dropped"] == 1.0

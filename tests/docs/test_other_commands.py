@@ -1,0 +1,56 @@
+"""What pages tell people to type beside `dataenvgym`: targets, modules, files and extras."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+
+import pytest
+
+from .pages import PAGES, ROOT
+
+CODE = {
+    page: "\n".join(re.findall(r"^ {4,}.*$|`[^`\n]+`", text, re.MULTILINE))
+    for page, text in PAGES.items()
+}
+
+
+def named(pattern: str) -> list[tuple[str, str]]:
+    """What the pattern finds in the code of pages, each with the first page that has it."""
+    found = {name: page for page, text in CODE.items() for name in re.findall(pattern, text)}
+    return sorted(found.items())
+
+
+TARGETS = named(r"\bmake (?:\w+=\S+ )*([a-z][\w-]*)")
+MODULES = named(r"\bpython -m ((?:benchmarks|dataenvgym|docs)[\w.]*)")
+FILES = named(r"(?<![\w/.=])((?:examples|tests|benchmarks|configs|docs)/[\w./-]*\w)(?![\w*{<])")
+NOT_IN_GIT = ("benchmarks/results/sandbox.json",)
+EXAMPLES = ("tests/PART", "tests/quality/test_x.py")
+EXTRAS = named(r"dataenvgym\[(\w[\w-]*)\]")
+
+
+def test_there_are_some_of_each():
+    assert [len(found) > 3 for found in (TARGETS, MODULES, FILES)] == [True] * 3
+    assert EXTRAS
+
+
+@pytest.mark.parametrize(("target", "page"), TARGETS)
+def test_a_target_of_make_is_in_the_makefile(target, page):
+    targets = re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert target in " ".join(targets).split(), page
+
+
+@pytest.mark.parametrize(("module", "page"), MODULES)
+def test_a_module_that_is_run_is_there(module, page):
+    assert importlib.util.find_spec(module), page
+
+
+@pytest.mark.parametrize(("path", "page"), FILES)
+def test_a_file_that_is_named_is_there(path, page):
+    assert (ROOT / path).exists() or path in (*NOT_IN_GIT, *EXAMPLES), page
+
+
+@pytest.mark.parametrize(("extra", "page"), EXTRAS)
+def test_an_extra_is_one_of_the_package(extra, page):
+    extras = (ROOT / "setup.py").read_text().partition("extras_require={")[2]
+    assert f'"{extra}": [' in extras, page

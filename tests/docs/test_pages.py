@@ -1,0 +1,92 @@
+"""The pages of documentation: links lead somewhere, lists are lists, tables name every option.
+
+`make docs` tests that the site builds without warnings; the files beside this one test what the
+site generates, and that Python blocks and commands run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.config.bases import is_base
+from dataenvgym.config.composition import files_by_group
+from docs.generate.pages import generated_pages
+
+from .pages import PAGES, ROOT
+
+
+def outside_of_code(text: str) -> str:
+    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """GitHub's anchors of the headings, and those that headings name themselves."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.M)
+    named = set(re.findall(r"\{#(\S+)\}", text))
+    return named | {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings
+    }
+
+
+@cache
+def generated() -> dict[Path, str]:
+    """The pages that are made when the site is built, where they are in it."""
+    return {ROOT / "docs" / path: text for path, text in generated_pages().items()}
+
+
+LINKS = [
+    (page, link)
+    for page, text in PAGES.items()
+    for link in re.findall(r"\]\(([^)\s]+)\)", outside_of_code(text))
+    if not link.startswith(("http://", "https://"))
+]
+
+
+def test_there_are_links():
+    assert len(LINKS) > 30
+
+
+@pytest.mark.parametrize(("page", "link"), LINKS)
+def test_each_link_leads_to_a_file_and_a_heading_that_there_are(page, link):
+    target, _, anchor = link.partition("#")
+    path = Path(os.path.normpath((ROOT / page).parent / target)) if target else ROOT / page
+    assert path.exists() or path in generated(), f"{page} links to {link}"
+    if anchor:
+        text = path.read_text() if path.exists() else generated()[path]
+        assert anchor in anchors(text), f"{page} links to {link}"
+
+
+def test_each_page_is_linked_from_another_one():
+    linked = {(Path(page).parent / link.partition("#")[0]).as_posix() for page, link in LINKS}
+    linked = {os.path.normpath(link) for link in linked}
+    pages = {page for page in PAGES if page.startswith("docs/")}
+    assert pages - {"docs/index.md", "docs/reference/index.md"} <= linked
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_list_has_an_empty_line_above_it_or_the_site_shows_it_as_text(page):
+    text = re.sub(r"^```.*?^```$", "", PAGES[page], flags=re.DOTALL | re.MULTILINE)
+    # 1 alone: other numbers at the beginning of a line may belong to a sentence
+    items = re.findall(r"^(?![-*] |\d+\. |#|\s).+\n((?:[-*]|1\.) .*)", text, re.MULTILINE)
+    assert items == []
+
+
+@pytest.mark.parametrize("group", ["agent", "agent/engine", "skills", "quality"])
+def test_the_page_on_strategies_names_each_option(group):
+    named = set(re.findall(r"`(?:[\w/]+=)?(\w+)`", PAGES["docs/strategies.md"]))
+    options = {name for name in files_by_group()[group] if not is_base(name)}
+    assert options - named - {"custom"} == set()
+
+
+def test_the_world_of_the_front_page_is_the_one_of_the_example():
+    page = PAGES["docs/tool_use.md"]
+    (block,) = re.findall(r"```python\n.*?\n\n\n(.*?)```", page, flags=re.DOTALL)
+    folder = ROOT / "examples" / "tool_use"
+    assert block in (folder / "own_world.py").read_text()
+    (problem,) = re.findall(r'^    (\{"id".*)$', page, flags=re.MULTILINE)
+    assert problem in (folder / "own_world.jsonl").read_text().splitlines()
