@@ -6,6 +6,7 @@ evaluation need more; `task_of` makes a `Task` of any task, so they need not ins
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
@@ -21,6 +22,7 @@ from dataenvgym.interfaces import (
     TeacherInterface,
 )
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.checked_instances import checked_instances
 from dataenvgym.tasks.domain import Domain
@@ -190,6 +192,13 @@ def evaluated_by(task: TaskInterface, predictor: PredictorInterface) -> list[Com
                 f"evaluate of task {_name_of(task)!r} returned "
                 f"{type(each).__name__}, expected a list of CompletedTaskInstance"
             )
+    counts = Counter(each.instance.id for each in found)
+    if repeated := [id for id, count in counts.items() if count > 1]:
+        warn_run(
+            f"evaluate of task {_name_of(task)!r} gave {len(repeated)} ids more than once, such as "
+            f"{repeated[0]!r} {counts[repeated[0]]} times: comparisons of the same instance before "
+            "and after keep only the last one; give each problem an id of its own"
+        )
     return found
 
 

@@ -2,6 +2,7 @@ import pytest
 
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.run_warnings import listening
 from dataenvgym.tasks import report_on
 from dataenvgym.tasks.adapted import evaluated_by
 
@@ -91,6 +92,20 @@ def test_evaluate_may_be_a_generator():
             yield completed(1.0)
 
     assert evaluated_by(Lazy(), None) == [completed(1.0)]
+
+
+def test_a_task_that_gives_an_id_twice_is_named_in_a_warning():
+    class Same:
+        name = "same"
+
+        def evaluate(self, predictor):
+            return [completed(1.0), completed(0.0)]
+
+    told = []
+    with listening(told.append):
+        assert len(evaluated_by(Same(), None)) == 2
+    assert len(told) == 1
+    assert "evaluate of task 'same' gave 1 ids more than once, such as 'x' 2 times" in told[0]
 
 
 def test_named_scores_are_means_over_instances_that_have_them_without_failed_calls():
