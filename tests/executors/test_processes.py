@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from multiprocessing import Pipe
+from pathlib import Path
 from threading import Thread
 
 import psutil
@@ -64,6 +65,19 @@ def test_how_far_an_episode_is_elsewhere_is_told_here_with_its_numbers(scripted)
         (outcome,) = ProcessExecutor().run([scripted()])
     outcome.result()
     assert any(message.endswith(" problems") and message.total for message in heard)
+
+
+def test_ctrl_c_does_not_reach_the_forkserver_that_imports_and_the_driver_still_hears_it(scripted):
+    ProcessExecutor(workers=1).run([scripted()])
+    (status,) = (
+        text
+        for child in psutil.Process().children()
+        if "forkserver" in " ".join(child.cmdline())
+        for text in [Path(f"/proc/{child.pid}/status").read_text()]
+    )
+    (blocked,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigBlk:"))
+    assert int(blocked, 16) & 1 << (signal.SIGINT - 1)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_of_counts_a_child_tells_some_and_of_words_all():
