@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import ModuleType
@@ -189,6 +190,7 @@ def _run_child(connection: Connection, order: Order, variables: dict[str, str], 
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # for programs that run in it
     signal.signal(signal.SIGTERM, interrupt)
     _redirect(log)
     os.environ.clear()
@@ -224,7 +226,11 @@ def _end_with(connection: Connection) -> None:
 
 
 def _preload(episodes: Sequence[Episode]) -> None:
-    """Let the forkserver import the students' modules when it starts."""
+    """Start the forkserver, which imports the students' modules.
+
+    SIGINT is blocked in it: Ctrl-C at a terminal reaches it, too, and would end the imports with a
+    traceback. The driver handles Ctrl-C.
+    """
     needs_torch = any(
         str(OmegaConf.select(episode.config, "predictor._target_")).endswith("InProcessPredictor")
         for episode in episodes
@@ -232,6 +238,12 @@ def _preload(episodes: Sequence[Episode]) -> None:
     modules = [m for m in _PRELOAD if needs_torch or m not in _HEAVY]
     with _nameless_main():
         multiprocessing.get_context("forkserver").set_forkserver_preload(modules)
+        resource_tracker.ensure_running()  # unblocks SIGINT when it starts, so it comes first
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from multiprocessing import Pipe
+from pathlib import Path
 from threading import Thread
 
 import psutil
@@ -65,6 +66,19 @@ def test_progress_of_an_episode_in_another_process_is_reported_here(scripted):
         (outcome,) = ProcessExecutor().run([scripted()])
     outcome.result()
     assert any(message.endswith(" problems") and message.total for message in heard)
+
+
+def test_ctrl_c_does_not_reach_the_forkserver_that_imports_and_the_driver_still_hears_it(scripted):
+    ProcessExecutor(workers=1).run([scripted()])
+    (status,) = (
+        text
+        for child in psutil.Process().children()
+        if "forkserver" in " ".join(child.cmdline())
+        for text in [Path(f"/proc/{child.pid}/status").read_text()]
+    )
+    (blocked,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigBlk:"))
+    assert int(blocked, 16) & 1 << (signal.SIGINT - 1)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_of_counts_a_child_tells_some_and_of_words_all():
