@@ -12,7 +12,7 @@ CASES = {
     "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory": "ran out of memory",
     "RuntimeError: No CUDA GPUs are available": "it found no GPU. See `dataenvgym doctor`",
     "x\npkg.errors.SomeError: what is wrong\nepilogue": r"\(pkg.errors.SomeError: what is wrong\)",
-    "no word of it": "it ended with exit code 1. Put right what the log says",
+    "no word of it": "it ended with exit code 1. Fix the error in the log",
 }
 
 
