@@ -26,7 +26,7 @@ def test_it_keeps_the_comments_of_the_files_above_and_behind_what_they_are_about
     text = annotated_yaml(RICH)
     for line in (
         "seed: 0  # all random choices derive from it",
-        "  model: ???  # its name there; on Azure, that of your deployment",
+        "  model: ???  # the model's name on the server; on Azure, your deployment",
         "      samples: 0  # tries besides the greedy answer",
         "  # agent/engine=llm: A language model writes the records: needs a teacher, such",
         "# trainer/devices=one_gpu: The first GPU",

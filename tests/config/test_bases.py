@@ -90,7 +90,7 @@ def test_every_value_of_a_base_is_printed_with_its_comment_in_an_option(own):
     lines = text.splitlines()
     assert "  _target_: mine.Task  # my class" in lines
     assert "  limit: 5  # a few" in lines
-    assert "  threads: 4  # task environments that step at the same time" in lines
+    assert "  threads: 4  # task environments that run at the same time" in lines
     assert "# task=mine: Mine" in lines
     assert "My base" not in text
 
