@@ -63,7 +63,7 @@ def test_a_resumed_run_shows_where_it_continues(play, tmp_path):
     stream = io.StringIO()
     play(tmp_path / "run", iterations=2, callbacks=[PlainProgress(Console(file=stream))])
     assert stream.getvalue().startswith(
-        "echo, taught by writer in SkillList, seed 0: 2 iterations, going on"
+        "echo, taught by writer in SkillList, seed 0: 2 iterations, continued"
     )
 
 
