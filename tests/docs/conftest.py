@@ -14,8 +14,6 @@ import pytest
 from dataenvgym.cli.main import main
 from dataenvgym.pocket import student_path
 
-from ..tasks.tool_use.tau2.conftest import forget_tau2
-from .pages import ROOT
 from .readers_files import write_data
 from .served_models import served_models
 from .shortening import Here, shortened
@@ -62,17 +60,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     real = os.environ.get("DATAENVGYM_DATA")
     write_data(folder, Path(real) if real else None)
     return folder
-
-
-@pytest.fixture
-def tau2(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A package with tau2's names, and data for the domain telecom."""
-    folder = ROOT / "tests" / "tasks" / "tool_use" / "tau2"
-    forget_tau2()
-    monkeypatch.syspath_prepend(str(folder / "package"))
-    monkeypatch.setenv("TAU2_DATA_DIR", str(folder / "data"))
-    yield
-    forget_tau2()
 
 
 @pytest.fixture(scope="session")

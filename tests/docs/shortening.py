@@ -23,6 +23,7 @@ AT_MOST: dict[str, float] = {
     "agent.records_per_iteration": 12,
     "environment.max_records": 20,
     "episode.iterations": 1,
+    "task.casts_per_scene": 1,
     "task.n_procedural": 40,
     "task.n_test": 12,
     "task.n_train": 40,
@@ -42,7 +43,7 @@ IN_PROCESS = {
     "dataenvgym.predictors.VllmPredictor": "dataenvgym.predictors.InProcessPredictor",
     "dataenvgym.trainers.LlamaFactoryTrainer": "dataenvgym.trainers.InProcessTrainer",
 }
-_OF_PROGRAMS = ("dtype", "bf16", "threads", "extra")  # whose values the programs alone take
+_OF_PROGRAMS = ("dtype", "bf16", "threads")  # whose values the programs alone take
 _REMOVED = object()
 
 
@@ -137,7 +138,9 @@ def _in_process(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
         if instead:
             known = _plain(compose([]))[section]
             yield f"{section}._target_", instead
-            yield from ((f"{section}.{k}", _REMOVED) for k in options if k not in known)
+            yield from (
+                (f"{section}.{k}", _REMOVED) for k in options if k not in known or k == "extra"
+            )
             yield from ((f"{section}.{k}", known[k]) for k in _OF_PROGRAMS if k in options)
 
 
