@@ -92,3 +92,10 @@ def test_the_commands_of_a_page_run(page, folder, reader, here, capfd):
             failed[line] = capfd.readouterr().err[-2000:]
         capfd.readouterr()
     assert failed == {}
+
+
+@pytest.mark.external
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("line", WITH_PROGRAMS)
+def test_a_command_runs_with_the_programs_themselves(line, reader):
+    assert reader.type(line, with_programs=True) == 0
