@@ -19,6 +19,9 @@ AIRLINE = "dataenvgym eval task=tau2 task.domain=airline model=openai/"
 RETAIL = "dataenvgym eval task=tau2 task.domain=retail"
 NO_DATA = "needs the data of tau2-bench; test_tau2_real.py plays it where it is installed"
 NOT_HERE = {
+    "dataenvgym study agent=skill_list environment.replay=0,100 seed=0,1 executor=ray": (
+        "starts a Ray cluster; tests/executors run one"
+    ),
     "dataenvgym external install llamafactory": "downloads 6 GB, for tests/external",
     "dataenvgym external install vllm": "downloads 3.4 GB, for tests/external",
     f"{AIRLINE}NAME {USER}": NO_DATA,
@@ -92,3 +95,10 @@ def test_the_commands_of_a_page_run(page, folder, reader, here, capfd):
             failed[line] = capfd.readouterr().err[-2000:]
         capfd.readouterr()
     assert failed == {}
+
+
+@pytest.mark.external
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("line", WITH_PROGRAMS)
+def test_a_command_runs_with_the_programs_themselves(line, reader):
+    assert reader.type(line, with_programs=True) == 0
