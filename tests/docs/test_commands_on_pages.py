@@ -19,9 +19,6 @@ AIRLINE = "dataenvgym eval task=tau2 task.domain=airline model=openai/"
 RETAIL = "dataenvgym eval task=tau2 task.domain=retail"
 NO_DATA = "needs the data of tau2-bench; test_tau2_real.py plays it where it is installed"
 NOT_HERE = {
-    "dataenvgym study agent=skill_list environment.replay=0,100 seed=0,1 executor=ray": (
-        "starts a Ray cluster; tests/executors run one"
-    ),
     "dataenvgym external install llamafactory": "downloads 6 GB, for tests/external",
     "dataenvgym external install vllm": "downloads 3.4 GB, for tests/external",
     f"{AIRLINE}NAME {USER}": NO_DATA,
