@@ -52,10 +52,7 @@ def _floor_notes(task: TaskResult, *, several_tasks: bool) -> list[str]:
     if task.floor.deterministic:
         how = f"the same in all {task.floor.n_runs} runs, so it needs one run only"
     else:
-        how = (
-            f"the mean of {task.floor.n_runs} runs, which differ, and so add to the chance in the "
-            "gains"
-        )
+        how = f"the mean of {task.floor.n_runs} runs, which differ: gains vary with them, too"
     notes = [f"{where} base student (floor) scores {scores}; {how}."]
     for one in task.strategies:
         if one.role == "ceiling" and one.seeds:

@@ -89,7 +89,7 @@ def test_an_entry_that_cannot_be_used_is_named_with_file_and_field(folder, files
 
 
 def test_a_folder_without_profiles_is_named(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"characters\.json is not there: expected a"):
+    with pytest.raises(ConfigurationError, match=r"characters\.json is not there: expected a f"):
         read_profiles(tmp_path)
 
 
