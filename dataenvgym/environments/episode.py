@@ -81,6 +81,7 @@ class Episode:
             self.checks.learn(one.read_completed() or ())
         for one in finished[1:]:
             self.checks.accept(one.read_records(), iteration=one.number, bands=one.read_bands())
+        self.student.take()
         self.predictor.reset()
 
     def continue_from(self, finished: Sequence[IterationFiles]) -> list[CompletedTaskInstance]:
@@ -89,7 +90,11 @@ class Episode:
         return labeled_by(self.labeler, last_completed(finished), self.clock)
 
     def open_next(self) -> IterationFiles:
-        """Start timing the next or interrupted iteration, and return its files."""
+        """Start timing the next or interrupted iteration, and return its files.
+
+        If another episode has used the predictor since, its adapter is replaced by this one's.
+        """
+        self.student.hold(self.history.last.adapter)
         files = self.files_of_next
         if self.clock.iteration != files.number:
             self.clock.start(files.number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.history import History
@@ -16,9 +17,13 @@ from dataenvgym.llama_factory import stage_of
 from dataenvgym.records import TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
 
+_HOLDERS: WeakValueDictionary[int, Student] = WeakValueDictionary()  # by the predictor's `id`
+
 
 class Student:
     """A predictor that learns within an episode's folder.
+
+    Several episodes may use one predictor in turn: each loads its own adapter again (`hold`).
 
     Args:
         predictor: answers, and is trained.
@@ -35,6 +40,25 @@ class Student:
         self._predictor = predictor
         self._episode = episode
         self._options = options
+        self._is_lost = False  # to another episode
+
+    def take(self) -> None:
+        """Claim the predictor for this episode; the one that had it must load its adapter again."""
+        holder = _HOLDERS.get(id(self._predictor))
+        if holder is not None and holder is not self:
+            holder._is_lost = True
+        _HOLDERS[id(self._predictor)] = self
+        self._is_lost = False
+
+    def hold(self, adapter: int | None) -> None:
+        """Load the adapter of an iteration, if another episode took the predictor since.
+
+        Raises:
+            RunDirectoryError: if the adapter is damaged.
+        """
+        if self._is_lost:
+            self.load(adapter)
+            self.take()
 
     def load(self, adapter: int | None) -> None:
         """Load the adapter of an iteration; None loads the base student.

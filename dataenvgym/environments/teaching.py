@@ -62,7 +62,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     Args:
         task: the task that the student is evaluated on.
-        predictor: the student.
+        predictor: the student. Several environments may use one in turn: each step continues from
+            the environment's own adapter.
         directory: the folder for `iterations/`; None makes a temporary one, which `close` removes.
         mode: "incremental" continues from the last adapter, on the new records and a sample of
             `replay` earlier ones; "accumulate" trains from the base on all records so far.

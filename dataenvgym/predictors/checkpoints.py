@@ -25,6 +25,7 @@ from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import hash_files, publishing, write_json
 from dataenvgym.tool_formats import DEFAULT, LLAMA_FACTORY, ToolFormat
+from dataenvgym.trainers.idle_options import warn_of_idle_options
 from dataenvgym.trainers.interface import ADAPTER_FILES, TrainerInterface, options_of
 
 Kind = Literal["adapter", "student", "nothing"]
@@ -137,7 +138,8 @@ def train_on(
     if kind_of(folder) is not None:
         return folder
     start = current() if run.start == "adapter" else initial
-    training_data = _learnable(training_data, options_of(trainer), tool_format)
+    written = training_data
+    training_data = _learnable(written, options_of(trainer), tool_format)
     if not training_data:
         save_nothing(folder, student) if start is None else copy_checkpoint(start, folder)
         return folder
@@ -146,6 +148,7 @@ def train_on(
         dataset = write_dataset(run.directory / "dataset", training_data, tool_format=tool_format)
         config_path = run.directory / "training.yaml"
         _training_config(options_of(trainer), dataset, run, student, start).write(config_path)
+    warn_of_idle_options(options_of(trainer), written, dataset.stage)
     with run.phase("train"):
         trained: object = trainer.train(config_path)
     if not isinstance(trained, str | Path) or kind_of(Path(trained)) is None:

@@ -41,6 +41,7 @@ _MATHS = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\
 _SENTENCE_END = re.compile(
     r"[.!?](?=\s|$|\*)|\n|,?\s(?:because|since|so|which|where|as)\s|\s(?:I hope)\b"
 )
+_EMPHASIS = re.compile(r"(?<!\S)(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)(?=[\s.,;:!?)]|$)")  # not 2**3
 _MAX_SENTENCE = 1_000
 
 
@@ -100,4 +101,5 @@ def _stated(tail: str) -> str:
     if maths := _MATHS.match(tail):
         return next(part for part in maths.groups() if part is not None).strip()
     end = _SENTENCE_END.search(tail)
-    return (tail[: end.start()] if end else tail).strip().strip("*_").strip()
+    sentence = tail[: end.start()] if end else tail
+    return _EMPHASIS.sub("", sentence).strip().strip("*_").strip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -16,12 +15,12 @@ from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_datas
 from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import publishing, write_jsonl
+from dataenvgym.trainers.cutoff import longer_sides, warn_of_cut
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 from dataenvgym.trainers.support import STAGES, refuse_unsupported
 
 if TYPE_CHECKING:
     from dataenvgym.trainers.compute import Run
-    from dataenvgym.trainers.examples import Example
     from dataenvgym.trainers.objectives import Objective
 
 
@@ -129,7 +128,7 @@ def _objective(
     data = cast(Any, records)
     if config.stage == "sft":
         found = examples.supervised_examples(data, tokenizer, cutoff)
-        _warn_of_cut(found, cutoff)
+        warn_of_cut(found, cutoff)
         return CrossEntropy(found, pad)
     if config.stage == "pt":
         # LLaMA-Factory's blocks are one token shorter than its cutoff_len
@@ -140,28 +139,16 @@ def _objective(
                 f"the texts do not fill one block of {room} tokens, and packing leaves the rest "
                 "out: set packing to False, or cutoff_len lower"
             )
-        _warn_of_cut(texts, cutoff)
+        warn_of_cut(texts, cutoff)
         return CrossEntropy(texts, pad)
     reference = _reference(config, base)
     if config.stage == "dpo":
         pairs = examples.preference_examples(data, tokenizer, cutoff)
-        longer = [max(pair.chosen, pair.rejected, key=lambda side: side.n_cut) for pair in pairs]
-        _warn_of_cut(longer, cutoff)
+        warn_of_cut(longer_sides(pairs), cutoff)
         return DPO(pairs, config, pad, reference, run)
     judged = examples.judged_examples(data, tokenizer, cutoff)
-    _warn_of_cut([one.example for one in judged], cutoff)
+    warn_of_cut([one.example for one in judged], cutoff)
     return KTO(judged, config, pad, reference, run)
-
-
-def _warn_of_cut(found: Sequence[Example], cutoff: int) -> None:
-    """Warn of records that have no room: an evaluation shows the whole prompt."""
-    if cut := [example for example in found if example.n_cut]:
-        longest = max(len(example.tokens) + example.n_cut for example in cut)
-        warn_run(
-            f"{len(cut)} of {len(found)} records are longer than cutoff_len ({cutoff} tokens) and "
-            f"are cut; the longest has {longest} tokens: set trainer.cutoff_len higher to learn "
-            "them whole"
-        )
 
 
 def _scored_objective(

@@ -44,13 +44,16 @@ def load_base_model(student: str, *, device: torch.device, dtype: torch.dtype) -
     return model
 
 
-def load_tokenizer(student: str) -> Any:
+def load_tokenizer(student: str, *, download: bool = True) -> Any:
     """The student's tokenizer.
+
+    Args:
+        download: whether it may come from the hub, if it is not on this machine.
 
     Raises:
         ConfigurationError: if there is none, or it has no token that ends a turn.
     """
-    tokenizer = _load(AutoTokenizer.from_pretrained, student)
+    tokenizer = _load(AutoTokenizer.from_pretrained, student, local_files_only=not download)
     if tokenizer.eos_token_id is None:
         raise ConfigurationError(
             f"the tokenizer of {student!r} has no eos_token, expected the token that ends a turn"

@@ -45,6 +45,24 @@ def test_the_reward_is_the_change_in_validation_score(task, student, records):
     assert reward == 0.0
 
 
+@pytest.mark.parametrize("between", ["reset", "step"])
+def test_environments_that_share_a_student_each_continue_with_their_own(
+    task, student, records, between
+):
+    one, other = (SkillList(task, student, replay=0) for _ in range(2))
+    one.reset(seed=0)
+    one.step(records[:3])
+    other.reset(seed=0)
+    if between == "step":
+        other.step(records[:1])
+    assert one.step([])[0]["report"].score == 13 / 40
+    assert one.trial(records[3:]).score == one.step(records[3:])[0]["report"].score
+    assert student.records == 4
+    if between == "reset":
+        other.step(records[:1])
+        assert student.records == 1
+
+
 def test_records_may_be_mappings(task, student):
     environment = OpenEnded(task, student)
     environment.reset(seed=0)

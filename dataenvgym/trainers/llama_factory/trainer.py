@@ -27,6 +27,7 @@ from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_datas
 from dataenvgym.llama_factory.options import TEMPLATES
 from dataenvgym.progress import tell
 from dataenvgym.records import PreferenceDatum
+from dataenvgym.trainers.cutoff import warn_before
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 from dataenvgym.trainers.llama_factory.diagnosis import explain_failure
 from dataenvgym.trainers.llama_factory.launching import CommandLine, Launcher, WarmWorker
@@ -138,6 +139,7 @@ class LlamaFactoryTrainer:
         staged = output.parent / f".{config_path.name}"
         staging = output.with_name(f".{output.name}.training")
         self._refuse_spaces(staged)
+        warn_before(config)
         stage(config, staging, staged)
         log.unlink(missing_ok=True)
         progress = _Progress(staging / "trainer_log.jsonl")
