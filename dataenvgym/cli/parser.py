@@ -37,6 +37,8 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     )
     commands = add_commands(parser, Parser)
     words = [word for word in argv if not word.startswith("-")]
+    if words[:1] == ["help"]:
+        argv, words = [*words[1:], "--help"], words[1:]
     if words and words[0] not in commands:
         names = sorted(commands)
         parser.error(

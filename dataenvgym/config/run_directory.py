@@ -58,7 +58,7 @@ class _Runs(Workspaces):
         super().check(directory, config)
         done = max(len(list(directory.glob("iterations/*/iteration.json"))) - 1, 0)
         asked = int(config.episode.iterations)
-        if asked < done:
+        if max(asked, 0) < done:
             raise ConfigChangedError(
                 f"the run {directory.name!r} has done {done} iterations already, more than "
                 f"episode.iterations={asked} asks for. Ask for {done} or more, choose another name "

@@ -157,7 +157,8 @@ def parse_metric(name: object) -> Metric:
     known = [form.format("K") for form in _FORMS]
     meant = did_you_mean(re.sub(r"(?<=[@^])\d+$|(?<=of-)\d+", "K", name), known)
     raise ConfigurationError(
-        f"metrics has {name!r}, and there is no such metric.{meant} They are: {', '.join(known)}."
+        f"metrics has {name!r}, and there is no such metric.{meant} They are: {', '.join(known)}. "
+        "K is a number, such as pass@5."
     )
 
 

@@ -62,10 +62,11 @@ def _refuse_less(plan: StudyPlan) -> None:
     before = [e for e in before if e["role"] == "strategy"]
     if lost := [e for e in before if e["run"] not in runs]:
         names = ", ".join(f"{e['strategy']} (seed {e['seed']})" for e in lost[:3])
+        names += f" and {len(lost) - 3} more" if len(lost) > 3 else ""
         raise ConfigurationError(
-            f"the study {plan.name!r} has {several(len(before), 'episode')}, and {len(lost)} of "
-            f"them are missing from this command: {names}, ... Ask for these too, with the same "
-            "options (study.json has the command), choose another --name, or remove "
+            f"the study {plan.name!r} has {several(len(before), 'episode')}. These are "
+            f"missing from this command: {names}. Ask for them too, with the same options "
+            "(study.json has the command), choose another --name, or remove "
             f"{plan.directory}"
         )
 

@@ -50,9 +50,9 @@ def _floor_notes(task: TaskResult, *, several_tasks: bool) -> list[str]:
     if task.floor.test_score is not None:
         scores += f", test {task.floor.test_score:.3f}"
     if task.floor.deterministic:
-        how = f"the same in all {task.floor.n_runs} runs, so that one run without teaching says it"
+        how = f"the same in all {task.floor.n_runs} runs, so it needs one run only"
     else:
-        how = f"the mean of {task.floor.n_runs} runs, which differ: gains hold that chance too"
+        how = f"the mean of {task.floor.n_runs} runs, which differ: gains vary with them, too"
     notes = [f"{where} base student (floor) scores {scores}; {how}."]
     for one in task.strategies:
         if one.role == "ceiling" and one.seeds:
@@ -60,7 +60,7 @@ def _floor_notes(task: TaskResult, *, several_tasks: bool) -> list[str]:
             what = "Gold data (not a ceiling)" if stronger_than(one, task) else "Ceiling"
             notes.append(
                 f"{what}: the task's train split with its gold answers ({records:.0f} records), "
-                "bound by no record budget and compared with nothing."
+                "without a record budget. It is not compared with the strategies."
             )
     return notes
 
@@ -82,7 +82,7 @@ def _smallest_p(results: StudyResults) -> list[str]:
     return [
         f"With {several(n, 'pair')} no sign-flip p is below {2.0 / 2**n:.3g}, "
         f"or {min(1.0, 2.0 / 2**n * m):.3g} after Holm for {several(m, 'comparison')}: "
-        "more seeds are needed to tell anything at the 5% level."
+        "only more seeds can give a significant difference (.05 or less)."
     ]
 
 

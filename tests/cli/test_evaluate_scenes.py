@@ -274,7 +274,7 @@ def test_scenes_judged_again_have_a_table_of_their_own(scenes, dataenvgym, serve
 def test_scenes_that_lack_an_answer_of_the_student_have_no_new_table(scenes, dataenvgym, folder):
     scenes("name=e", "--limit", "1", "task.turn_limit=1")
     again = dataenvgym("rescore", "e", "--trust", "task.turn_limit=20")
-    assert "1 sample cannot be judged so without another answer" in again.out
+    assert "1 sample cannot be judged without another answer" in again.out
     new = folder / "evaluations" / "e" / "rescored-001"
     assert (new / "results.json").exists()
     assert not (new / "dimensions.json").exists()

@@ -64,6 +64,12 @@ def test_a_typo_exits_with_2_and_a_suggestion(dataenvgym, arguments, expected):
     assert "Traceback" not in result.err
 
 
+def test_help_may_be_written_without_dashes(dataenvgym):
+    assert dataenvgym("help").out == dataenvgym("--help").out
+    assert dataenvgym("help", "run").out == dataenvgym("run", "--help").out
+    assert "no command 'rnu'" in dataenvgym("help", "rnu").err
+
+
 def test_the_list_has_every_option_and_every_id_on_a_line_of_its_own(dataenvgym):
     lines = dataenvgym("list").out.splitlines()
     for group, options in options_by_group().items():

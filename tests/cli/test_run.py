@@ -112,6 +112,14 @@ def test_a_changed_configuration_is_refused_and_fresh_starts_over(dataenvgym, sm
     assert read_json(only_run(folder) / "summary.json")["iterations"][0]["val_score"] > 0.3
 
 
+@pytest.mark.parametrize("iterations", [0, -1])
+def test_a_new_run_has_an_iteration_or_more(dataenvgym, small, folder, iterations):
+    result = dataenvgym("run", *small, f"episode.iterations={iterations}")
+    assert result.code == 2
+    assert f"episode.iterations is {iterations}, expected 1 or more" in result.err
+    assert not (folder / "runs").exists()
+
+
 def test_a_typo_leaves_nothing_behind(dataenvgym, small, folder):
     for override in ("agent=skil_list", "environment.mode=x", "episode.metrics=x", "agent.name=3"):
         assert dataenvgym("run", *small, override).code == 2

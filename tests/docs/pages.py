@@ -39,7 +39,8 @@ def files(page: str) -> dict[str, str]:
 def commands(page: str) -> list[str]:
     """The lines with `dataenvgym`, of blocks and inside of sentences, without comments, in order.
 
-    A line with `...` among its words, and an inline one without arguments, only name a command.
+    A line with `...` or COMMAND among its words, and an inline one without arguments, only name a
+    command.
     """
     text = PAGES[page].replace("\\\n", " ")
     found = _COMMAND.finditer(text)
@@ -47,6 +48,6 @@ def commands(page: str) -> list[str]:
     for each in found:
         words = re.split(r"\s+#(?!#)", each["line"] or each["inline"])[0].split()
         is_name = len(words) == 2 or words[1:] == ["external", "install"]
-        if "..." not in words and (each["line"] or not is_name):
+        if not {"...", "COMMAND"} & set(words) and (each["line"] or not is_name):
             lines.append(" ".join(words))
     return lines

@@ -85,10 +85,15 @@ class Reader:
             yield run
 
     def _evaluation(self, line: str) -> Path:
-        """The newest evaluation with as many samples as the metrics of the command need."""
+        """The newest evaluation with the samples and the speakers that the command names."""
         k = max(map(int, re.findall(r"pass@(\d+)", line)), default=1)
+        speakers = [f"    {who}:" for who in re.findall(r"task\.others\.(\w+)\.", line)]
         made = self._folder.glob("evaluations/*/config.yaml")
-        fit = [path for path in made if _samples(path) >= k]
+        fit = [
+            path
+            for path in made
+            if _samples(path) >= k and all(who in path.read_text() for who in speakers)
+        ]
         return max(fit, key=_age).parent
 
     def _serve(self, words: list[str]) -> int:

@@ -67,6 +67,8 @@ def composed(words: list[str]) -> dict[str, Any]:
         return {}
     folder = getattr(arguments, "config_dir", None)
     overrides = [quoted_metrics(text) for text in arguments.overrides]
+    if arguments.command == "rescore":  # the task is that of the evaluation
+        overrides = [text for text in overrides if not text.startswith("task.")]
     if arguments.command == "study":
         grid = parse_grid(overrides, strategies=arguments.strategy, config_dir=folder)
         overrides = grid.overrides(grid.strategies[0], grid.tasks[0])

@@ -35,6 +35,13 @@ WITH_PROGRAMS = (
     "dataenvgym run trainer=llama_factory predictor=vllm",
 )
 """These run with vLLM and LLaMA-Factory themselves, in the external suite."""
+NEEDS = {
+    "task=gsm8k": "gsm8k",
+    "task=humaneval": "humaneval",
+    "task=bfcl": "bfcl",
+    "task=api_bank": "api-bank",
+}
+"""Folders of DATAENVGYM_DATA that tasks read."""
 NOT_A_PAGE = ("CHANGELOG.md",)
 OF_THE_PAGE = re.compile(r"\b(RUN|NAME metrics|EARLIER)\b")
 
@@ -76,7 +83,7 @@ def test_what_runs_elsewhere_is_still_on_a_page(line):
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("page", BY_PAGE)
-def test_the_commands_of_a_page_run(page, folder, reader, here, capfd):
+def test_the_commands_of_a_page_run(page, folder, reader, here, data, capfd):
     write_files(page, folder)
     if "runs/mine/" in PAGES[page]:
         write_adapter(folder / "runs/mine/iterations/003/adapter", here.student)
@@ -88,7 +95,17 @@ def test_the_commands_of_a_page_run(page, folder, reader, here, capfd):
     for line in BY_PAGE[page]:
         if line in NOT_HERE or line in WITH_PROGRAMS:
             composed(words_of(line))
+        elif absent := {n for t, n in NEEDS.items() if t in line and not (data / n).exists()}:
+            assert failed == {}
+            pytest.skip(f"needs {absent} in the folder that DATAENVGYM_DATA names")
         elif reader.type(line) != 0:
             failed[line] = capfd.readouterr().err[-2000:]
         capfd.readouterr()
     assert failed == {}
+
+
+@pytest.mark.external
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("line", WITH_PROGRAMS)
+def test_a_command_runs_with_the_programs_themselves(line, reader):
+    assert reader.type(line, with_programs=True) == 0

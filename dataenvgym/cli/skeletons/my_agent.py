@@ -10,7 +10,7 @@ from dataenvgym import CompletedTaskInstance, Task, TrainingDatum
 
 
 class MyAgent:
-    """Teaches gold answers to training problems of the skills that the student gets wrong.
+    """Teaches gold answers to problems of the skills that the student gets wrong.
 
     Args:
         task: the task to teach; the command line passes it.

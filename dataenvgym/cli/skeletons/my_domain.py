@@ -1,7 +1,7 @@
 """A domain, which defines one kind of problem, with a source of such problems.
 
-Change the environment (it runs a conversation), the domain (it compares answers and gives
-right ones) and the source.
+Change the environment (it runs a conversation), the domain (it compares answers and
+gives right ones) and the source.
 """
 
 from __future__ import annotations

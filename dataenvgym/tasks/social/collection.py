@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from dataenvgym.errors import (
-    BrokenFileError,
     ConfigurationError,
     InvalidInstanceError,
     did_you_mean,
@@ -136,7 +135,8 @@ def read_profiles(folder: str | Path) -> Profiles:
 
     Raises:
         InvalidInstanceError: if an entry cannot be used, naming file, entry and field.
-        BrokenFileError: if a file is missing or is not JSON.
+        ConfigurationError: if a file is missing.
+        BrokenFileError: if a file is not JSON.
     """
     folder = Path(folder).expanduser()
     ours: dict[str, Any] = {
@@ -192,7 +192,10 @@ def _entries(path: Path, model: type[M]) -> Iterable[tuple[str, M]]:
     if not path.exists():
         if model is RelationshipProfile:
             return
-        raise BrokenFileError(f"{path} is not there: expected a JSON list of profiles")
+        raise ConfigurationError(
+            f"{path} is not there: expected a folder with characters.json and scenes.json, each a "
+            "JSON list of profiles"
+        )
     for number, value in enumerate(read_entries(path)):
         id = value.get("id") if isinstance(value, dict) else None
         place = f"{path}, entry {number}" + (f" ({id!r})" if id else "")

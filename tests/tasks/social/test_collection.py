@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dataenvgym.errors import BrokenFileError, ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.store import open_store
 from dataenvgym.tasks.social import (
     Deal,
@@ -89,7 +89,7 @@ def test_an_entry_that_cannot_be_used_is_named_with_file_and_field(folder, files
 
 
 def test_a_folder_without_profiles_is_named(tmp_path):
-    with pytest.raises(BrokenFileError, match=r"characters\.json is not there"):
+    with pytest.raises(ConfigurationError, match=r"characters\.json is not there: expected a f"):
         read_profiles(tmp_path)
 
 
