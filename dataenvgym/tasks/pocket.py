@@ -253,9 +253,10 @@ def family_of(task: TaskInterface) -> PocketFamily[Any]:
     task = task_of(task)
     if not isinstance(task.domain, PocketDomain):
         raise ConfigurationError(
-            f"task {task.name!r} has no pocket family, whose exercises could be written: choose "
-            "another engine (`dataenvgym list` shows them), your own agent "
-            "(agent=my_module.MyAgent), or task=pocket_math or another pocket task"
+            f"task {task.name!r} has no pocket family: only records of pocket tasks can be written "
+            "by rules. Choose agent=gold (gold answers), agent/engine=llm with a teacher, another "
+            "engine (`dataenvgym list agent/engine`), your own agent (agent=my_module.MyAgent), or "
+            "a pocket task such as task=pocket_math"
         )
     return task.domain.family
 

@@ -132,6 +132,7 @@ def test_an_engine_that_cannot_work_on_the_task_is_refused_at_once(dataenvgym, s
     result = dataenvgym("run", *small[:2], *task)
     assert result.code == 2
     assert "task 'math' has no pocket family" in result.err
+    assert "Choose agent=gold (gold answers), agent/engine=llm with a teacher" in result.err
     assert not (folder / "runs").exists()
 
 

@@ -106,9 +106,9 @@ def _shorter(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
     values = dict(_values(config))
     yield from ((k, v) for k, v in AT_MOST.items() if (values.get(k) or 0) > v)
     small = values.get("task.scenes") == "procedural"  # such a scene has one seat for the student
-    instead = {
-        k: v for k, v in INSTEAD.items() if k in values and not (small and k == "task.seats")
-    }
+    own = values.get("task.profiles") is not None  # a few scenes, none of them called hard
+    kept = {"task.seats"} if small else {"task.scenes"} if own else set()
+    instead = {k: v for k, v in INSTEAD.items() if k in values and k not in kept}
     yield from ((k, new) for k, (old, new) in instead.items() if values[k] == old)
 
 
