@@ -63,7 +63,7 @@ def read(text: str) -> Reading:
 
 def read_list(text: str) -> Group | None:
     """`12,345` as the list of 12 and 345, for use when the other answer is a list; else None."""
-    if not is_grouped(text) or ",0" in text:
+    if not _is_one_number(text) or ",0" in text:
         return None
     return Group(LIST, LIST, tuple(read(item) for item in text.split(",")))
 
@@ -97,7 +97,7 @@ def _read_structure(text: str) -> Reading | None:
     """Lists, equations and inequalities, unions and brackets, outermost first."""
     if _WRAPPED_WORD.fullmatch(text):
         return read(unwrap_text(text))
-    if _JOINT.search(text):
+    if _JOINT.search(text) and not _is_one_number(text):
         items = _split(text, _JOINT)
         if len(items) > 1:
             return _read_items(LIST, LIST, items)
@@ -110,6 +110,11 @@ def _read_structure(text: str) -> Reading | None:
     if UNION in text:
         return _read_items(UNION, UNION, text.split(UNION))
     return _read_brackets(text)
+
+
+def _is_one_number(text: str) -> bool:
+    """Whether its commas separate thousands: `12,345`, also with a unit or as a percentage."""
+    return is_grouped(split_unit(text)[0].removesuffix("%").rstrip())
 
 
 def _read_items(left: str, right: str, items: list[str]) -> Reading:
