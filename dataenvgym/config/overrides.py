@@ -154,12 +154,26 @@ def check_keys(
                 raise ConfigurationError(
                     f"there is no option {override.key!r} with the chosen {override.section}. It "
                     f"belongs to {', '.join(others[:5])}{more}: choose that, or leave it out"
+                    + _plus_for_own_class(override, config)
                 )
             way_out = "" if override.sign else f" (A new one takes a plus: +{override.text})"
             raise ConfigurationError(
                 f"there is no option {override.key!r}."
                 f"{_suggestion(override.key, [*groups, *known])}{way_out}"
             )
+
+
+def _plus_for_own_class(override: Override, config: DictConfig) -> str:
+    from omegaconf import OmegaConf
+
+    section = config.get(override.section)
+    if not OmegaConf.is_dict(section) or "_target_" not in section.keys():  # noqa: SIM118
+        return ""
+    # missing in `custom` until the overrides are applied
+    target = (
+        "" if OmegaConf.is_missing(section, "_target_") else str(section._target_ or "dataenvgym.")
+    )
+    return "" if target.startswith("dataenvgym.") else f". Your class takes it as +{override.text}"
 
 
 def _refuse_removal(override: Override, config: DictConfig) -> None:

@@ -43,7 +43,8 @@ def unknown_fields(record: Mapping[str, Any]) -> str:
     """An error text about keys that are not fields of the record's kind, with suggestions."""
     known = KINDS[record["kind"]].model_fields
     unknown = [key for key in record if key not in known]
-    return "".join(f". {key!r} is not a field.{did_you_mean(str(key), known)}" for key in unknown)
+    hints = [f" {key!r} is not a field.{did_you_mean(str(key), known)}" for key in unknown]
+    return "".join([".", *hints]) if hints else ""
 
 
 def hint_on_fields(kind: str, problem: str, field: str | None) -> str:

@@ -62,6 +62,14 @@ def test_errors_give_the_value_and_a_solution(override, expected):
         assert word not in str(info.value)
 
 
+def test_an_option_of_other_tasks_is_offered_to_a_class_of_ones_own_with_a_plus():
+    with pytest.raises(ConfigurationError, match=r"Your class takes it as \+task\.sources=x"):
+        compose(["task=my_module.MyTask", "task.sources=x"])
+    for override in ("task.sources=x", "teacher.model=x"):
+        with pytest.raises(ConfigurationError, match=r"or leave it out$"):
+            compose([override])
+
+
 def test_a_removed_value_that_is_needed_later_is_named(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["run", "--dry", "~episode.iterations"]) == 2

@@ -71,6 +71,8 @@ def test_a_wrong_value_needs_no_list_of_fields():
 def test_a_misspelled_required_field_is_answered_with_the_closest_one():
     said = message({"instruction": "a", "ouput": "b"})
     assert "'ouput' is not a field. Did you mean 'output'? A record of kind" in said
+    said = message({"prompt": "a", "answer": "b"})
+    assert ". 'prompt' is not a field. 'answer' is not a field. A record of kind" in said
 
 
 def test_a_skill_outside_of_provenance_is_an_error_with_its_place():
