@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,8 +61,8 @@ def write_data(folder: Path, real: Path | None) -> None:
     """A folder for DATAENVGYM_DATA: the real one's files, if there are, and MATH in its form."""
     if real is not None and real.is_dir():
         for path in real.iterdir():
-            (folder / path.name).symlink_to(path)
-    shutil.rmtree(folder / "math", ignore_errors=True)
+            if path.name != "math":
+                (folder / path.name).symlink_to(path)
     (folder / "math").mkdir()
     for name in ("train", "test"):
         rows = [
