@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dataenvgym.studies.results import StrategyResult, StrategyRuns, TaskResult
 
 if TYPE_CHECKING:
+    from dataenvgym.studies.measures import RunMeasures
     from dataenvgym.studies.summing import TaskRuns
 
 
@@ -60,7 +61,7 @@ def _identical(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
 
 
 def _the_same(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
-    """Strategies that differ in name only: at every seed that both have, the same records."""
+    """Strategies that differ in name only: the same records and scores at every shared seed."""
     groups: list[list[StrategyRuns]] = []
     for one in strategies:
         if one.role != "strategy":
@@ -72,15 +73,23 @@ def _the_same(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
     for group in groups:
         if len(group) > 1:
             yield (
-                f"{', '.join(one.name for one in group)} trained on identical records at every "
-                "seed: what they differ in changed nothing here, and their comparison says nothing."
+                f"{', '.join(one.name for one in group)} have identical records and scores at "
+                "every seed: the options in which they differ had no effect here."
             )
 
 
 def _all_equal(one: StrategyRuns, other: StrategyRuns) -> bool:
-    pairs = [(one.runs[s].records_hash, other.runs[s].records_hash)
-             for s in one.runs.keys() & other.runs.keys()]  # fmt: skip
-    return bool(pairs) and all(a is not None and a == b for a, b in pairs)
+    """Equal records alone do not count: replay or the trainer may differ."""
+    seeds = one.runs.keys() & other.runs.keys()
+    return bool(seeds) and all(
+        one.runs[seed].records_hash is not None
+        and _outcome(one.runs[seed]) == _outcome(other.runs[seed])
+        for seed in seeds
+    )
+
+
+def _outcome(run: RunMeasures) -> tuple[object, ...]:
+    return run.records_hash, run.result.val_scores, run.test_after_rewards
 
 
 def _no_ceilings(task: TaskResult) -> Iterator[str]:

@@ -63,14 +63,15 @@ def test_seeds_with_identical_records_are_named_but_not_those_of_gold_data(summe
     assert warning.startswith("more: seeds 0, 1 trained on identical records")
 
 
-def test_strategies_with_identical_records_are_named(made_run):
-    def runs(*hashes):
-        return {s: made_run(s, (0.5, 0.6), 0.5, records_hash=h) for s, h in enumerate(hashes)}
+def test_strategies_with_identical_records_and_scores_are_named(made_run):
+    def runs(*hashes, val=0.6):
+        return {s: made_run(s, (0.5, val), 0.5, records_hash=h) for s, h in enumerate(hashes)}
 
     strategies = [
         StrategyRuns("first", "strategy", runs("a", "b")),
         StrategyRuns("partly", "strategy", runs("a", "c")),
         StrategyRuns("again", "strategy", runs("a", "b")),
+        StrategyRuns("trained otherwise", "strategy", runs("a", "b", val=0.7)),
         StrategyRuns("nothing", "strategy", runs(None, None)),
         StrategyRuns("nothing else", "strategy", runs(None, None)),
         StrategyRuns("gold", "ceiling", runs("a", "b")),
@@ -79,7 +80,7 @@ def test_strategies_with_identical_records_are_named(made_run):
                      test=None, allow_unequal=())  # fmt: skip
     found = [text for text in results.warnings if "at every seed" in text]
     assert len(found) == 1
-    assert found[0].startswith("first, again trained on identical records at every seed")
+    assert found[0].startswith("first, again have identical records and scores at every seed")
 
 
 def test_the_warnings_of_runs_are_those_of_the_study_too(summed):
