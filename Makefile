@@ -18,7 +18,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run docs docs-serve test test-slow test-external external-llamafactory external-vllm \
-  lint format dist \
+  lint format measure dist \
   bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social figures student clean-venv
 
@@ -94,6 +94,10 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# How thick the package is to read: lines, functions, what one step crosses (see tools/measure.py).
+measure: setup
+	@$(BIN)/python -m tools.measure
+
 # The wheel and the sdist, checked, in dist/.
 dist: setup
 	rm -rf dist
@@ -148,7 +152,7 @@ figures: setup $(VENV)/.bubblewrap
 # STUDENT is pocket-v2 (math and code), pocket-tools-v1 or pocket-social-v1.
 STUDENT ?= pocket-v2
 student: setup
-	$(BIN)/python -m dataenvgym.pocket.build --student $(STUDENT)
+	$(BIN)/python -m tools.pocket.build --student $(STUDENT)
 
 clean-venv:
 	rm -rf $(VENV)

@@ -20,8 +20,8 @@ setup(
         **{"dataenvgym." + f.replace("/", "."): ["*.txt"] for f in FOLDERS if "external/" in f},
         "dataenvgym.pocket": ["weights/*/*"],
         "dataenvgym.simulation": ["fitted/*.json"],
-        "dataenvgym.tasks.tool_use": ["worlds/*.json", "worlds/*.jsonl"],
-        "dataenvgym.tasks.social": ["content/*.json"],
+        "dataenvgym.domains.tool_use": ["worlds/*.json", "worlds/*.jsonl"],
+        "dataenvgym.domains.social": ["content/*.json"],
     },
     install_requires=[
         "aiohttp>=3.10",

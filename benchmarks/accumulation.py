@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import print_table, write_results
+from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.environments import OpenEnded, TeachingEnvironment
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TrainingRun
 from dataenvgym.llama_factory import write_dataset
@@ -34,7 +35,6 @@ from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import write_bytes
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.environment import TaskEnvironment
-from dataenvgym.tasks.math.environment import MathEnvironment
 from dataenvgym.tasks.source import Split
 
 NEW = 200

@@ -15,12 +15,12 @@ from typing import Any
 
 from benchmarks.common import print_table, write_results
 from dataenvgym.agents import Agent, PocketEngine, RandomPolicy
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message
 from dataenvgym.scoring import answers_equal, extract_final_answer
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 STEPS = 20
 

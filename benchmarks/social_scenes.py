@@ -25,19 +25,19 @@ from typing import Any
 from benchmarks.common import print_table, write_results
 from benchmarks.stub_server import stub_server
 from benchmarks.tools_users import Remote
+from dataenvgym.domains.social import Rules, SocialEnvironment, SocialTask
 from dataenvgym.interfaces import Ask, Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient
 from dataenvgym.records import CompletedTaskInstance, Conversation, Message, TaskInstance
 from dataenvgym.rollouts import rollout
 from dataenvgym.tasks import Outcome, TaskEnvironment
-from dataenvgym.tasks.social import Rules, SocialEnvironment, SocialTask
 
 WANTED_A_MINUTE = 3_000
 SCRIPTED = 1_000
 TURNS = 20
 DELAY_S = 0.05
 SAMPLING = SamplingParameters()
-OFFERS = ("What about 130 euros?", "120 euros is what I can do.", "And 110 euros?", "[leave] Bye.")
+OFFERS = (*(f"[action] offer {price} euros" for price in (130, 120, 110)), "[leave] Bye.")
 
 
 class Bargains:

@@ -21,10 +21,10 @@ from typing import Any
 
 from benchmarks.common import RESULTS, print_table, write_results
 from dataenvgym.config import build_agent, build_environment, compose
+from dataenvgym.domains.social.pocket import STUDENT, PocketSocialTask
 from dataenvgym.episodes import run_episode
-from dataenvgym.evaluation.estimates import estimate
+from dataenvgym.evaluation.estimators import estimate
 from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.tasks.social.pocket import STUDENT, PocketSocialTask
 
 RUNS = RESULTS / "runs"
 HIGHEST = 10.0

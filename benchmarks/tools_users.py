@@ -22,13 +22,13 @@ from typing import Any
 
 from benchmarks.common import print_table, write_results
 from benchmarks.stub_server import stub_server
+from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.interfaces import Ask, Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient
 from dataenvgym.records import CompletedTaskInstance, Conversation, Message, TaskInstance
 from dataenvgym.rollouts import rollout
 from dataenvgym.tasks import Outcome, TaskEnvironment
-from dataenvgym.tasks.tool_use.domain import ToolUseDomain
-from dataenvgym.tasks.tool_use.worlds import find_world
 
 CONVERSATIONS = 5_000
 FEWER = 1_000

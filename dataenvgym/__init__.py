@@ -23,6 +23,11 @@ if TYPE_CHECKING:
         SkillListPolicy,
         TreeAgent,
     )
+    from dataenvgym.domains.code.task import CodeTask
+    from dataenvgym.domains.math.pocket import PocketMathTask
+    from dataenvgym.domains.math.task import MathTask
+    from dataenvgym.domains.social.task import SocialTask
+    from dataenvgym.domains.tool_use.task import ToolUseTask
     from dataenvgym.environments import OpenEnded, SkillList, SkillTree
     from dataenvgym.episodes import Summary, run_episode
     from dataenvgym.errors import DataEnvGymError
@@ -52,11 +57,6 @@ if TYPE_CHECKING:
     )
     from dataenvgym.studies import run_study
     from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-    from dataenvgym.tasks.code.task import CodeTask
-    from dataenvgym.tasks.math.pocket import PocketMathTask
-    from dataenvgym.tasks.math.task import MathTask
-    from dataenvgym.tasks.social.task import SocialTask
-    from dataenvgym.tasks.tool_use.task import ToolUseTask
 
 __version__ = "0.1.0"
 
@@ -107,26 +107,38 @@ __all__ = [
     "run_study",
 ]
 
-# Lowest part of the package first, so that looking up a name imports as little as possible.
-_PARTS = (
-    *("errors", "records", "interfaces", "llm", "tasks"),
-    *("tasks.math.task", "tasks.code.task", "tasks.tool_use.task", "tasks.social.task"),
-    *("tasks.math.pocket", "predictors", "environments", "agents"),
-    *("episodes", "evaluation_runs", "studies"),
-)
+_NAMES_IN = {
+    "agents": "Agent LLMEngine OpenEndedPolicy PocketEngine SkillListPolicy TreeAgent",
+    "domains.code.task": "CodeTask",
+    "domains.math.pocket": "PocketMathTask",
+    "domains.math.task": "MathTask",
+    "domains.social.task": "SocialTask",
+    "domains.tool_use.task": "ToolUseTask",
+    "environments": "OpenEnded SkillList SkillTree",
+    "episodes": "Summary run_episode",
+    "errors": "DataEnvGymError",
+    "evaluation_runs": "run_evaluation",
+    "interfaces": "DataGenerationAgentInterface EnvironmentInterface Failure Reply "
+    "SamplingParameters TaskInterface TrainablePredictorInterface",
+    "llm": "Teacher",
+    "predictors": "InProcessPredictor OpenAIPredictor VllmPredictor",
+    "records": "ChatDatum CompletedTaskInstance KTODatum Message PreferenceDatum ScoredDatum "
+    "SupervisedDatum TaskInstance TextDatum TrainingDatum",
+    "studies": "run_study",
+    "tasks": "Outcome Task TaskEnvironment",
+}
+_MODULES = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
 
 register_environments()
 
 if not TYPE_CHECKING:  # a type checker would accept any name because of this function
 
     def __getattr__(name: str) -> object:
-        if name in __all__:
-            for part in _PARTS:
-                module = import_module(f"dataenvgym.{part}")
-                if hasattr(module, name):
-                    globals()[name] = value = getattr(module, name)
-                    return value
-        raise AttributeError(f"module 'dataenvgym' has no attribute {name!r}")
+        if name not in _MODULES:
+            raise AttributeError(f"module 'dataenvgym' has no attribute {name!r}")
+        value = getattr(import_module(f"dataenvgym.{_MODULES[name]}"), name)
+        globals()[name] = value
+        return value
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -36,7 +36,9 @@ is counted separately, neither as right nor as wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 
 
@@ -142,7 +144,7 @@ class SpeakerError(DataEnvGymError):
     """Another speaker of a conversation gave no answer, or an invalid one.
 
     Attributes:
-        fault: who is at fault (see `dataenvgym.records.faults`): by default the speaker at the
+        fault: who is at fault (see `dataenvgym.records.instances`): by default the speaker at the
             beginning of the message ("user: ..."), or the environment.
     """
 
@@ -174,6 +176,28 @@ class ConfigChangedError(RunDirectoryError):
 
 class NewerFormatError(RunDirectoryError):
     """A folder of a run, an evaluation or a study that a newer dataenvgym wrote."""
+
+
+_noted: ContextVar[list[DataEnvGymError] | None] = ContextVar("noted", default=None)
+
+
+@contextmanager
+def noting_needs() -> Iterator[list[DataEnvGymError]]:
+    """In the block, `need` notes what this machine lacks, as for `run --dry`; yields the notes."""
+    notes: list[DataEnvGymError] = []
+    token = _noted.set(notes)
+    try:
+        yield notes
+    finally:
+        _noted.reset(token)
+
+
+def need(error: DataEnvGymError) -> None:
+    """Raise an error about something that this machine lacks; in `noting_needs`, note it."""
+    if (notes := _noted.get()) is None:
+        raise error
+    if str(error) not in map(str, notes):
+        notes.append(error)
 
 
 def check_at_least(least: float, **options: float) -> None:

@@ -27,7 +27,7 @@ REDACTED = "REDACTED"
 
 _SHORTEST, _SHORTEST_WORD = 8, 16
 _NAMES = r"(?:[\w-]*(?:key|token|secret|password|passwd|pwd|sig|signature|credential|auth|code))"
-_URL = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>\[\]{},]+")
+_URL = re.compile(r"[a-zA-Z][\w+.-]{0,63}://[^\s'\"<>\[\]{},]+")
 _USER = re.compile(r"(?<=://)(?:[^/?#\s@:]*:)?[^/?#\s@]*(?=@)")
 _ESCAPED = re.compile("%[0-9A-F]{2}")
 _QUERY = re.compile(rf"(?i)(?<=[?&])({_NAMES}=)[^&#\s]+")

@@ -54,7 +54,8 @@ def read_json(path: Path) -> Any:
     try:
         return orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError as error:
-        raise BrokenFileError(f"{path} is damaged: it is not JSON ({error})") from error
+        why = encoding_fault(path.read_bytes()) or error
+        raise BrokenFileError(f"{path} is damaged: it is not JSON ({why})") from error
 
 
 def write_jsonl(path: Path, values: Iterable[Any]) -> int:
@@ -80,10 +81,23 @@ def read_jsonl(path: Path) -> Iterator[Any]:
             try:
                 value = orjson.loads(line)
             except orjson.JSONDecodeError as error:
+                why = encoding_fault(line) or error
                 raise BrokenFileError(
-                    f"{path}, line {number}, is damaged: it is not JSON ({error})"
+                    f"{path}, line {number}, is damaged: it is not JSON ({why})"
                 ) from error
             yield value
+
+
+def encoding_fault(data: bytes) -> str | None:
+    """The encoding of a text, and what to do, if it is not UTF-8; else None."""
+    has_zeros = len(data) > 3 and any(data[:8:2]) != any(data[1:8:2])
+    name = "UTF-16" if has_zeros or data.startswith((b"\xff\xfe", b"\xfe\xff")) else None
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        is_cut = error.reason == "unexpected end of data"
+        name = name or (None if is_cut else "Latin-1")
+    return name and f"the file seems to be in {name}, expected UTF-8: iconv -f {name} -t UTF-8 FILE"
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """Your own task: problems and a scorer. The whole loop works with it.
 
-The student has to say a word's first letter; the agent writes records about other words.
+The student has to say the last digit of a number; the agent writes records about other numbers.
 """
+
+import random
 
 from dataenvgym import (
     InProcessPredictor,
@@ -13,46 +15,47 @@ from dataenvgym import (
     TaskInstance,
     run_episode,
 )
+from dataenvgym.trainers import InProcessTrainer
 
-WORDS = {
-    "train": ["largest", "order", "digits", "total", "even", "numbers", "first", "middle"],
-    "validation": ["list", "end", "outer", "name", "down", "frequent"],
-    "test": ["lowest", "each", "odd", "none", "delete", "find"],
-}
+NUMBERS = random.Random(0).sample(range(10, 100), 90)
+SPLITS = {"train": NUMBERS[:60], "validation": NUMBERS[60:75], "test": NUMBERS[75:]}
 
 
-class FirstLetterEnvironment(TaskEnvironment):
-    """One message; it is right if it is the letter."""
+def question(number):
+    return f"Which digit is last in {number}?"
+
+
+class LastDigitEnvironment(TaskEnvironment):
+    """One message; it is right if it is the digit."""
 
     def respond(self, instance, conversation):
         was_correct = conversation[-1].content.strip() == instance.answer
         return Outcome(reward=float(was_correct), was_correct=was_correct)
 
 
-class FirstLetterTask(Task):
-    """Say the first letter of a word."""
+class LastDigitTask(Task):
+    """Say the last digit of a number."""
 
-    name = "first_letter"
+    name = "last_digit"
 
     def load(self, split):
         return [
-            TaskInstance(id=w, task=self.name, instruction=f"First letter of {w}?", answer=w[0])
-            for w in WORDS[split]
+            TaskInstance(id=str(n), task=self.name, instruction=question(n), answer=str(n % 10))
+            for n in SPLITS[split]
         ]
 
     def make_environment(self):
-        return FirstLetterEnvironment(self.instances)
+        return LastDigitEnvironment(self.instances)
 
 
-class LetterAgent:
-    """Writes one record for each training word."""
+class DigitAgent:
+    """Writes one record for each training number."""
 
-    name = "letters"
+    name = "digits"
 
     def __call__(self, completed, predictor):
         return [
-            SupervisedDatum(instruction=f"First letter of {w}?", output=w[0])
-            for w in WORDS["train"]
+            SupervisedDatum(instruction=question(n), output=str(n % 10)) for n in SPLITS["train"]
         ]
 
     def step(self):
@@ -60,6 +63,7 @@ class LetterAgent:
 
 
 if __name__ == "__main__":
-    environment = OpenEnded(FirstLetterTask(), InProcessPredictor(), mode="accumulate")
-    summary = run_episode(environment, LetterAgent(), iterations=1)
+    student = InProcessPredictor(trainer=InProcessTrainer(num_train_epochs=20))
+    environment = OpenEnded(LastDigitTask(), student, mode="accumulate")
+    summary = run_episode(environment, DigitAgent(), iterations=1)
     print(f"validation {summary.iterations[0].val_score:.2f} -> {summary.best.val_score:.2f}")

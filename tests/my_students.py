@@ -10,8 +10,8 @@ from time import sleep
 from zlib import crc32
 
 from dataenvgym.agents import Agent
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 @cache

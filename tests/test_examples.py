@@ -16,8 +16,8 @@ FILES = {p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.
 EXAMPLES = sorted(FILES - {Path("stub_models.py")})  # which own_domain.py imports
 EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or vLLM
 KINDS = ("open_ended", "skill_list", "skill_tree")
-SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
-ELSEWHERE = [*SHORT, *EXTERNAL, "social/self_play.py", "social/strategist.py"]
+SHORT = {"gymnasium_loop.py": []}
+ELSEWHERE = [*SHORT, *EXTERNAL, "custom_task.py", "social/self_play.py", "social/strategist.py"]
 DOMAINS = ("math", "code", "tool_use", "social")
 REDUCED = {
     **{f"{domain}/{kind}.py": ["1"] for domain in DOMAINS for kind in KINDS},
@@ -46,6 +46,13 @@ def run(path: Path, *arguments: str, folder: Path) -> str:
 @pytest.mark.parametrize("name", list(SHORT))
 def test_a_short_example_runs(name, tmp_path):
     assert run(ROOT / "examples" / name, *SHORT[name], folder=tmp_path).strip()
+
+
+@pytest.mark.slow
+def test_the_example_of_a_task_is_learned(tmp_path):
+    before, after = run(ROOT / "examples" / "custom_task.py", folder=tmp_path).split()[1::2]
+    assert float(before) <= 0.2
+    assert float(after) >= 0.8
 
 
 def test_the_example_agent_runs_as_agent_custom_with_the_seed_of_the_run(monkeypatch):

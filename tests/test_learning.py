@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks import learning
 from dataenvgym.config import build_agent, build_environment, compose
+from dataenvgym.domains.math.pocket import PocketMathTask, operands_of
 from dataenvgym.environments import IterationFiles
 from dataenvgym.episodes import run_episode
-from dataenvgym.tasks.math.pocket import PocketMathTask, operands_of
 
 pytestmark = pytest.mark.slow
 

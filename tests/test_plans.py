@@ -22,9 +22,9 @@ from dataenvgym.agents import (
     RetentionPolicy,
     SkillListPolicy,
 )
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.plans import EngineFit, PlanDetail, PolicyFit, engine_fit, policy_fit
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 TASK = PocketMathTask(n_train=20)
 

@@ -13,17 +13,18 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.agents import PocketEngine
 from dataenvgym.config import build_environment, compose
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import TaskInstance
 from dataenvgym.registration import (
     MAX_ITERATIONS,
-    TASK_ENVIRONMENTS,
     TEACHING_ENVIRONMENTS,
     register_environments,
+    task_environments,
 )
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.trainers import InProcessTrainer
 
+TASK_ENVIRONMENTS = task_environments()
 IDS = [*TASK_ENVIRONMENTS, *TEACHING_ENVIRONMENTS]
 UMLAUTS = "Größe 世界 🎉"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.social_scenes import BareTurns, measure_at_once, problems, scripted
-from dataenvgym.tasks.social import SocialEnvironment
+from dataenvgym.domains.social import SocialEnvironment
 
 
 @pytest.mark.slow

@@ -10,16 +10,15 @@ nothing        the lower bound of a study: a policy and an engine that do nothin
 `dataenvgym.plans` defines the plans that a policy gives to an engine.
 """
 
-from dataenvgym.agents.agent import Agent
+from dataenvgym.agents.agent import Agent, TreeAgent
+from dataenvgym.agents.baselines import BlindPolicy, NoEngine, NoPolicy
 from dataenvgym.agents.engines.branched_tries import BranchedTriesEngine
-from dataenvgym.agents.engines.code.execution import ExecutionEngine
-from dataenvgym.agents.engines.contrast import ContrastEngine
 from dataenvgym.agents.engines.gold import GoldEngine
 from dataenvgym.agents.engines.llm.engine import LLMEngine
 from dataenvgym.agents.engines.pocket import PocketEngine
 from dataenvgym.agents.engines.pool import PoolEngine
 from dataenvgym.agents.engines.preference import PreferenceEngine
-from dataenvgym.agents.engines.rewriters import PocketRewriter, Rewriter
+from dataenvgym.agents.engines.rewriters import PocketRewriter, Rewriter, TeacherRewriter
 from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
 from dataenvgym.agents.engines.seeded import SeededEngine
 from dataenvgym.agents.engines.selections import (
@@ -28,12 +27,12 @@ from dataenvgym.agents.engines.selections import (
     Selection,
     UncertaintySelection,
 )
-from dataenvgym.agents.engines.self_consistency import SelfConsistencyEngine
-from dataenvgym.agents.engines.self_teaching import RejectionSamplingEngine
-from dataenvgym.agents.engines.teacher_rewriter import TeacherRewriter
-from dataenvgym.agents.nothing import NoEngine, NoPolicy
+from dataenvgym.agents.engines.self_teaching import (
+    ContrastEngine,
+    RejectionSamplingEngine,
+    SelfConsistencyEngine,
+)
 from dataenvgym.agents.policies.bandits import BanditPolicy, ThompsonPolicy, UCBPolicy
-from dataenvgym.agents.policies.blind import BlindPolicy
 from dataenvgym.agents.policies.edge import EdgePolicy
 from dataenvgym.agents.policies.plain import (
     FreePolicy,
@@ -42,7 +41,6 @@ from dataenvgym.agents.policies.plain import (
     SkillListPolicy,
 )
 from dataenvgym.agents.policies.retention import RetentionPolicy
-from dataenvgym.agents.tree.agent import TreeAgent
 from dataenvgym.agents.tree.llm_policy import LLMTreePolicy
 from dataenvgym.agents.tree.policies import (
     AlternatingPolicy,
@@ -64,7 +62,6 @@ __all__ = [
     "ContrastEngine",
     "EdgePolicy",
     "Engine",
-    "ExecutionEngine",
     "FillBalancedPolicy",
     "FreePolicy",
     "GoldEngine",

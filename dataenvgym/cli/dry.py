@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.config.run_directory import is_done
+from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.environments import TeachingEnvironment, TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.episodes.runner import teaching_of
-from dataenvgym.episodes.show_calls import show_turn
+from dataenvgym.episodes.show import show_turn
 from dataenvgym.episodes.texts import plain, several
+from dataenvgym.errors import DataEnvGymError
 from dataenvgym.executors.interface import build_episode
 from dataenvgym.executors.rehearsal import rehearse
+from dataenvgym.external.environments import has_cuda
 from dataenvgym.plans import engine_fit
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.base import Task
@@ -29,33 +30,43 @@ if TYPE_CHECKING:
 
 
 def show_plan(
-    config: DictConfig, directory: Path, console: Console, *, fresh: bool, prompts: int = 1
+    config: DictConfig,
+    console: Console,
+    needs: Sequence[DataEnvGymError],
+    *,
+    fresh: bool,
+    prompts: int = 1,
 ) -> None:
     """Show the plan of the run, and the first prompts of student and teacher.
 
     Args:
+        needs: what this machine lacks, as far as it is known (see `errors.noting_needs`).
         prompts: the number of the teacher's prompts to show.
 
     Raises:
-        ConfigurationError: if the run cannot begin.
+        ConfigurationError: if the run could not begin on any machine.
     """
-    from rich.table import Table
     from rich.text import Text
 
-    environment, agent = build_episode(config, directory)
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    teaching = teaching_of(environment)
-    for name, what in _facts(config, directory, teaching, agent, fresh=fresh):
-        table.add_row(Text(name, style="bold"), Text(plain(what)))
-    console.print(table)
-    first = rehearse(config, teaching.task)
+    directory, first = run_directory(config), None
+    try:
+        environment, agent = build_episode(config, directory)
+        teaching = teaching_of(environment)
+        facts = list(_facts(config, directory, teaching, agent, fresh=fresh))
+        first = rehearse(config, teaching.task)
+    except DataEnvGymError as error:
+        if str(error) not in map(str, needs):
+            raise
+        facts = list(_facts(config, directory, None, None, fresh=fresh))
+    show_facts(console, [*facts, *lacking(config, needs, ("predictor", "trainer"))])
+    if first is None:
+        console.print(Text("\nNothing was run, and the prompts are not known without the above."))
+        return
     if first.student is not None:
-        _show_prompt(console, "The student's first prompt", first.student)
+        show_prompt(console, "The student's first prompt", first.student)
     for number, conversation in enumerate(first.teacher[:prompts], start=1):
         name = "first prompt" if prompts == 1 else f"prompt {number} of {len(first.teacher)}"
-        _show_prompt(console, f"The teacher's {name} ({first.purpose})", conversation)
+        show_prompt(console, f"The teacher's {name} ({first.purpose})", conversation)
     if first.teacher:
         console.print(
             Text("\nWhat the student gets wrong is not known before it is asked: every problem "
@@ -66,16 +77,48 @@ def show_plan(
     console.print(Text("\nNothing was run. Without --dry, this starts.", style="bold"))
 
 
+def show_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
+    """Show a table of names and what they are."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, what in facts:
+        table.add_row(Text(name, style="bold"), Text(plain(what)))
+    console.print(table)
+
+
+def lacking(
+    config: DictConfig, needs: Sequence[DataEnvGymError], parts: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """A line for each thing that this machine lacks, with the GPUs of these parts."""
+    if not has_cuda():
+        for part in parts:
+            if gpus := config[part].get("gpus"):
+                yield "would need", f"{several(len(gpus), 'GPU')} for the {part}"
+    for error in needs:
+        yield "would need", str(error)
+
+
 def _facts(
     config: DictConfig,
     directory: Path,
-    teaching: TeachingEnvironmentInterface,
+    teaching: TeachingEnvironmentInterface | None,
     agent: Any,
     *,
     fresh: bool,
 ) -> Iterator[tuple[str, str]]:
-    task, iterations = task_of(teaching.task), int(config.episode.iterations)
+    iterations = int(config.episode.iterations)
     yield "run", f"{directory} ({_state(config, directory, fresh=fresh)})"
+    if teaching is None:
+        yield "task", str(config.task.get("name") or config.task.get("_target_"))
+        yield "student", str(config.student.get("path") or "your own")
+        yield "iterations", str(iterations)
+        yield from _speakers(config)
+        return
+    task = task_of(teaching.task)
     yield "task", f"{task.name}: {_problems(task)}"
     student = config.student.get("path") or "your own"
     yield "student", f"{student}, by {type(teaching.predictor).__name__}"
@@ -89,6 +132,10 @@ def _facts(
     yield "iterations", f"{iterations}{records}"
     if isinstance(teaching, TeachingEnvironment) and teaching.quality:
         yield "quality", ", ".join(check.reason for check in teaching.quality)
+    yield from _speakers(config)
+
+
+def _speakers(config: DictConfig) -> Iterator[tuple[str, str]]:
     if config.teacher.get("_target_") is not None:
         yield "teacher", _model(config.teacher)
     for who, section in (config.task.get("others") or {}).items():
@@ -130,17 +177,11 @@ def _model(section: DictConfig) -> str:
     if model is None:
         return str(section._target_).rsplit(".", 1)[-1]
     where = re.sub(r"//[^/@]*@", "//", str(url)).partition("?")[0]
-    return f"{model}{'' if url is None else f' at {where}'}{_missing_key(section)}"
+    return f"{model}{'' if url is None else f' at {where}'}"
 
 
-def _missing_key(section: DictConfig) -> str:
-    """A note if the run will need a missing key; `--dry` itself needs no key."""
-    variable = section.get("api_key_variable")
-    is_there = variable is None or os.environ.get(str(variable))
-    return "" if is_there else f" ({variable} is not set, which the run needs)"
-
-
-def _show_prompt(console: Console, title: str, conversation: Conversation) -> None:
+def show_prompt(console: Console, title: str, conversation: Conversation) -> None:
+    """Show a conversation under a title."""
     from rich.text import Text
 
     console.print(Text(f"\n{title}", style="bold cyan"))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
-from dataenvgym.environments.jsonl_files import write_completed
+from dataenvgym.environments.iterations import write_completed
 from dataenvgym.episodes.texts import counts, plain, several
-from dataenvgym.evaluation_runs import Evaluation, run_evaluation
+from dataenvgym.errors import DataEnvGymError, noting_needs
+from dataenvgym.evaluation.drawing import instances_of
+from dataenvgym.evaluation_runs import Evaluation, prepare_evaluation, run_evaluation
 from dataenvgym.evaluation_runs.splits import ALL
 
 if TYPE_CHECKING:
@@ -22,6 +25,10 @@ def evaluate(arguments: Namespace) -> None:
     from dataenvgym.cli.progress_bar import showing_progress
 
     console = open_console()
+    if arguments.dry:
+        with showing_warnings(console), noting_needs() as needs:
+            _show_plan(arguments, console, needs)
+        return
     with (
         showing_warnings(console),
         showing_progress(console, "the student answers"),
@@ -52,6 +59,46 @@ def evaluate(arguments: Namespace) -> None:
         console.print(evaluation.doubt, soft_wrap=True)
 
 
+def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGymError]) -> None:
+    """Show what would be evaluated, and the first prompt; see `cli.dry.show_plan`."""
+    from dataenvgym.cli.dry import lacking, show_facts, show_prompt
+    from dataenvgym.executors.rehearsal import first_of_student
+    from dataenvgym.tasks.adapted import task_of
+
+    try:
+        prepared = prepare_evaluation(
+            arguments.overrides,
+            run=arguments.run,
+            iteration=arguments.iteration,
+            adapter=arguments.adapter,
+            split=arguments.split,
+            limit=arguments.limit,
+            fresh=arguments.fresh,
+            config_dir=arguments.config_dir,
+            trust=arguments.trust,
+        )
+        settings = prepared.settings
+        instances = instances_of(prepared.task, int(settings.samples), arguments.limit)
+        prepared.student.build(prepared.config)
+    except DataEnvGymError as error:
+        if str(error) not in map(str, needs):
+            raise
+        show_facts(console, [("would need", str(need)) for need in needs])
+        console.print("\nNothing was asked, and the plan is not known without the above.")
+        return
+    problems = "" if instances is None else f", {several(len(instances), 'problem')}"
+    facts = [
+        ("evaluation", str(prepared.directory)),
+        ("task", f"{task_of(prepared.task).name}, {settings.split} split{problems}"),
+        ("student", prepared.student.name),
+        ("samples", str(settings.samples)),
+    ]
+    show_facts(console, [*facts, *lacking(prepared.config, needs, ("predictor",))])
+    if (first := first_of_student(prepared.task)) is not None:
+        show_prompt(console, "The student's first prompt", first)
+    console.print("\nNothing was asked. Without --dry, this starts.")
+
+
 def _show(evaluation: Evaluation, console: Console) -> None:
     from rich.text import Text
 
@@ -59,7 +106,6 @@ def _show(evaluation: Evaluation, console: Console) -> None:
         judge_lines,
         metric_table,
         score_tables,
-        show_dimensions,
         skill_table,
     )
 
@@ -70,19 +116,19 @@ def _show(evaluation: Evaluation, console: Console) -> None:
         if evaluation.split != ALL and getattr(evaluation.task, "has_one_source", False):
             problems += f"; --split {ALL} takes all"
         console.print(Text(problems), soft_wrap=True)
-    dimensions = evaluation.dimensions
-    tables = score_tables(report, console) if dimensions is None else [skill_table(report, ())]
+    added = evaluation.added
+    tables = score_tables(report, console) if added is None else [skill_table(report, ())]
     for table in tables:
         console.print(table)
         console.print()
-    if dimensions is not None:
-        show_dimensions(dimensions, console)
+    if added is not None:
+        added.show(console)
     console.print(metric_table(evaluation.results.metrics), crop=False)
     for line in judge_lines(evaluation.results.metrics):
         console.print(Text(line), soft_wrap=True)
     console.print(f"\nsamples: {evaluation.directory}", soft_wrap=True)
-    if dimensions is not None:
-        console.print(f"episodes: {evaluation.directory / 'episodes.jsonl'}", soft_wrap=True)
+    for what, file in added.files.items() if added is not None else ():
+        console.print(f"{what}: {evaluation.directory / file}", soft_wrap=True)
     if failed := report.n_errors:
         if report.faults:
             line = f"not solved, by whose fault: {counts(report.failures)}"

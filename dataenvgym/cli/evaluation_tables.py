@@ -10,12 +10,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.episodes.texts import counts, one_line, score, several
-from dataenvgym.evaluation.estimates import Estimate
+from dataenvgym.episodes.texts import by_fault, one_line, score, several
 from dataenvgym.evaluation.metrics import JudgeResult, MetricResult
-from dataenvgym.evaluation_runs.dimension_table import DimensionTable
 from dataenvgym.records import PerformanceReport
-from dataenvgym.tasks.social.evaluators import DIMENSIONS
 
 
 def score_tables(report: PerformanceReport, console: Console) -> list[Table]:
@@ -28,7 +25,7 @@ def score_tables(report: PerformanceReport, console: Console) -> list[Table]:
     fits = Measurement.get(console, wide, table).maximum <= console.width
     if fits or not report.scores:
         return [table]
-    named = _table(("named score (by skill: results.json)",), ("all",))
+    named = table_of(("named score (by skill: results.json)",), ("all",))
     for name, value in report.scores.items():
         named.add_row(Text(one_line(name, 60)), score(value))
     return [skill_table(report, ()), named]
@@ -38,7 +35,7 @@ def skill_table(report: PerformanceReport, names: Sequence[str] | None = None) -
     """A table of the scores by skill and in all, with columns for these (or all) named scores."""
     names = [*report.scores] if names is None else names
     named = [escape(one_line(name, 40)) for name in names]
-    table = _table(("category", "skill"), ("score", "accuracy", *named, "n", "errors"))
+    table = table_of(("category", "skill"), ("score", "accuracy", *named, "n", "errors"))
     for skill in report.skills:
         if skill.skill:
             table.add_row(
@@ -48,7 +45,7 @@ def skill_table(report: PerformanceReport, names: Sequence[str] | None = None) -
                 score(skill.accuracy),
                 *(score(skill.scores.get(name)) for name in names),
                 str(skill.n),
-                str(skill.n_errors or ""),
+                by_fault(skill.n_errors, skill.faults) if skill.n_errors else "",
             )
     table.add_row(
         "all",
@@ -57,7 +54,7 @@ def skill_table(report: PerformanceReport, names: Sequence[str] | None = None) -
         score(report.accuracy),
         *(score(report.scores.get(name)) for name in names),
         str(report.n),
-        str(report.n_errors or ""),
+        by_fault(report.n_errors, report.faults) if report.n_errors else "",
         style="bold",
     )
     return table
@@ -68,71 +65,13 @@ def metric_table(results: Sequence[MetricResult]) -> Table:
     has_sd = any(r.sd is not None for r in results)
     has_gaps = any(r.left_out for r in results)
     columns = ["value", "95%", *["sd"] * has_sd, "instances", *["left out"] * has_gaps]
-    table = _table(("metric",), columns)
+    table = table_of(("metric",), columns)
     for r in results:
         half = "" if r.half_width is None else f"± {r.half_width:.4f}"
         sd = ["" if r.sd is None else f"{r.sd:.4f}"] * has_sd
         gaps = [str(r.left_out or "")] * has_gaps
         table.add_row(Text(r.name), score(r.value, 4), half, *sd, str(r.n), *gaps)
-    return _uncut(table)
-
-
-def show_dimensions(found: DimensionTable, console: Console) -> None:
-    """Print the table of dimensions, and what it is about."""
-    console.print(dimension_score_table(found), crop=False)
-    for line in dimension_lines(found):
-        console.print(Text(line, style="dim"))
-    console.print()
-
-
-def dimension_score_table(found: DimensionTable) -> Table:
-    """A row for each dimension of scenes: its range, its mean and 95% interval, hard and all."""
-    table = _table(("dimension",), ("range",))
-    for column in found.columns:
-        table.add_column(column.scenes, justify="right")
-        table.add_column("95%", justify="right")
-    for name in found.columns[-1].dimensions:
-        cells = []
-        for column in found.columns:
-            one = column.dimensions.get(name, Estimate(n=0))
-            half = f"± {one.half_width:.2f}" if one.half_width is not None and one.sd else ""
-            cells += [score(one.mean, 2), half]
-        within = DIMENSIONS.get(name)
-        limits = "" if within is None else f"{within.low}..{within.high}"
-        style = "bold" if within is None else None
-        table.add_row(name.replace("_", " "), limits, *cells, style=style)
-    return _uncut(table)
-
-
-def dimension_lines(found: DimensionTable) -> list[str]:
-    """Notes on the table of dimensions: its models and scenes, and the episodes left out."""
-    about = " and ".join(
-        f"{several(c.n_episodes, 'episode')} of {several(c.n_scenes, 'scene')} ({c.scenes})"
-        for c in found.columns
-    )
-    who = ", ".join(f"{name.replace('_', ' ')} {model}" for name, model in found.models.items())
-    seats = "; every seat counts, as all have the same model" if found.every_seat else ""
-    lines = [one_line(who, 400), f"mean of {about}{seats}; intervals are clustered by scene"]
-    seats_of = {name: one.n for c in found.columns[-1:] for name, one in c.dimensions.items()}
-    most = max(seats_of.values(), default=0)
-    lines += [
-        f"{name.replace('_', ' ')} is scored in {n} of {most} seats only, by the rules of scenes"
-        for name, n in seats_of.items()
-        if n < most
-    ]
-    if found.excluded:
-        n = sum(found.excluded.values())
-        lines.append(
-            f"{n} of {several(found.n_episodes, 'episode')} left out, because they have no scores: "
-            f"{counts(found.excluded)}"
-        )
-    if found.agreement:
-        alphas = ", ".join(
-            f"{name.replace('_', ' ')} {'not defined' if alpha is None else f'{alpha:.2f}'}"
-            for name, alpha in found.agreement.items()
-        )
-        lines.append(f"agreement of the judges (Krippendorff's alpha): {alphas}")
-    return lines
+    return uncut(table)
 
 
 def judge_lines(results: Sequence[MetricResult]) -> list[str]:
@@ -157,15 +96,16 @@ def judge_lines(results: Sequence[MetricResult]) -> list[str]:
 
 def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) -> Table:
     """A table of the same metrics before and after."""
-    table = _table(("metric",), ("before", "after", "change"))
+    table = table_of(("metric",), ("before", "after", "change"))
     for old, new in zip(before, after, strict=True):
         known = old.value is not None and new.value is not None
         change = f"{(new.value or 0.0) - (old.value or 0.0):+.4f}" if known else "-"
         table.add_row(Text(new.name), score(old.value, 4), score(new.value, 4), change)
-    return _uncut(table)
+    return uncut(table)
 
 
-def _table(names: Sequence[str], numbers: Sequence[str]) -> Table:
+def table_of(names: Sequence[str], numbers: Sequence[str]) -> Table:
+    """An empty table with columns of texts and of numbers."""
     table = Table(box=None, header_style="bold")
     for name in names:
         table.add_column(name)
@@ -174,7 +114,7 @@ def _table(names: Sequence[str], numbers: Sequence[str]) -> Table:
     return table
 
 
-def _uncut(table: Table) -> Table:
+def uncut(table: Table) -> Table:
     """The table with every cell on one line, even on a narrow terminal."""
     for column in table.columns:
         cells = [column.header, *column.cells]

@@ -60,7 +60,7 @@ def show(arguments: Namespace) -> None:
 
 def _show_calls(arguments: Namespace) -> None:
     """Show the prompts and answers of the run's teacher."""
-    from dataenvgym.episodes.show_calls import show_calls
+    from dataenvgym.episodes.show import show_calls
 
     for name in ("iteration", "skill"):
         if getattr(arguments, name) is not None:

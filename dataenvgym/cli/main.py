@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import traceback
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -51,7 +52,7 @@ _NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPER
 _COMMANDS = {
     "run": "run:run",
     "study": "study:study",
-    "compare": "compare:compare",
+    "compare": "study:compare",
     "eval": "evaluate:evaluate",
     "rescore": "rescore:rescore",
     "report": "inspect:report",
@@ -60,9 +61,7 @@ _COMMANDS = {
     "list": "listing:list_options",
     "config": "listing:show_configuration",
     "new": "new:new",
-    "worlds": "worlds:worlds",
     "external": "external:external",
-    "serve-world": "serve_world:serve_world",
     "doctor": "doctor:doctor",
 }
 
@@ -97,10 +96,9 @@ def _main(argv: Sequence[str]) -> int:
         return OK
     if arguments.command is None:
         return _main(["--help"])
-    _import_from_current_folder()
     try:
         with _sigterm_interrupts():
-            _command(arguments.command)(arguments)
+            _command(arguments)(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as how:
         code = TERMINATED if isinstance(how, _Terminated) else INTERRUPTED
@@ -148,9 +146,11 @@ def _interrupted(interrupt: KeyboardInterrupt, *, fresh: bool) -> str:
     return f"interrupted. Finished work is in {folders[-1]}; {command} continues it"
 
 
-def _command(name: str) -> Callable[..., None]:
-    module, _, function = _COMMANDS[name].partition(":")
-    command: Callable[..., None] = getattr(import_module(f"dataenvgym.cli.{module}"), function)
+def _command(arguments: Namespace) -> Callable[..., None]:
+    """The function of a command; a domain's command names its own (`function`)."""
+    place = getattr(arguments, "function", None) or f"dataenvgym.cli.{_COMMANDS[arguments.command]}"
+    module, _, function = place.partition(":")
+    command: Callable[..., None] = getattr(import_module(module), function)
     return command
 
 
@@ -177,12 +177,6 @@ def _sigterm_interrupts() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _import_from_current_folder() -> None:
-    """Let `agent=my_module.MyAgent` find my_module.py, as `python` itself would."""
-    if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
 
 
 def _end(code: int, message: str) -> int:

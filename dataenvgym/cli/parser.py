@@ -35,8 +35,8 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = add_commands(parser, Parser)
     words = [word for word in argv if not word.startswith("-")]
+    commands = add_commands(parser, Parser, words[0] if words else None)
     if words[:1] == ["help"]:
         argv, words = [*words[1:], "--help"], words[1:]
     if words and words[0] not in commands:

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
-from dataenvgym.cli.evaluation_tables import change_table, judge_lines, show_dimensions
+from dataenvgym.cli.evaluation_tables import change_table, judge_lines
 from dataenvgym.episodes.texts import one_line, several
-from dataenvgym.evaluation.replay import REPLAYED
-from dataenvgym.evaluation.rescoring import Rescored
+from dataenvgym.evaluation.rescoring import REPLAYED, Rescored
 from dataenvgym.evaluation_runs.judging_again import JudgedAgain, rescore_evaluation
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ def _show(judged: JudgedAgain, console: Console) -> None:
             f"{judged.samples} of {judged.asked} samples are complete; only these are judged",
             soft_wrap=True,
         )
-    if judged.dimensions is not None:
-        show_dimensions(judged.dimensions, console)
+    if judged.added is not None:
+        judged.added.show(console)
     console.print(change_table(outcome.before.metrics, outcome.after.metrics), crop=False)
     for line in judge_lines(outcome.after.metrics):
         console.print(Text(line), soft_wrap=True)

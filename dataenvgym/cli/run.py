@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from dataenvgym import config as configuration
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.config.run_directory import check_run, run_directory
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, noting_needs
 from dataenvgym.workspace import noting_interrupt
 
 if TYPE_CHECKING:
@@ -25,26 +26,27 @@ def run(arguments: Namespace) -> None:
     if arguments.prompts is not None and not arguments.dry:
         raise ConfigurationError("--prompts shows prompts without running: add --dry")
     console = open_console(plain=arguments.plain)
-    config = configuration.compose(arguments.overrides, config_dir=arguments.config_dir)
-    if not arguments.fresh:
-        check_run(config)
     if arguments.dry:
         from dataenvgym.cli.dry import show_plan
-        from dataenvgym.llm.keys import needing_no_keys
 
-        with showing_warnings(console), needing_no_keys():
-            show_plan(
-                config,
-                run_directory(config),
-                console,
-                fresh=arguments.fresh,
-                prompts=arguments.prompts or 1,
-            )
+        with showing_warnings(console), noting_needs() as needs:
+            config = _composed(arguments)
+            prompts = arguments.prompts or 1
+            show_plan(config, console, needs, fresh=arguments.fresh, prompts=prompts)
         return
+    config = _composed(arguments)
     if not arguments.fresh and configuration.is_done(config):
         _show_finished(run_directory(config), console)
         return
     _run(config, fresh=arguments.fresh, console=console)
+
+
+def _composed(arguments: Namespace) -> DictConfig:
+    named = [] if arguments.name is None else [f"name={json.dumps(arguments.name)}"]
+    config = configuration.compose([*arguments.overrides, *named], config_dir=arguments.config_dir)
+    if not arguments.fresh:
+        check_run(config)
+    return config
 
 
 def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:

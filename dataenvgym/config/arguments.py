@@ -55,6 +55,12 @@ def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], ke
             raise ConfigurationError(f"{key}.{name} is {found}, expected {_named(hint)}")
 
 
+def takes_null(target: Callable[..., Any], name: str) -> bool:
+    """Whether a class has an option of this name, also one in a group, that can be None."""
+    hint = _hints(target)[0].get(name)
+    return hint is not None and hint is not Any and _fits(None, hint)
+
+
 def _hints(target: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
     """The annotation of each parameter (Any if unknown), and True if it takes others too."""
     try:

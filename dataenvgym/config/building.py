@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from dataenvgym.config.overrides import speaker_override
 from dataenvgym.config.shapes import check_agent_parts, check_trainer
-from dataenvgym.config.storing import record_in_store
+from dataenvgym.config.storing import ledger_of, record_in_store
 from dataenvgym.config.targets import (
     build_section,
     build_value,
@@ -50,6 +50,8 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskI
     task = build_value(section, "task", {})
     made = cast(TaskInterface, check_protocol(task, TaskInterface, "task"))
     record_in_store(config, made)
+    if directory is not None and (ledger := ledger_of(made)) is not None:
+        ledger.directory = Path(directory)
     return made
 
 

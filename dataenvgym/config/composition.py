@@ -9,6 +9,7 @@ remove one. Any error in them is a `ConfigurationError` that lists the existing 
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from dataenvgym.config.overrides import (
 )
 from dataenvgym.config.own_classes import with_own_classes
 from dataenvgym.config.source_overrides import is_source, lay_sources
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.secrets import keep_secrets_of
 from dataenvgym.shipped_configs import config_directory
 
@@ -223,17 +224,32 @@ def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    try:
-        missing = sorted(OmegaConf.missing_keys(config))
-        if not missing:
-            OmegaConf.to_container(config, resolve=True)
-    except OmegaConfBaseException as error:
-        raise ConfigurationError(explain_reference(error, overrides, keys_of(config))) from error
+    while True:
+        try:
+            missing = sorted(OmegaConf.missing_keys(config))
+            if not missing:
+                OmegaConf.to_container(config, resolve=True)
+            break
+        except OmegaConfBaseException as error:
+            explained = ConfigurationError(explain_reference(error, overrides, keys_of(config)))
+            if "Environment variable" not in str(error):
+                raise explained from error
+            need(explained)
+            _write_out(config, str(error.full_key))
     if missing:
         raise ConfigurationError(
             f"{', '.join(missing)} must be given, such as {missing[0]}=VALUE: there is no default"
         )
     _refuse_huge_numbers(OmegaConf.to_container(config))
+
+
+def _write_out(config: DictConfig, key: str) -> None:
+    """Put the name of an environment variable in place of its value, which is not there."""
+    from omegaconf import OmegaConf
+
+    section, _, name = key.rpartition(".")
+    plain: Any = OmegaConf.to_container(OmegaConf.select(config, section))
+    OmegaConf.update(config, key, re.sub(r"\$\{oc\.env:(\w+)\}", r"$\1", str(plain[name])))
 
 
 def _refuse_huge_numbers(value: object, key: str = "") -> None:

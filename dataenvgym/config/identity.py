@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from dataenvgym.config.moved import moved_from
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.targets import section_target
 from dataenvgym.errors import ConfigurationError
@@ -33,24 +32,6 @@ FREE = (
 )
 """Keys that may differ when the same run is called again."""
 
-_ADDED: dict[str, Any] = {
-    "predictor.tool_format": "llama_factory",
-    "predictor.tool_parser": None,
-    "task.sampling.stop": [],
-    "agent.policy.choose": "all",
-    "agent.policy.skills": 1,
-    "agent.policy.below": 0.8,
-    "agent.engine.prefixes": False,
-    "trainer.scored_as": None,
-    "trainer.scored_threshold": 0.5,
-    "trainer.scored_segment": None,
-    "trainer.scored_reduction": "mean",
-    "trainer.scored_clip": None,
-}
-"""Keys that earlier versions lacked, with the value of their behavior. A key with this value is
-left out, so that old runs keep their names and can be continued. A policy or engine within another
-one has the same key."""
-
 FREE_SECTIONS = ("executor", "store")
 """Sections that may differ too: where the episode runs, and where else its episodes are stored,
 does not change its results."""
@@ -70,8 +51,7 @@ def run_name(config: DictConfig) -> str:
 
 def digest(values: Mapping[str, Any]) -> str:
     """The hash of decisive values at the end of a default name."""
-    hashed = {key: moved_from(value) for key, value in values.items()}
-    return hashlib.sha256(orjson.dumps(hashed, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+    return hashlib.sha256(orjson.dumps(dict(values), option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
 
 
 def check_folder_name(name: str, option: str) -> None:
@@ -92,7 +72,7 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     flat = dict(_flat(without_secrets(OmegaConf.to_container(config, resolve=True))))
-    return {k: v for k, v in flat.items() if not _is_free(k) and not _is_as_before(k, v)}
+    return {k: v for k, v in flat.items() if not _is_free(k)}
 
 
 def follows(config: DictConfig, key: str) -> bool:
@@ -105,15 +85,6 @@ def follows(config: DictConfig, key: str) -> bool:
         return False
     raw: Any = OmegaConf.to_container(section)
     return OmegaConf.is_interpolation(section, name) and raw[name] != literal(section[name])
-
-
-def _is_as_before(key: str, value: Any) -> bool:
-    key = re.sub(r"\.(policy|engine)(?:\.\1)+\.", r".\1.", key)
-    if key.startswith("task.others.") and key.endswith(".tool_parser"):  # a speaker's
-        key = "predictor.tool_parser"
-    if key == "predictor.tool_format" and value is None:  # None means the student's own
-        return True
-    return key in _ADDED and value == _ADDED[key]
 
 
 def _is_free(key: str) -> bool:

@@ -10,13 +10,12 @@ Short names of models, such as `model=hf/Qwen/Qwen3-8B`, are expanded into overr
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dataenvgym.config.arguments import takes_null
 from dataenvgym.config.short_names import (
     SPEAKERS,
     model_overrides,
@@ -24,6 +23,7 @@ from dataenvgym.config.short_names import (
     strategists_override,
 )
 from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.own_modules import import_own
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -242,16 +242,15 @@ def _expectation(before: Any, after: Any) -> str | None:
 
 
 def _may_be_none(config: DictConfig, key: str) -> bool:
-    """True if the section's class has a parameter of this name that can be None."""
+    """True if the section's class has an option of this name that can be None."""
     from omegaconf import OmegaConf
 
     section, _, name = key.rpartition(".")
     module, _, target = str(OmegaConf.select(config, f"{section}._target_") or "").rpartition(".")
     try:
-        parameters = inspect.signature(getattr(import_module(module), target)).parameters
+        return takes_null(getattr(import_own(module), target), name)
     except (ImportError, AttributeError, TypeError, ValueError):
         return False
-    return name in parameters and "None" in str(parameters[name].annotation)
 
 
 def _is_number(value: Any, kind: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dataenvgym.config.identity import short_name
@@ -9,6 +10,8 @@ from dataenvgym.config.targets import build_section
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.store import Store
+from dataenvgym.store.ledger import Ledger
+from dataenvgym.store.redis_settings import RedisSettings, is_redis_url
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -16,7 +19,13 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class RecordsEpisodes(Protocol):
-    """A domain whose problems are episodes that a store can save."""
+    """A domain whose problems are episodes that a store can save.
+
+    Attributes:
+        recorder: saves them; has the `kind` of these documents, and a `ledger`.
+    """
+
+    recorder: Any
 
     def record_in(self, store: Store, models: dict[str, str], *, events: bool = True) -> None:
         """Also save all episodes from now on in this store."""
@@ -38,6 +47,29 @@ def record_in_store(config: DictConfig, task: TaskInterface) -> None:
             f"{short_name(config.task)!r} has none: leave store out"
         )
     domain.record_in(store, model_names(config))
+    where = str(config.store.get("where"))
+    place = RedisSettings(where).place if is_redis_url(where) else where
+    lasting = config.store.get("expires_s") is None
+    domain.recorder.ledger = Ledger(store, domain.recorder.kind, place, lasting=lasting)
+
+
+def ledger_of(task: TaskInterface) -> Ledger | None:
+    """The ledger of the task's episodes in the store of its configuration."""
+    ledger: Ledger | None = getattr(
+        getattr(recording_domain(task), "recorder", None), "ledger", None
+    )
+    return ledger
+
+
+def check_stored(task: TaskInterface, directory: Path) -> None:
+    """Check that the store still has all episodes of the run or evaluation in this folder.
+
+    Raises:
+        StoreError: as `Ledger.check`.
+    """
+    if (ledger := ledger_of(task)) is not None:
+        ledger.directory = directory
+        ledger.check()
 
 
 def recording_domain(task: TaskInterface) -> RecordsEpisodes | None:

@@ -6,7 +6,6 @@ ConfigurationError names the key.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import ValidationError
 
 from dataenvgym.config.arguments import check_arguments
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, did_you_mean
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, did_you_mean, need
+from dataenvgym.own_modules import import_own
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -103,16 +103,18 @@ def _imported(path: Any, key: str) -> Callable[..., Any]:
         raise ConfigurationError(f"{key} is {path!r}, expected a class such as my_module.MyClass")
     module_name, _, name = path.rpartition(".")
     try:
-        module = importlib.import_module(module_name)
+        module = import_own(module_name)
     except ModuleNotFoundError as error:
         if f"{module_name}.".startswith(f"{error.name}."):
             raise ConfigurationError(
                 f"{key} is {path!r}, but there is no module {error.name!r} in the current folder "
                 "or among the installed packages"
             ) from error
-        raise ConfigurationError(
+        lacks = ConfigurationError(
             f"{key} is {path!r}, but {module_name} imports {error.name!r}, which is not installed"
-        ) from error
+        )
+        need(lacks)
+        raise lacks from error
     except SyntaxError as error:
         raise ConfigurationError(
             f"{key} is {path!r}, but {error.filename} is not valid Python: line {error.lineno}: "

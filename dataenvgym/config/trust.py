@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dataenvgym.config.composition import files_by_group
 from dataenvgym.config.overrides import Override
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 _TARGET = "_target_"
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _REFERENCE = re.compile(r"(?<!\\)(\\\\)*\$\{")  # after an odd number of backslashes: plain text
 _PROGRAMS = ("command", "environment", "options", "extra", "deepspeed")
+_SERVER = "which server is asked, with which key"
 _SERVERS = ("base_url", "url", "headers", "variables", "api_key_variable", "api_key_header")
 _POWERS = {
     **dict.fromkeys(_PROGRAMS, "which programs run"),
-    **dict.fromkeys(_SERVERS, "which server is asked, with which key"),
+    **dict.fromkeys(_SERVERS, _SERVER),
     "sandbox": "how code is confined",
     "world": "code that is not dataenvgym's",
 }
@@ -44,8 +46,9 @@ def refuse_untrusted(
     """Refuse sections from the folder that name code, a program or a server.
 
     Args:
-        sections: the sections of `config` that come from `file`, with typed values applied.
-        typed: the overrides of the command line.
+        sections: the sections of `config` that come from `file` and are built. Check them before
+            typed values are applied, which imports the classes of their sections.
+        typed: the overrides of the command line; what they replace is not checked.
         config_dir: a folder with the user's own YAML files.
 
     Raises:
@@ -55,10 +58,10 @@ def refuse_untrusted(
 
     keys = [override.key for override in typed]
     known = _known(config_dir)
+    values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
     for section in sections:
-        values = OmegaConf.to_container(config[section], resolve=True)
-        for key, value in _leaves(values, section):
-            power = _power(key)
+        for key, value in _leaves(values[section], section):
+            power = _power(key, value)
             if power is None or not value or _covers(keys, key):
                 continue
             if (_end(key), value) not in known:
@@ -86,12 +89,17 @@ def refuse_references(config: DictConfig, file: Path) -> None:
             )
 
 
-def _power(key: str) -> str | None:
-    """What the option could run or reach; None for a harmless option."""
+def _power(key: str, value: object) -> str | None:
+    """What the option could run or reach; None for a harmless option.
+
+    An address is a server under any key: `cache: redis://...` of a speaker, `where` of a store.
+    """
     names = key.split(".")
     if names[-1] == _TARGET:
         return "code that is not dataenvgym's"
-    return next((_POWERS[name] for name in names if name in _POWERS), None)
+    if (power := next((_POWERS[name] for name in names if name in _POWERS), None)) is not None:
+        return power
+    return _SERVER if isinstance(value, str) and _ADDRESS.match(value) else None
 
 
 def _end(key: str) -> str:
@@ -99,7 +107,7 @@ def _end(key: str) -> str:
     names = key.split(".")
     if names[-1] == _TARGET:
         return _TARGET
-    first = next(i for i, name in enumerate(names) if name in _POWERS)
+    first = next((i for i, name in enumerate(names) if name in _POWERS), -1)
     return ".".join(names[first:])
 
 
@@ -125,7 +133,7 @@ def _named_in(config_dir: str | Path | None) -> list[tuple[str, Any]]:
         (_end(key), value)
         for file in files
         for key, value in _leaves(OmegaConf.to_container(OmegaConf.load(file)), "")
-        if _power(key) is not None
+        if _power(key, value) is not None
     ]
 
 

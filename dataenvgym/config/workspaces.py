@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dataenvgym.config.moved import with_moved
 from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.config.trust import refuse_references
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
@@ -75,8 +74,7 @@ class Workspaces(ABC):
         if not isinstance(config, DictConfig) or self.sections - set(config):
             raise RunDirectoryError(f"{path} is not the configuration of {self.a_kind}")
         refuse_references(config, path)
-        current: DictConfig = OmegaConf.create(with_moved(OmegaConf.to_container(config)))
-        return current
+        return config
 
     def check(self, directory: Path, config: DictConfig) -> None:
         """Refuse to continue a workspace that was begun with another configuration.

@@ -2,8 +2,7 @@
 
 from dataenvgym.environments.checks import CheckedRecords, RecordChecks
 from dataenvgym.environments.interface import TeachingEnvironmentInterface
-from dataenvgym.environments.iteration_result import IterationResult
-from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.phases import PHASES, PhaseClock
 from dataenvgym.environments.record_environments import OpenEnded, SkillList
 from dataenvgym.environments.skill_tree import SkillTree

@@ -9,6 +9,7 @@ should not be trained on is dropped, and counted under the first reason that app
   repeated tries count;
 - `evaluation_overlap`: it gives away a problem that the student is evaluated on (see
   `evaluation_overlap`, and `evaluated_problems` for where these come from);
+- what the task's domain finds wrong with it (`Domain.record_fault`), such as `transcript`;
 - the reason of a quality check that it fails (see `dataenvgym.quality`);
 - `over_budget`: it exceeds the episode's `max_records`.
 
@@ -36,6 +37,7 @@ _IN_WORDS = {
     "duplicate": "repeat an earlier record",
     "near_duplicate": "nearly repeat an earlier record",
     "evaluation_overlap": "give away a problem that the student is evaluated on",
+    "transcript": "have the words of other speakers in the student's message",
     "over_budget": "are more than environment.max_records",
     "wrong_answer": "have a wrong answer",
     "already_known": "teach what the student solves already",
@@ -65,10 +67,7 @@ class CheckedRecords(NamedTuple):
     @property
     def reasons(self) -> dict[str, int]:
         """The number of dropped records by reason, sorted by name."""
-        counts: dict[str, int] = {}
-        for _, reason in self.dropped:
-            counts[reason] = counts.get(reason, 0) + 1
-        return dict(sorted(counts.items()))
+        return dict(sorted(Counter(reason for _, reason in self.dropped).items()))
 
     def counting(self, unjudged: Iterable[tuple[TrainingDatum, str]]) -> CheckedRecords:
         """Return a copy that counts the accepted ones among these unjudged records."""
@@ -83,6 +82,7 @@ class RecordChecks:
     Args:
         problems: the evaluation problems, or None.
         template: the text of the task's prompts around an instruction, which comparisons ignore.
+        fault: returns the domain's reason to drop a record, or None.
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
         max_records: the most records that an episode accepts, or None.
     """
@@ -92,12 +92,14 @@ class RecordChecks:
         *,
         problems: EvaluatedProblems | None = None,
         template: PromptTemplate = PLAIN,
+        fault: Callable[[TrainingDatum], str | None] = lambda record: None,
         similarity: float = 0.9,
         max_records: int | None = None,
     ) -> None:
         self._problems = problems
         self._overlap = EvaluationOverlap() if problems is None else problems.overlap()
         self._template = template
+        self._fault = fault
         self._max_records = max_records
         self._seen = SeenTexts(similarity)
         self._starts: dict[int, int] = {}  # by iteration, the number seen before it
@@ -118,9 +120,11 @@ class RecordChecks:
         """
         problems = EvaluatedProblems(task, others)
         problems.warn_of_unknown_tests()
+        domain = task_of(task).domain
         return cls(
             problems=problems,
-            template=task_of(task).domain.prompt_template,
+            template=domain.prompt_template,
+            fault=domain.record_fault,
             similarity=similarity,
             max_records=max_records,
         )
@@ -162,8 +166,11 @@ class RecordChecks:
         try:
             for i, record in enumerate(plain):
                 fingerprint = self._checked[texts[i]]
-                reasons[i] = self._repeats(record, fingerprint) or (
-                    "evaluation_overlap" if record in self._overlap else None
+                is_try = isinstance(record, ScoredDatum)
+                reasons[i] = (
+                    (None if is_try else self._seen.repeats(fingerprint))
+                    or ("evaluation_overlap" if record in self._overlap else None)
+                    or self._fault(records[i])
                 )
                 if reasons[i] is None:
                     if len(accepted) + len(waiting) >= left:
@@ -180,10 +187,6 @@ class RecordChecks:
             tuple(records[i] for i in accepted),
             tuple((r, why) for r, why in zip(records, reasons, strict=True) if why is not None),
         )
-
-    def _repeats(self, record: TrainingDatum, fingerprint: Fingerprint) -> str | None:
-        """Why the record is not new, or None if it is."""
-        return None if isinstance(record, ScoredDatum) else self._seen.repeats(fingerprint)
 
     @property
     def learns(self) -> bool:
@@ -228,6 +231,5 @@ class RecordChecks:
         return bands_of(fingerprints)
 
     def _forget_from(self, iteration: int) -> None:
-        later = [n for n in self._starts if n >= iteration]
-        if later:
+        if later := [n for n in self._starts if n >= iteration]:
             self._seen.forget_from(min(self._starts.pop(n) for n in later))

@@ -1,6 +1,8 @@
 """One episode: its student, its records so far, and the phases of its iterations.
 
 restore -> evaluate -> finish, then for each action: check -> train -> evaluate -> finish
+
+A trial trains and evaluates the student in the same way, and keeps nothing of it.
 """
 
 from __future__ import annotations
@@ -9,26 +11,32 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dataenvgym.environments.actions import stamp
 from dataenvgym.environments.checks import CheckedRecords, RecordChecks, reasons_in_words
 from dataenvgym.environments.episode_directory import EpisodeDirectory
-from dataenvgym.environments.evaluation import evaluated, labeled_by
-from dataenvgym.environments.history import History, last_completed
-from dataenvgym.environments.iteration_result import IterationResult
-from dataenvgym.environments.iterations import IterationFiles
-from dataenvgym.environments.options import TeachingOptions
+from dataenvgym.environments.history import History
+from dataenvgym.environments.iterations import IterationFiles, IterationResult
+from dataenvgym.environments.options import TeachingOptions, stamp
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.record_judge import RecordJudge
-from dataenvgym.environments.shown_student import ShownStudent
+from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.environments.student import Student
+from dataenvgym.errors import RunDirectoryError
 from dataenvgym.interfaces import (
     RecordCheckInterface,
     SkillLabelerInterface,
     TaskInterface,
     TrainablePredictorInterface,
 )
+from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.adapted import evaluated_by, report_of
+from dataenvgym.tasks.base import attempts_for
+
+_TRIED = (
+    "records were tried on the student without being kept: each trial costs a training and an "
+    "evaluation on the validation split, which agents without trials do not have"
+)
 
 
 @dataclass
@@ -85,9 +93,19 @@ class Episode:
         self.predictor.reset()
 
     def continue_from(self, finished: Sequence[IterationFiles]) -> list[CompletedTaskInstance]:
-        """Load the student of the last of these iterations; return its completed instances."""
+        """Load the student of the last of these iterations; return its completed instances.
+
+        Raises:
+            RunDirectoryError: if their file is missing.
+        """
         self.student.load(self.history.last.adapter)
-        return labeled_by(self.labeler, last_completed(finished), self.clock)
+        completed = finished[-1].read_completed()
+        if completed is None:
+            raise RunDirectoryError(
+                f"{finished[-1].directory} is finished but has no completed.jsonl; "
+                "restore it, or start the run over"
+            )
+        return self._labeled(completed, self.clock)
 
     def open_next(self) -> IterationFiles:
         """Start timing the next or interrupted iteration, and return its files.
@@ -95,14 +113,10 @@ class Episode:
         If another episode has used the predictor since, its adapter is replaced by this one's.
         """
         self.student.hold(self.history.last.adapter)
-        files = self.files_of_next
+        files = IterationFiles(self.folder.iterations, len(self.history.results))
         if self.clock.iteration != files.number:
             self.clock.start(files.number)
         return files
-
-    @property
-    def files_of_next(self) -> IterationFiles:
-        return IterationFiles(self.folder.iterations, len(self.history.results))
 
     # --- the phases of an iteration ---
 
@@ -132,8 +146,15 @@ class Episode:
     def evaluate(
         self, files: IterationFiles
     ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
-        """Evaluate the student on the validation split, unless `files` has its answers."""
-        completed, report = evaluated(self.task, self.predictor, self.labeler, files, self.clock)
+        """Evaluate the student on the validation split, unless `files` has its answers.
+
+        Returns the completed instances, with the labeler's skills if there is one, and a report.
+
+        Raises:
+            EvaluationError: if nothing could be scored. Nothing is saved then, so a resumed run
+                tries again.
+        """
+        completed, report = self._evaluated(files, self.clock)
         self.checks.learn(completed)
         return completed, report
 
@@ -173,6 +194,67 @@ class Episode:
         self.history.append(result, accepted)
         return result
 
-    def go_back(self, error: BaseException) -> None:
-        """Load the student of the last finished iteration after a step failed with this error."""
-        self.student.go_back(self.history.last.adapter, error)
+    # --- a trial ---
+
+    def trial(self, records: Sequence[TrainingDatum]) -> PerformanceReport:
+        """Report the result of a step with these records; see `TeachingEnvironment.trial`."""
+        previous = self.history.last
+        number = self.open_next().number
+        began = time.perf_counter()
+        warn_run(_TRIED)  # in each iteration, so that a resumed run has the same warnings
+        clock = PhaseClock()  # its phases do not count for the iteration
+        with self.folder.scratch() as folder:
+            try:
+                files = IterationFiles(folder, number)
+                files.clear()
+                accepted = self.judged(number, records).accepted
+                self.student.train(accepted, files, self.history, seed=self.seed, clock=clock)
+                _, report = self._evaluated(files, clock, phase="trial")
+                self.student.load(previous.adapter)
+            except BaseException as error:
+                self.student.go_back(previous.adapter, error)
+                raise
+        seconds = time.perf_counter() - began
+        self.clock.add("trial", seconds)
+        gain = report.score - previous.report.score
+        score = f"{report.score:.3f} ({gain:+.3f})"
+        tell(f"trial: {len(records)} records, score {score}, {seconds:.0f} s")
+        return report
+
+    # --- the student's answers ---
+
+    def _evaluated(
+        self, files: IterationFiles, clock: PhaseClock, *, phase: str = "iteration"
+    ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
+        """Run an evaluation once; afterwards read it from its file.
+
+        Args:
+            phase: the purpose of the attempts (see `tasks.purposes`); the iteration's number
+                follows.
+        """
+        if (completed := files.read_completed()) is not None:
+            completed = self._labeled(completed, clock)
+            return completed, report_of(self.task, completed)
+        timed = TimedPredictor(self.predictor)
+        run = files.directory.parent.parent.name
+        with clock("generate"), attempts_for(run, f"{phase}-{files.number:03d}"):
+            began = time.perf_counter()
+            completed = evaluated_by(self.task, timed)
+            elapsed = time.perf_counter() - began
+        clock.add("generate", timed.seconds - elapsed)
+        clock.add("score", elapsed - timed.seconds)
+        shown = self._labeled(completed, clock)
+        report = report_of(self.task, shown)
+        with clock("save"):
+            files.write_completed(completed)  # as the task gave them
+        return shown, report
+
+    def _labeled(
+        self, completed: Sequence[CompletedTaskInstance], clock: PhaseClock
+    ) -> list[CompletedTaskInstance]:
+        """Replace gold skills by the labeler's, if there is one."""
+        if self.labeler is None:
+            return list(completed)
+        with clock("label"):
+            labels = self.labeler.label([c.instance for c in completed])
+            return [c.with_skill(*label) for c, label in zip(completed, labels, strict=True)]

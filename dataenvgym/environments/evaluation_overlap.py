@@ -10,7 +10,10 @@ It does if
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dataenvgym.environments.record_texts import (
     normalized,
@@ -18,8 +21,71 @@ from dataenvgym.environments.record_texts import (
     record_questions,
     words_and_stops,
 )
-from dataenvgym.environments.word_runs import WordRuns
 from dataenvgym.records import TrainingDatum
+
+RUN = 13
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_COMMON = 10
+
+Hashes = NDArray[np.uint64]
+
+
+class WordRuns:
+    """The runs of words in `texts`, each a sequence of words."""
+
+    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
+        self._numbers: dict[str, int] = {}
+        numbers: list[int] = []
+        lengths: list[int] = []
+        for words in texts:
+            if len(words) >= RUN:
+                lengths.append(len(words))
+                numbers += [self._numbers.setdefault(w, len(self._numbers) + 1) for w in words]
+        rng, count = np.random.default_rng(0), len(self._numbers) + 1
+        self._words_own = rng.integers(0, 2**64, size=count, dtype=np.uint64)
+        self._hashes = _telling(self._hashed(numbers), np.array(lengths, dtype=np.int64))
+
+    def has_run_of(self, words: Sequence[str]) -> bool:
+        """True if 13 consecutive words also occur in one of the texts."""
+        if len(words) < RUN or not len(self._hashes):
+            return False
+        hashes = self._hashed([self._numbers.get(word, 0) for word in words])
+        places = np.searchsorted(self._hashes, hashes)
+        places[places == len(self._hashes)] = 0
+        return bool((self._hashes[places] == hashes).any())
+
+    def _hashed(self, numbers: Sequence[int]) -> Hashes:
+        """Hash the run that begins at each word, except at the last twelve."""
+        own = self._words_own[np.array(numbers, dtype=np.int64)]
+        count = max(0, len(own) - RUN + 1)
+        hashes = np.zeros(count, dtype=np.uint64)
+        for i in range(RUN):
+            hashes = hashes * _FACTOR + own[i : i + count]
+        return hashes
+
+
+def _telling(hashes: Hashes, lengths: NDArray[np.int64]) -> Hashes:
+    """The sorted hashes of runs that are within one text and are not boilerplate.
+
+    Args:
+        hashes: of all runs, including those that reach from one text into the next.
+        lengths: of the texts, in words.
+    """
+    if not len(lengths):
+        return np.empty(0, dtype=np.uint64)
+    text_of = np.repeat(np.arange(len(lengths)), lengths)[: len(hashes)]
+    ends = np.cumsum(lengths)
+    within = np.arange(len(hashes)) + RUN <= ends[text_of]
+    hashes, text_of = hashes[within], text_of[within]
+    order = np.lexsort((text_of, hashes))
+    hashes, text_of = hashes[order], text_of[order]
+    # count each run once per text
+    first = np.ones(len(hashes), dtype=bool)
+    first[1:] = (hashes[1:] != hashes[:-1]) | (text_of[1:] != text_of[:-1])
+    runs, counts = np.unique(hashes[first], return_counts=True)
+    is_common = (counts > _COMMON) | ((counts > 2) & (counts > len(lengths) / 2))
+    return np.asarray(runs[~is_common], dtype=np.uint64)
+
 
 _FEWEST_WORDS = 4
 """Shorter problems are compared by key only: their words may occur in an unrelated text."""

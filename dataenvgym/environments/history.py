@@ -13,11 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dataenvgym.environments.iteration_result import IterationResult
-from dataenvgym.environments.iterations import IterationFiles
-from dataenvgym.errors import RunDirectoryError
+from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.llama_factory import stage_of
-from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.records import TrainingDatum
 
 
 class History:
@@ -53,20 +51,11 @@ class History:
         return self.results[-1]
 
     @property
-    def counts(self) -> dict[int, int]:
-        """The number of records that each iteration trained on."""
-        return {result.iteration: result.n_records for result in self.results}
-
-    @property
     def records(self) -> list[TrainingDatum]:
         """All accepted records; reads all files unless the records are kept in memory."""
         if self._kept is not None:
             return self._kept
-        return [record for n in self.counts for record in self.records_of(n)]
-
-    def records_of(self, number: int) -> list[TrainingDatum]:
-        """The accepted records of an iteration."""
-        return self._files(number).read_records()
+        return [r for one in self.results for r in self._files(one.iteration).read_records()]
 
     def append(self, result: IterationResult, accepted: Sequence[TrainingDatum]) -> None:
         """Add a finished iteration.
@@ -102,18 +91,3 @@ class History:
     def _files(self, number: int) -> IterationFiles:
         assert self._root is not None
         return IterationFiles(self._root, number)
-
-
-def last_completed(finished: Sequence[IterationFiles]) -> list[CompletedTaskInstance]:
-    """The evaluated instances of the last of these iterations.
-
-    Raises:
-        RunDirectoryError: if their file is missing.
-    """
-    completed = finished[-1].read_completed()
-    if completed is None:
-        raise RunDirectoryError(
-            f"{finished[-1].directory} is finished but has no completed.jsonl; "
-            "restore it, or start the run over"
-        )
-    return completed

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
 
-from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.interfaces import EnvironmentInterface, TaskInterface, TrainablePredictorInterface
 
 

@@ -24,27 +24,118 @@ import io
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import orjson
 
 from dataenvgym.environments.checks import CheckedRecords
-from dataenvgym.environments.iteration_result import IterationResult
-from dataenvgym.environments.jsonl_files import (
-    read_completed,
-    read_records_file,
-    write_completed,
-)
-from dataenvgym.environments.marks import MarkedFolder, refuse_damage
+from dataenvgym.environments.marks import FileMark, MarkedFolder, refuse_damage
 from dataenvgym.environments.near_duplicates import Bands
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import (
     CompletedTaskInstance,
+    Model,
+    PerformanceReport,
+    Scores,
     TrainingDatum,
     parse_training_datum,
 )
+from dataenvgym.records.reports import Faults
 from dataenvgym.storage import read_json, read_jsonl, write_bytes, write_json, write_jsonl
 from dataenvgym.workspace import naming_damage
+
+
+class IterationResult(Model):
+    """The result of one iteration.
+
+    Attributes:
+        iteration: its number; 0 is the base student.
+        report: the student's results on the validation split, by skill.
+        reward: the change in validation score since the iteration before (0.0 for the base).
+        n_records: records accepted in this iteration.
+        n_records_total: records accepted so far.
+        dropped: records that were not accepted, by reason.
+        unjudged: records accepted although a quality check could not judge them, by check.
+        seconds: by phase, and `total`.
+        adapter: iteration whose adapter is active, or None for the base student.
+        files: marks (size and hash) of the iteration's files; empty in older runs.
+    """
+
+    iteration: int
+    report: PerformanceReport
+    reward: float = 0.0
+    n_records: int = 0
+    n_records_total: int = 0
+    dropped: dict[str, int] = {}
+    unjudged: dict[str, int] = {}
+    seconds: dict[str, float] = {}
+    adapter: int | None = None
+    files: dict[str, FileMark] = {}
+
+    @property
+    def val_score(self) -> float:
+        """Mean reward on the validation split, failed calls excluded."""
+        return self.report.score
+
+    @property
+    def n_val(self) -> int:
+        """The number of validation instances."""
+        return self.report.n
+
+    @property
+    def n_errors(self) -> int:
+        """The number of validation instances whose call failed."""
+        return self.report.n_errors
+
+    @property
+    def faults(self) -> Faults:
+        """The number of failed instances by cause (see `dataenvgym.records.instances`)."""
+        return self.report.faults
+
+    @property
+    def val_score_by_skill(self) -> dict[str, float | None]:
+        """Mean reward by skill; None if every call failed."""
+        return {skill.skill: skill.score for skill in self.report.skills}
+
+    @property
+    def named_scores(self) -> Scores:
+        """The named scores on the validation split, such as `tests_passed`."""
+        return self.report.scores
+
+
+def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
+    """Write completed instances, one per line, atomically."""
+    # pydantic writes the same bytes as orjson, and needs no dictionary in between
+    write_jsonl(path, (orjson.Fragment(c.model_dump_json()) for c in completed))
+
+
+def read_completed(path: Path) -> list[CompletedTaskInstance]:
+    """Read a file that `write_completed` wrote.
+
+    Raises:
+        RunDirectoryError: if the file is damaged.
+    """
+    with naming_damage(path):
+        return [CompletedTaskInstance.model_validate(value) for value in read_jsonl(path)]
+
+
+def read_records_file(path: Path, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
+    """Read the training records of a file, or only some rows; errors name a damaged file."""
+    with naming_damage(path):
+        if rows is None:
+            values = enumerate(read_jsonl(path))
+            return [parse_training_datum(value, index=i) for i, value in values]
+        wanted = set(rows)
+        with path.open("rb") as stream:
+            lines = (line for line in stream if line.strip())
+            return [
+                parse_training_datum(orjson.loads(line), index=i)
+                for i, line in enumerate(islice(lines, max(wanted, default=-1) + 1))
+                if i in wanted
+            ]
+
 
 _TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
 
@@ -72,7 +163,7 @@ class IterationFiles:
 
     @property
     def is_finished(self) -> bool:
-        return self._path("iteration.json").exists()
+        return (self.directory / "iteration.json").exists()
 
     def clear(self) -> None:
         """Begin with an empty folder; remove any old files."""
@@ -84,7 +175,7 @@ class IterationFiles:
 
     def read_submitted(self) -> list[TrainingDatum] | None:
         """The records as the agent gave them, or None before it did."""
-        path = self._path("submitted.jsonl")
+        path = self.directory / "submitted.jsonl"
         return read_records_file(path) if path.exists() else None
 
     def write_submitted(self, records: Iterable[TrainingDatum]) -> None:
@@ -97,21 +188,22 @@ class IterationFiles:
         Args:
             rows: only these (0-based), or None for all.
         """
-        path = self._path("records.jsonl")
+        path = self.directory / "records.jsonl"
         return read_records_file(path, rows) if path.exists() else []
 
     def read_dropped(self) -> list[tuple[TrainingDatum, str]]:
         """The dropped records, each with its reason."""
-        path = self._path("dropped.jsonl")
+        path = self.directory / "dropped.jsonl"
         with naming_damage(path):
             values = list(read_jsonl(path)) if path.exists() else []
             return [(parse_training_datum(v["record"]), v["reason"]) for v in values]
 
     def read_checked(self) -> CheckedRecords | None:
         """The results of checking the submitted records, or None before the check."""
-        if not (self._path("records.jsonl").exists() and self._path("dropped.jsonl").exists()):
+        needed = (self.directory / name for name in ("records.jsonl", "dropped.jsonl"))
+        if not all(path.exists() for path in needed):
             return None
-        path = self._path("unjudged.json")
+        path = self.directory / "unjudged.json"
         unjudged = read_json(path) if path.exists() else {}
         return CheckedRecords(tuple(self.read_records()), tuple(self.read_dropped()), unjudged)
 
@@ -122,7 +214,7 @@ class IterationFiles:
                 write_json(path, checked.unjudged)
         else:  # a killed check may have left one
             self.marks.forget(["unjudged.json"])
-            self._path("unjudged.json").unlink(missing_ok=True)
+            (self.directory / "unjudged.json").unlink(missing_ok=True)
         dropped = (
             {"reason": reason, "record": record.model_dump(mode="json")}
             for record, reason in checked.dropped
@@ -134,7 +226,7 @@ class IterationFiles:
 
     def read_bands(self) -> Bands | None:
         """The bands of the accepted records, for finding near duplicates; None if not written."""
-        path = self._path("bands.npy")
+        path = self.directory / "bands.npy"
         with naming_damage(path):
             return np.load(path, allow_pickle=False) if path.exists() else None
 
@@ -169,7 +261,7 @@ class IterationFiles:
 
     def read_completed(self) -> list[CompletedTaskInstance] | None:
         """The evaluated instances, or None before the evaluation."""
-        path = self._path("completed.jsonl")
+        path = self.directory / "completed.jsonl"
         return read_completed(path) if path.exists() else None
 
     def write_completed(self, completed: Iterable[CompletedTaskInstance]) -> None:
@@ -184,7 +276,7 @@ class IterationFiles:
         Raises:
             RunDirectoryError: if `iteration.json` is damaged.
         """
-        path = self._path("iteration.json")
+        path = self.directory / "iteration.json"
         with naming_damage(path):
             return IterationResult.model_validate(read_json(path))
 
@@ -192,7 +284,7 @@ class IterationFiles:
         """Finish the iteration; return the result with the marks of its files."""
         result = result.model_copy(update={"files": self.marks.complete()})
         self.marks.remove()
-        write_json(self._path("iteration.json"), result.model_dump(mode="json"))
+        write_json(self.directory / "iteration.json", result.model_dump(mode="json"))
         return result
 
     def check(self) -> None:
@@ -214,9 +306,6 @@ class IterationFiles:
             f"{self.directory.parent}: the same command then does these iterations again"
         )
         refuse_damage(self.directory, result.files, way_out, below=below, large=large)
-
-    def _path(self, name: str) -> Path:
-        return self.directory / name
 
 
 def finished_iterations(root: Path) -> list[IterationFiles]:

@@ -75,9 +75,14 @@ class MarkedFolder:
 
     def complete(self) -> dict[str, FileMark]:
         """Mark files without a mark, and return the marks of all files."""
-        marks = self.read()
-        files = _files(self.directory)
-        return {name: marks.get(name) or mark_of(path) for name, path in files}
+        before, marks = self.read(), {}
+        for path in sorted(self.directory.rglob("*")):
+            name = path.relative_to(self.directory)
+            parts = (self.directory / part for part in (name, *name.parents[:-1]))
+            is_hidden = any(map(is_temporary, parts)) or _UNMARKED.fullmatch(name.parts[0])
+            if path.is_file() and not is_hidden:
+                marks[name.as_posix()] = before.get(name.as_posix()) or mark_of(path)
+        return marks
 
     def mark_all(self) -> None:
         """Mark the files that have no mark yet."""
@@ -170,11 +175,3 @@ def _without_place(data: bytes) -> bytes:
     if _ITERATIONS not in data:
         return data
     return b"".join(text[max(text.rfind(_ITERATIONS), 0) :] for text in _TEXTS.split(data))
-
-
-def _files(directory: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted(directory.rglob("*")):
-        name = path.relative_to(directory)
-        hidden = any(is_temporary(directory / part) for part in (name, *name.parents[:-1]))
-        if path.is_file() and not hidden and not _UNMARKED.fullmatch(name.parts[0]):
-            yield name.as_posix(), path

@@ -89,7 +89,8 @@ class SeenTexts:
         n_bands, size = _layout(self._similarity)
         values = minhash.hashvalues[: n_bands * size].astype(">u4").reshape(n_bands, size)
         keys = (own + bytes([i]) + band.tobytes() for i, band in enumerate(values))
-        return Fingerprint(text, tuple(map(_hash, keys)))
+        hashes = (hashlib.blake2b(key, digest_size=8).digest() for key in keys)
+        return Fingerprint(text, tuple(int.from_bytes(one, "big") for one in hashes))
 
     def fingerprints_of(self, texts: Sequence[str], bands: Bands) -> dict[str, Fingerprint]:
         """Restore fingerprints from `bands`, by text; empty if the bands do not fit the texts.
@@ -172,7 +173,3 @@ def _layout(similarity: float) -> tuple[int, int]:
 
     layout = MinHashLSH(threshold=max(similarity - _SLACK, 0.1), num_perm=_PERMUTATIONS)
     return layout.b, layout.r
-
-
-def _hash(key: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")

@@ -3,15 +3,64 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, get_args
 
-from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.environments.phases import PhaseClock
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidActionError,
+    InvalidRecordError,
+    did_you_mean,
+)
 from dataenvgym.interfaces import RecordCheckInterface, SkillLabelerInterface, TaskInterface
+from dataenvgym.llama_factory import stage_of
+from dataenvgym.records import TrainingDatum, parse_training_data
+
+
+def parse_action(action: Any, *, beside: Sequence[TrainingDatum] = ()) -> tuple[TrainingDatum, ...]:
+    """Parse the records of an action.
+
+    Args:
+        beside: earlier records that the same training will use.
+
+    Raises:
+        InvalidActionError: if the action is not a sequence of records.
+        InvalidRecordError: if a record is malformed (the message names its index and field), or
+            needs another training stage than the records before it.
+    """
+    if isinstance(action, str | bytes | Mapping) or not isinstance(action, Iterable):
+        raise InvalidActionError(
+            f"the action is {type(action).__name__}, expected a list of training records "
+            "(models or mappings); does the agent return one?"
+        )
+    records = parse_training_data(action)
+    stages = {stage_of(record): record for record in beside}
+    for i, record in enumerate(records):
+        stages.setdefault(stage_of(record), record)
+        if len(stages) > 1:
+            kinds = " and ".join(repr(r.kind) for r in stages.values())
+            raise InvalidRecordError(
+                f"record {i}, field kind: records of kind {kinds} need different training "
+                "stages; send one stage a step (and one an episode in mode 'accumulate')",
+                index=i,
+                field="kind",
+            )
+    return records
+
+
+def stamp(records: Sequence[TrainingDatum], iteration: int) -> list[TrainingDatum]:
+    """Give the records ids, and write the iteration into their provenance."""
+    stamped = []
+    for i, record in enumerate(records):
+        place = {"id": f"{iteration:03d}-{i:05d}", "iteration": iteration}
+        provenance = record.provenance.model_copy(update=place)
+        stamped.append(record.model_copy(update={"provenance": provenance}))
+    return stamped
+
 
 Mode = Literal["incremental", "accumulate"]
 

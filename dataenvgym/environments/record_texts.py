@@ -95,12 +95,13 @@ def _folded(text: str) -> str:
 
 
 def _spaced_out(text: str) -> list[str]:
-    return "".join(_spaced(character) for character in text).split()
-
-
-def _spaced(character: str) -> str:
-    category = unicodedata.category(character)[0]
-    if category in "LMN":  # combining marks are vowels in many scripts: part of words
-        return character
-    kept = category == "S" or character in _SIGNS or character in _STOPS
-    return f" {character} " if kept else " "
+    """The words, numbers, signs and stops of any text."""
+    spaced = []
+    for character in text:
+        category = unicodedata.category(character)[0]
+        if category in "LMN":  # combining marks are vowels in many scripts: part of words
+            spaced.append(character)
+        else:
+            is_kept = category == "S" or character in _SIGNS or character in _STOPS
+            spaced.append(f" {character} " if is_kept else " ")
+    return "".join(spaced).split()

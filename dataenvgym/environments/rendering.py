@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import PerformanceReport
 
@@ -60,25 +60,27 @@ def skill_table(base: PerformanceReport, now: PerformanceReport) -> str:
 def forest_table(forest: Forest) -> str:
     """One row per skill, followed by one row for each of its subskills."""
     rows = [
-        (skill, subskill, str(allocation), str(made), _score(val), _score(train))
-        for skill, subskill, allocation, made, val, train in forest_rows(forest)
+        (skill, subskill, str(allocation), str(made), *map(_score, shares))
+        for skill, subskill, allocation, made, *shares in forest_rows(forest)
     ]
-    names = ("skill", "subskill", "allotted", "made", "valid.", "train")
+    names = ("skill", "subskill", "allotted", "made", "valid.", "untaught", "train")
     return _table(names, rows, texts=2)
 
 
 def forest_rows(
     forest: Forest,
-) -> Iterator[tuple[str, str, int, int, float | None, float | None]]:
-    """Yield skill, subskill, allocation, records made, validation and training accuracy.
+) -> Iterator[tuple[str, str, int, int, float | None, float | None, float | None]]:
+    """Yield skill, subskill, allocation, records made, and the three accuracies.
 
     In a skill's own row the subskill is empty; rows of its subskills follow, in the order of
     opening.
     """
     for t in forest.trees:
-        yield t.skill, "", t.allocation, t.generated, t.val_accuracy, t.train_accuracy
+        shares = t.val_accuracy, t.untaught_accuracy, t.train_accuracy
+        yield t.skill, "", t.allocation, t.generated, *shares
         for s in t.subskills:
-            yield "", s.name, s.allocation, s.generated, s.val_accuracy, s.train_accuracy
+            shares = s.val_accuracy, s.untaught_accuracy, s.train_accuracy
+            yield "", s.name, s.allocation, s.generated, *shares
 
 
 def _score(value: float | None) -> str:

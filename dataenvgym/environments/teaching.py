@@ -23,16 +23,13 @@ from typing import Any, ClassVar, SupportsFloat
 import gymnasium
 from gymnasium.error import ResetNeeded
 
-from dataenvgym.environments.actions import parse_action
 from dataenvgym.environments.episode import Episode
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.identity import identity_of
-from dataenvgym.environments.iteration_result import IterationResult
-from dataenvgym.environments.iterations import IterationFiles
-from dataenvgym.environments.options import Mode, ResetOptions, TeachingOptions
+from dataenvgym.environments.iterations import IterationFiles, IterationResult
+from dataenvgym.environments.options import Mode, ResetOptions, TeachingOptions, parse_action
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headline, skill_table
-from dataenvgym.environments.trials import try_records
 from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
     Describes,
@@ -41,7 +38,7 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TrainablePredictorInterface,
 )
-from dataenvgym.interfaces.expecting import expect
+from dataenvgym.interfaces.helpers import expect
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
@@ -57,8 +54,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     iterations is limited by gymnasium's `TimeLimit`.
 
     A subclass has an `action_space` and handles actions (`parse`, `records_of`, `pending_action`).
-    If it shows more than the evaluated instances, it also overrides `learn_from`, `go_on_from` and
-    `observe`.
+    If it shows more than the evaluated instances, it also overrides `before_training`,
+    `learn_from`, `go_on_from` and `observe`.
 
     Args:
         task: the task that the student is evaluated on.
@@ -138,7 +135,16 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             self._folder.move_to(asked.directory)
         finished = self._folder.claim(asked, self._identity)
         self.clock = asked.clock
-        episode = self._episode = self._new_episode()
+        episode = self._episode = Episode(
+            task=self.task,
+            predictor=self.predictor,
+            options=self.options,
+            labeler=self.labeler,
+            quality=self.quality,
+            folder=self._folder,
+            seed=self._seed,
+            clock=self.clock,
+        )
         episode.restore(finished, asked.test_tasks)
         if finished:
             completed = episode.continue_from(finished)
@@ -173,11 +179,12 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         try:
             records = self.records_of(files, action)
             checked = episode.check(files, records)
+            self.before_training(files, checked.accepted)
             adapter = episode.train(files, checked.accepted)
             completed, report = episode.evaluate(files)
             self.learn_from(files, checked.accepted, completed, report)
         except BaseException as error:  # Ctrl-C in a notebook too
-            episode.go_back(error)
+            episode.student.go_back(episode.history.last.adapter, error)
             raise
         result = episode.finish(files, report, began=began, checked=checked, adapter=adapter)
         return self._observation(completed), result.reward, self.is_over, False, self._info()
@@ -197,7 +204,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             ResetNeeded: before the first `reset`.
         """
         episode = self._in_progress("trial")
-        report = try_records(episode, self._parse_records(records))
+        report = episode.trial(self._parse_records(records))
         shown: PerformanceReport = self.observe((), report)["report"]
         return shown
 
@@ -237,6 +244,9 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     @abstractmethod
     def pending_action(self) -> Any | None:
         """The action of an interrupted iteration, or None; step with it again to resume."""
+
+    def before_training(self, files: IterationFiles, accepted: Sequence[TrainingDatum]) -> None:
+        """Called before the student is trained on `accepted`."""
 
     def learn_from(
         self,
@@ -285,18 +295,6 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         return self.options.end_at(self.results[-1])
 
     # --- the episode ---
-
-    def _new_episode(self) -> Episode:
-        return Episode(
-            task=self.task,
-            predictor=self.predictor,
-            options=self.options,
-            labeler=self.labeler,
-            quality=self.quality,
-            folder=self._folder,
-            seed=self._seed,
-            clock=self.clock,
-        )
 
     def _in_progress(self, method: str) -> Episode:
         """The episode; ResetNeeded before the first `reset`."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from dataenvgym.environments.checks import reasons_in_words
 from dataenvgym.environments.interface import TeachingEnvironmentInterface
-from dataenvgym.environments.jsonl_files import read_completed, write_completed
+from dataenvgym.environments.iterations import read_completed, write_completed
 from dataenvgym.environments.marks import MarkedFolder
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.student import load_adapter
@@ -37,7 +37,7 @@ from dataenvgym.records.model import escaped
 from dataenvgym.run_warnings import listening, warn_run
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted import evaluated_by, report_of, task_of
-from dataenvgym.tasks.purposes import attempts_for
+from dataenvgym.tasks.base import attempts_for
 
 
 class Bookkeeping:
@@ -109,7 +109,11 @@ class Bookkeeping:
         )
         self._n_before = plan.n_finished if resumes else 0
         if resumes and (self.directory / "iterations" / "000" / "completed.jsonl").exists():
-            self.warnings.go_on(self._warnings_before())
+            before = whole_summary(self.directory)
+            # without the one that is derived again at the end
+            self.warnings.go_on(
+                [w for w in before.warnings if w != _nothing_trained(before)] if before else []
+            )
         self.clock.listeners.append(self._on_phase)
         try:
             with listening(self.warnings.hear):
@@ -124,30 +128,22 @@ class Bookkeeping:
         finally:
             self.clock.listeners.remove(self._on_phase)
 
-    def _warnings_before(self) -> list[RunWarning]:
-        """The warnings in the summary, without the one that is derived again at the end."""
-        if (before := whole_summary(self.directory)) is None:
-            return []
-        return [warning for warning in before.warnings if warning != _nothing_trained(before)]
-
     def begun(self) -> None:
         """Called when the environment has claimed the directory."""
         self._open()
         self.warnings.iteration = len(self.teaching.results) - 1
         if (gone := self._n_before - len(self.teaching.results)) > 0:
-            self._begin_anew(gone)
-
-    def _begin_anew(self, gone: int) -> None:
-        """Warn if the environment does not resume; remove the test answers of the earlier try."""
-        warn_run(
-            f"{several(gone, 'finished iteration')} in {self.directory} will be done again: "
-            f"{type(self.teaching).__name__} began a new episode although it was asked to resume. "
-            "Its reset() must follow the option 'resume' (see TeachingEnvironmentInterface)"
-        )
-        answered = sorted((self.directory / "test").glob("*.jsonl"))
-        MarkedFolder(self.directory, "").forget(f"test/{path.name}" for path in answered)
-        for path in answered:
-            path.unlink()
+            warn_run(
+                f"{several(gone, 'finished iteration')} in {self.directory} will be done again: "
+                f"{type(self.teaching).__name__} began a new episode although it was asked to "
+                "resume. Its reset() must follow the option 'resume' (see "
+                "TeachingEnvironmentInterface)"
+            )
+            # the test answers are those of the earlier try
+            answered = sorted((self.directory / "test").glob("*.jsonl"))
+            MarkedFolder(self.directory, "").forget(f"test/{path.name}" for path in answered)
+            for path in answered:
+                path.unlink()
 
     def announce(self) -> None:
         """Report the iterations that were finished since the last call."""

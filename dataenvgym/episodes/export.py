@@ -82,21 +82,17 @@ def export_adapter(
     adapter = files.adapter
     if not adapter.is_dir():
         raise RunDirectoryError(f"{adapter} is missing; restore it, or run the episode again")
-    _refuse_links(adapter)
-    with publishing(output) as folder:
-        shutil.copytree(adapter, folder, dirs_exist_ok=True)
-        write_text(folder / "README.md", _model_card(run, number, adapter))
-    return output
-
-
-def _refuse_links(adapter: Path) -> None:
-    """Refuse links: in a folder from another user they may lead to any file of this machine."""
+    # in a folder from another user, links may lead to any file of this machine
     for path in (adapter, *sorted(adapter.rglob("*"))):
         if path.is_symlink():
             raise RunDirectoryError(
                 f"{path} is a link, and only files of the run are exported; replace the link by "
                 "its file"
             )
+    with publishing(output) as folder:
+        shutil.copytree(adapter, folder, dirs_exist_ok=True)
+        write_text(folder / "README.md", _model_card(run, number, adapter))
+    return output
 
 
 def _new_folder(output: str | Path) -> Path:
@@ -262,14 +258,11 @@ def _front(head: dict[str, Any]) -> str:
 def _result(run: RunFiles, number: int) -> str:
     """The scores before and after, as a table; with the test split if it was scored."""
     summary = run.summary
-    pairs: Iterator[tuple[str, float, float]] = (
-        (name, before, after)
-        for name, before, after in (
-            ("validation", summary.iterations[0].val_score, summary.iterations[number].val_score),
-            ("test", summary.test_score_before, summary.test_score_after),
-        )
-        if before is not None and after is not None and (name != "test" or number == run.best)
-    )
+    one, base = summary.iterations[number], summary.iterations[0]
+    pairs = [("validation", base.val_score, one.val_score)]
+    before, after = summary.test_score_before, summary.test_score_after
+    if before is not None and after is not None and number == run.best:
+        pairs.append(("test", before, after))
     rows = [f"| {n} | {score(b)} | {score(a)} | {change(a - b)} |" for n, b, a in pairs]
     names = f"| split | base student | iteration {number} | change |"
     return "\n".join([names, "| --- | --- | --- | --- |", *rows])

@@ -14,9 +14,16 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
-from dataenvgym.episodes.hearing import Hearing, folder_line, title, warning_line
-from dataenvgym.episodes.pace import episode_seconds_left
-from dataenvgym.episodes.phase_progress import PhaseProgress, bar_width, time_left
+from dataenvgym.episodes.phase_progress import (
+    Hearing,
+    PhaseProgress,
+    bar_width,
+    episode_seconds_left,
+    folder_line,
+    time_left,
+    title,
+    warning_line,
+)
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import iteration_table, outcome, shares
 from dataenvgym.episodes.texts import minutes, plain, several, sparkline
@@ -47,7 +54,7 @@ class LiveProgress(EpisodeCallback):
         self._console.print(Text(folder_line(plan)), soft_wrap=True)  # stays above the display
         # the live display refers to the view, not to this object, which can thus be collected
         self._live = Live(
-            get_renderable=self._view.render,
+            self._view,
             console=self._console,
             refresh_per_second=4,
             transient=True,
@@ -114,28 +121,18 @@ class _View:
         is_same = self.now is not None and self.now[0] == iteration
         self.now = (iteration, self.now[1] if self.now and is_same else at, phase, at)
 
-    def render(self) -> RenderableType:
-        return _Frame(self)
-
-
-class _Frame:
-    """One drawing of the view, in the console's current size."""
-
-    def __init__(self, view: _View) -> None:
-        self._view = view
-
     def __rich_console__(self, console: Console, options: object) -> list[RenderableType]:
-        plan, iterations = self._view.plan, self._view.iterations
+        """One drawing, in the console's current size."""
+        plan, iterations = self.plan, self.iterations
         if plan is None:
             return []
         parts: list[RenderableType] = [Text(title(plan), style="bold")]
         about = [Text(line, no_wrap=True, overflow="ellipsis") for line in shares(plan.problems)]
         parts += [*about, self._bars(console, plan)]
-        said, count = self._view.phase.said, self._view.phase.count
+        said, count = self.phase.said, self.phase.count
         if said:
             parts.append(Text(said, style="dim", no_wrap=True, overflow="ellipsis"))
-        room = console.height - 8 - bool(said) - (count is not None) - len(about)
-        room = max(1, room)
+        room = max(1, console.height - 8 - bool(said) - (count is not None) - len(about))
         if len(iterations) > room:
             hidden = several(len(iterations) - room, "earlier iteration")
             parts.append(Text(f"({hidden})", style="dim"))
@@ -154,20 +151,20 @@ class _Frame:
         rows.add_column(no_wrap=True)
         rows.add_column(no_wrap=True)
         rows.add_column(no_wrap=True, overflow="ellipsis")
-        done = max(0, len(self._view.iterations) - 1)
+        done = max(0, len(self.iterations) - 1)
         bar = ProgressBar(total=plan.n_iterations, completed=done, width=width)
         rows.add_row(bar, f"{done}/{plan.n_iterations}", Text(self._episode(plan)))
-        if self._view.phase.count is not None:
-            rows.add_row(*self._view.phase.bar(width))
+        if self.phase.count is not None:
+            rows.add_row(*self.phase.bar(width))
         return rows
 
     def _episode(self, plan: EpisodePlan) -> str:
-        now, clock = self._view.now, self._view.clock()
-        so_far = f"{minutes(clock - self._view.began)} so far"
+        now, clock = self.now, self.clock()
+        so_far = f"{minutes(clock - self.began)} so far"
         if now is None:
             return f"starting, {so_far}"
         iteration, began, phase, phase_began = now
-        left = episode_seconds_left(self._view.iterations, plan.n_iterations, clock - began)
+        left = episode_seconds_left(self.iterations, plan.n_iterations, clock - began)
         return (
             f"iteration {iteration}, {phase} {clock - phase_began:.0f} s, {so_far}{time_left(left)}"
         )

@@ -102,6 +102,8 @@ def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | Non
 
 
 def _draw_scores(axes: Axes, summary: Summary) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     numbers = [i.iteration for i in summary.iterations]
     scores = [i.val_score for i in summary.iterations]
     best = summary.best
@@ -132,7 +134,8 @@ def _draw_scores(axes: Axes, summary: Summary) -> None:
     room = max(max(shown) - min(shown), 0.05)
     axes.set_ylim(min(shown) - 0.12 * room, max(shown) + 0.15 * room)
     axes.set_xlim(-0.35, max(numbers[-1], 1) + 0.35)
-    _whole_numbers(axes)
+    whole_numbers: Any = MaxNLocator(integer=True, nbins=12)
+    axes.xaxis.set_major_locator(whole_numbers)
     axes.set_xlabel("iteration (0: base student)")
     axes.set_ylabel("score")
     axes.set_title("Overall", fontsize=11, loc="left")
@@ -163,7 +166,9 @@ def _draw_skills(
         for y, row in enumerate(rows):
             for x, value in enumerate(row):
                 dark = value is not None and (value - low) / (high - low) > 0.7
-                axes.text(x, y, _short(value), ha="center", va="center", fontsize=7.5,
+                # two digits, without the zero before the point
+                text = "-" if value is None else re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}")
+                axes.text(x, y, text, ha="center", va="center", fontsize=7.5,
                           color="white" if dark else "#1f2937", parse_math=False,
                           in_layout=False)  # fmt: skip
     axes.set_xticks(range(0, len(summary.iterations), max(1, len(summary.iterations) // 12)))
@@ -193,15 +198,3 @@ def _mark_categories(axes: Axes, categories: list[str | None]) -> None:
                       color=_QUIET, ha="left", va="center", parse_math=False,
                       transform=axes.get_yaxis_transform())  # fmt: skip
         first = row
-
-
-def _short(value: float | None) -> str:
-    """A score with two digits, without the zero before the point."""
-    return "-" if value is None else re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}")
-
-
-def _whole_numbers(axes: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    locator: Any = MaxNLocator(integer=True, nbins=12)
-    axes.xaxis.set_major_locator(locator)

@@ -9,12 +9,18 @@ from rich.console import Console
 from rich.text import Text
 
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
-from dataenvgym.episodes.hearing import Hearing, folder_line, title, warning_line
 from dataenvgym.episodes.live import LiveProgress
-from dataenvgym.episodes.pace import Pace
+from dataenvgym.episodes.phase_progress import (
+    Hearing,
+    Pace,
+    folder_line,
+    time_left,
+    title,
+    warning_line,
+)
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome, shares
-from dataenvgym.episodes.texts import change, counts, minutes, plain, several
+from dataenvgym.episodes.texts import change, counts, plain, several
 from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.progress import ProgressMessage
 
@@ -112,8 +118,7 @@ class PlainProgress(EpisodeCallback):
             self._told_at = now
             where = "" if self._iteration is None else f"iteration {self._iteration}: "
             left = None if message.total is None else self._pace.seconds_left()
-            still = "" if left is None else f", about {minutes(left)} left"
-            self._print(f"{where}{message}{still}")
+            self._print(f"{where}{message}{time_left(left)}")
 
     def _print(self, text: str) -> None:
         # soft_wrap keeps long lines whole; rich flushes after each print

@@ -71,7 +71,13 @@ class RecordedAgent:
         if action is not None:
             return action
         with self._clock("agent"):
-            self._warn_of_lost_memory()
+            if self._has_lost_memory:
+                self._has_lost_memory = False
+                warn_run(
+                    f"the run was resumed, and the agent {name_of(self.agent)!r} has no "
+                    "state_dict() and load_state_dict(): its memory and its random generator start "
+                    "over, so its records may differ from those of an uninterrupted run"
+                )
             action = self._action(observation)
             if isinstance(self.agent, Stateful):
                 state = state_of(self.agent)
@@ -85,7 +91,10 @@ class RecordedAgent:
         if self._takes_records:  # `refuse_misfit` checked that the agent can
             agent = cast(DataGenerationAgentInterface, self.agent)
             is_no_surprise = is_spent(agent)
-            records = _listed(agent(observation["completed"], predictor))
+            records: Any = agent(observation["completed"], predictor)
+            # an iterable becomes a list; the environment checks anything else
+            if isinstance(records, Iterable) and not isinstance(records, str | bytes | Mapping):
+                records = list(records)
             if records == [] and not is_no_surprise:
                 warn_run(
                     f"the agent {name_of(agent)!r} returned no records, so the student is not "
@@ -94,28 +103,12 @@ class RecordedAgent:
             return records
         return cast(ActingAgentInterface, self.agent).act(observation, predictor)
 
-    def _warn_of_lost_memory(self) -> None:
-        if self._has_lost_memory:
-            self._has_lost_memory = False
-            warn_run(
-                f"the run was resumed, and the agent {name_of(self.agent)!r} has no state_dict() "
-                "and load_state_dict(): its memory and its random generator start over, so its "
-                "records may differ from those of an uninterrupted run"
-            )
-
     def _load(self, iteration: int) -> None:
-        if not isinstance(self.agent, Stateful):
-            return
-        self._marks.check(below="agent/")
-        self.agent.load_state_dict(read_state(self._directory / _name(iteration)))
-        self._marks.mark(_name(iteration))
+        if isinstance(self.agent, Stateful):
+            self._marks.check(below="agent/")
+            self.agent.load_state_dict(read_state(self._directory / _name(iteration)))
+            self._marks.mark(_name(iteration))
 
 
 def _name(iteration: int) -> str:
     return f"agent/{iteration:03d}.json"
-
-
-def _listed(action: Any) -> Any:
-    """Turn an iterable of records into a list; the environment checks anything else."""
-    is_batch = isinstance(action, Iterable) and not isinstance(action, str | bytes | Mapping)
-    return list(action) if is_batch else action

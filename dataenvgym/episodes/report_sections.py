@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from dataenvgym.environments import PHASES
@@ -118,42 +118,32 @@ def _iterations(run: RunFiles) -> Iterator[str]:
 
 
 def _skills(run: RunFiles) -> Iterator[str]:
-    base, best = run.results[0].report.skills, _by_skill(run, run.best)
-    if not any(s.skill for s in base):
+    pairs = _base_and_best(run)
+    if not any(base.skill for base, _ in pairs):
         return
     yield from _section("Skills")
-    named = _names([*(s.scores for s in base), *(s.scores for s in best.values())])
+    reports = (run.results[0].report, run.results[run.best].report)
+    named = sorted({name for report in reports for s in report.skills for name in s.scores})
     apart, named = (named, []) if len(named) > MOST_NAMED else ([], named)
-    rows = [
-        (
-            s.category or "-",
-            s.skill or "(none)",
-            score(s.score),
-            score(best[_key(s)].score if _key(s) in best else None),
-            change(_change(s, best)),
-            *(score(value) for name in named for value in _before_and_after(s, best, name)),
-            s.n,
-        )
-        for s in base
-    ]
-    names = ["category", "skill", "base", f"iteration {run.best}", "change"]
-    names += [f"{name}, {when}" for name in named for when in ("base", f"iteration {run.best}")]
+    rows, rows_apart = [], []
+    for base, best in pairs:
+        after, scores = (best.score, best.scores) if best else (None, {})
+        skill = (base.category or "-", base.skill or "(none)")
+        both = {name: (score(base.scores.get(name)), score(scores.get(name)))
+                for name in named + apart}  # fmt: skip
+        gain = change(difference(after, base.score))
+        told = (text for name in named for text in both[name])
+        rows.append((*skill, score(base.score), score(after), gain, *told, base.n))
+        rows_apart.append((*skill, *(" -> ".join(both[name]) for name in apart)))
+    when = ("base", f"iteration {run.best}")
+    names = ["category", "skill", *when, "change"]
+    names += [f"{name}, {one}" for name in named for one in when]
     yield from _table([*names, "n"], rows)
     if apart:
         yield ""
         yield f"Named scores of the base and of iteration {run.best}:"
         yield ""
-        yield from _table(
-            ["category", "skill", *apart],
-            (
-                (
-                    s.category or "-",
-                    s.skill or "(none)",
-                    *(" -> ".join(map(score, _before_and_after(s, best, name))) for name in apart),
-                )
-                for s in base
-            ),
-        )
+        yield from _table(["category", "skill", *apart], rows_apart)
     learned, forgotten = learned_and_forgotten(run)
     yield ""
     for name, skills in (("Learned most", learned), ("Forgot most", forgotten)):
@@ -163,16 +153,15 @@ def _skills(run: RunFiles) -> Iterator[str]:
 
 def _forest(run: RunFiles) -> Iterator[str]:
     forest = run.forest(run.best)
-    if forest is not None:
-        yield from _section(f"The forest after iteration {run.best}")
-        names = ("skill", "subskill", "allocation", "made", "validation", "training")
-        yield from _table(
-            names,
-            (
-                (skill, subskill or "(all)", allocation, made, score(val), score(train))
-                for skill, subskill, allocation, made, val, train in forest_rows(forest)
-            ),
-        )
+    if forest is None:
+        return
+    yield from _section(f"The forest after iteration {run.best}")
+    names = ["skill", "subskill", "allocation", "made", "validation", "before training", "training"]
+    rows = (
+        (skill, subskill or "(all)", allocation, made, *map(score, shares))
+        for skill, subskill, allocation, made, *shares in forest_rows(forest)
+    )
+    yield from _table(names, rows)
 
 
 def _records(run: RunFiles) -> Iterator[str]:
@@ -251,38 +240,20 @@ def _table(names: Sequence[str], rows: Iterable[Iterable[object]]) -> Iterator[s
         yield f"| {' | '.join(cell(value) for value in row)} |"
 
 
-def _names(scores: Iterable[Mapping[str, float]]) -> list[str]:
-    """The names of all scores, sorted."""
-    return sorted({name for named in scores for name in named})
-
-
-def _before_and_after(
-    skill: SkillReport, best: dict[tuple[str | None, str], SkillReport], name: str
-) -> tuple[float | None, float | None]:
-    """A skill's named score, for the base student and for the best iteration."""
-    after = best.get(_key(skill))
-    return skill.scores.get(name), after.scores.get(name) if after else None
-
-
-def _key(skill: SkillReport) -> tuple[str | None, str]:
-    return skill.category, skill.skill
-
-
-def _by_skill(run: RunFiles, iteration: int) -> dict[tuple[str | None, str], SkillReport]:
-    return {_key(s): s for s in run.results[iteration].report.skills}
-
-
-def _change(skill: SkillReport, best: dict[tuple[str | None, str], SkillReport]) -> float | None:
-    after = best.get(_key(skill))
-    return difference(after.score if after else None, skill.score)
+def _base_and_best(run: RunFiles) -> list[tuple[SkillReport, SkillReport | None]]:
+    """Each skill of the base student, with the same one of the best iteration."""
+    best = {(s.category, s.skill): s for s in run.results[run.best].report.skills}
+    return [(s, best.get((s.category, s.skill))) for s in run.results[0].report.skills]
 
 
 def learned_and_forgotten(
     run: RunFiles,
 ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
     """The skills with the largest gains and losses from the base to the best iteration."""
-    best = _by_skill(run, run.best)
-    changes = [(s.skill or "(none)", _change(s, best)) for s in run.results[0].report.skills]
+    changes = (
+        (base.skill or "(none)", difference(best.score if best else None, base.score))
+        for base, best in _base_and_best(run)
+    )
     known = sorted(((name, by) for name, by in changes if by), key=lambda c: (-c[1], c[0]))
     gains = [c for c in known if c[1] > 0][:SAMPLES]
     losses = [c for c in reversed(known) if c[1] < 0][:SAMPLES]

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.environments.identity import read_identity
-from dataenvgym.environments.iteration_result import IterationResult
-from dataenvgym.environments.iterations import IterationFiles, finished_iterations
+from dataenvgym.environments.iterations import IterationFiles, IterationResult, finished_iterations
 from dataenvgym.environments.skill_tree import Forest
 from dataenvgym.environments.skill_tree.files import TreeFiles
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
-from dataenvgym.skills.added import labeled_as_in_run
+from dataenvgym.skills.catalog import labeled_as_in_run
 
 
 class RunFiles:

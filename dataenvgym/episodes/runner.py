@@ -81,7 +81,8 @@ def run_episode(
     folder = _run_directory(teaching, directory)
     options: dict[str, Any] = {"directory": folder, "fresh" if is_temporary else "resume": True}
     if test_task is None:
-        test_task = _test_split(teaching.task)
+        task = task_of(teaching.task)
+        test_task = task.on("test") if "test" in task.splits else None
     else:
         options["test_tasks"] = (test_task,)
     with ExitStack() as stack:
@@ -197,8 +198,3 @@ def _is_finished(directory: Path, iterations: int, *, tested: bool) -> bool:
         iterations, identity.get("target_score"), identity.get("max_records"), tested=tested
     )
     return is_finished(directory, goal)
-
-
-def _test_split(task: TaskInterface) -> TaskInterface | None:
-    adapted = task_of(task)
-    return adapted.on("test") if "test" in adapted.splits else None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -13,9 +14,82 @@ from rich.text import Text
 from dataenvgym.environments import IterationFiles
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.tables import print_warnings
-from dataenvgym.episodes.texts import conversation, plain, record, several
-from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
+from dataenvgym.episodes.texts import conversation, one_line, plain, record, several
+from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least, did_you_mean
+from dataenvgym.llm.transcript import TeacherCall, calls_file, read_calls
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+
+
+def show_calls(
+    run_directory: str | Path, console: Console, *, failed: bool = False, limit: int = 20
+) -> None:
+    """Show the prompts and answers of a run's teacher, in the order of the calls.
+
+    Args:
+        failed: only calls without an answer.
+        limit: the most calls to show.
+
+    Raises:
+        RunDirectoryError: if the run asked no teacher, or the file is damaged.
+        ConfigurationError: if `limit` is not positive.
+    """
+    check_at_least(1, limit=limit)
+    directory = Path(run_directory)
+    path = calls_file(directory)
+    if not path.exists():
+        raise RunDirectoryError(
+            f"{directory} has no teacher/calls.jsonl: no teacher was asked in this run, or your "
+            "own, whose calls are not kept"
+        )
+    try:
+        calls = list(read_calls(directory))
+    except (ValidationError, ValueError) as error:
+        raise RunDirectoryError(f"{path} is damaged: {one_line(str(error), 200)}") from error
+    chosen = [(n, c) for n, c in enumerate(calls, 1) if c.reply is None or not failed]
+    n_failed = sum(call.reply is None for call in calls)
+    n_cached = sum(call.cached for call in calls)
+    headline = f"{several(len(calls), 'call')} of the teacher"
+    headline += f", {n_cached} answered by the cache" if n_cached else ""
+    headline += f", {n_failed} without an answer" if n_failed else ""
+    console.print(Text(headline, style="bold"))
+    for number, call in chosen[:limit]:
+        console.print()
+        title = f"call {number} of {len(calls)}: {call.purpose}"
+        console.print(Text(plain(title), style="bold cyan"))
+        console.print(Text(plain(", ".join(_facts(call))), style="dim"))
+        for message in call.messages:
+            show_turn(console, message.role, message.content)
+        if call.reply is not None:
+            show_turn(console, "answer", call.reply, "green")
+        else:
+            show_turn(console, "no answer", call.failure or "the reason is unknown", "red")
+    if len(chosen) > limit:
+        console.print(Text(f"\n... and {len(chosen) - limit} more (--limit N)", style="dim"))
+
+
+def _facts(call: TeacherCall) -> list[str]:
+    facts = [call.model]
+    if call.sample:
+        facts.append(f"sample {call.sample + 1}")
+    if call.cached:
+        facts.append("from the cache")
+    else:
+        asked, answered = call.prompt_tokens, call.completion_tokens
+        is_known = asked is not None and answered is not None
+        facts.append(f"{asked} + {answered} tokens" if is_known else "tokens unknown")
+        facts.append("cost unknown" if call.cost is None else f"${call.cost:.4f}")
+        facts.append(f"{call.seconds:.1f} s")
+    if call.finish_reason == "length":
+        facts.append("cut off at max_tokens")
+    return facts
+
+
+def show_turn(console: Console, name: str, text: str, style: str = "bold") -> None:
+    """Show a turn of a conversation: the speaker, and the text below, in the console's width."""
+    console.print(Text(plain(f"{name}:"), style=style))
+    for line in Text(plain(text).rstrip()).wrap(console, max(20, console.width - 2)):
+        line.rstrip()
+        console.print(Text("  ").append_text(line) if line.plain else Text())
 
 
 def show_iteration(
@@ -45,7 +119,7 @@ def show_iteration(
     number = run.best if iteration is None else iteration
     files = run.iteration(number)
     after = run.completed(number)
-    before = run.completed(0) if number else None
+    before = run.completed(0) if number else []
     if skill is not None:
         _check_skill(run, after, skill)
     title = f"iteration {number} of {run.summary.task}, taught by {run.summary.agent}"
@@ -54,7 +128,8 @@ def show_iteration(
     console.print(Text(plain(title), style="bold"), soft_wrap=True)
     if number and not wrong:
         _show_records(files, console, skill, limit)
-    _Comparison(before, after, number).show(console, skill, wrong, limit)
+    chosen = [c for c in after if skill is None or c.instance.skill == skill]
+    _show_answers(console, number, {c.instance.id: c for c in before}, chosen, wrong, limit)
     print_warnings(run.summary, console)
 
 
@@ -78,60 +153,49 @@ def _show_records(files: IterationFiles, console: Console, skill: str | None, li
         _tell_left(console, len(records) - limit)
 
 
-class _Comparison:
-    """The answers of the base student and of an iteration's student to the same instances."""
+def _show_answers(
+    console: Console,
+    number: int,
+    before: Mapping[str, CompletedTaskInstance],
+    after: Sequence[CompletedTaskInstance],
+    wrong: bool,
+    limit: int,
+) -> None:
+    """Show the answers of an iteration's student below those of the base student.
 
-    def __init__(
-        self,
-        before: Sequence[CompletedTaskInstance] | None,
-        after: Sequence[CompletedTaskInstance],
-        number: int,
-    ) -> None:
-        self._before = None if before is None else {c.instance.id: c for c in before}
-        self._after = after
-        self._name = f"iteration {number}" if number else "base student"
-
-    def show(self, console: Console, skill: str | None, wrong: bool, limit: int) -> None:
-        chosen = [c for c in self._after if skill is None or c.instance.skill == skill]
-        n = len(chosen)
-        if wrong:
-            chosen = [c for c in chosen if not c.was_correct and c.error is None]
+    Args:
+        before: the base student's, by the instance's id; empty if `after` are its answers.
+    """
+    headline = several(len(after), "instance")
+    if wrong:
+        after = [c for c in after if not c.was_correct and c.error is None]
+        headline = f"{len(after)} of {headline} wrong"
+    elif before:
+        pairs = [(before[c.instance.id], c) for c in after if c.instance.id in before]
+        learned = sum(a.was_correct and not b.was_correct for b, a in pairs)
+        forgotten = sum(b.was_correct and not a.was_correct for b, a in pairs)
+        headline += f": {learned} learned, {forgotten} forgotten"
+        headline += f", {sum(a.was_correct for _, a in pairs)} right now"
+    console.print()
+    console.print(Text(headline, style="bold cyan"))
+    for completed in after[:limit]:
         console.print()
-        console.print(Text(self._headline(chosen, n, wrong), style="bold cyan"))
-        for completed in chosen[:limit]:
-            console.print()
-            self._show_one(console, completed)
-        _tell_left(console, len(chosen) - limit)
-
-    def _headline(self, chosen: Sequence[CompletedTaskInstance], n: int, wrong: bool) -> str:
-        text = (
-            f"{len(chosen)} of {several(n, 'instance')} wrong" if wrong else several(n, "instance")
-        )
-        if self._before is not None and not wrong:
-            pairs = [(self._before[c.instance.id], c) for c in chosen
-                     if c.instance.id in self._before]  # fmt: skip
-            learned = sum(a.was_correct and not b.was_correct for b, a in pairs)
-            forgotten = sum(b.was_correct and not a.was_correct for b, a in pairs)
-            text += f": {learned} learned, {forgotten} forgotten"
-            text += f", {sum(a.was_correct for _, a in pairs)} right now"
-        return text
-
-    def _show_one(self, console: Console, after: CompletedTaskInstance) -> None:
-        instance = after.instance
+        instance = completed.instance
         facts = [instance.id, *(f for f in (instance.category, instance.skill) if f)]
         if instance.answer is not None:
             facts.append(f"gold: {instance.answer}")
         console.print(Text(plain(", ".join(facts)), style="bold"))
-        shown = [(self._name, after)]
-        if self._before is not None and instance.id in self._before:
-            shown.insert(0, ("base student", self._before[instance.id]))
+        shown = [(f"iteration {number}" if number else "base student", completed)]
+        if instance.id in before:
+            shown.insert(0, ("base student", before[instance.id]))
         common = _common_start([c for _, c in shown])
-        console.print(Text(plain(conversation(after.transcript[:common])), style="dim"))
+        console.print(Text(plain(conversation(completed.transcript[:common])), style="dim"))
         table = Table(box=box.SQUARE, expand=True, show_lines=False)
-        for name, completed in shown:
-            table.add_column(_verdict(name, completed), ratio=1, overflow="fold")
+        for name, one in shown:
+            table.add_column(_verdict(name, one), ratio=1, overflow="fold")
         table.add_row(*(Text(_rest(c, common)) for _, c in shown))
         console.print(table)
+    _tell_left(console, len(after) - limit)
 
 
 def _verdict(name: str, completed: CompletedTaskInstance) -> Text:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.episodes.summary import IterationSummary, Summary, best_iteration
 from dataenvgym.episodes.texts import change, plain, several
 from dataenvgym.episodes.warning_log import warning_lines
 
@@ -21,7 +21,7 @@ def iteration_table(
     iterations: Sequence[IterationSummary], width: int, *, last: int | None = None
 ) -> Table:
     """One row for each iteration, or for the `last` ones."""
-    best = max(iterations, key=lambda i: (i.val_score, -i.iteration)).iteration
+    best = best_iteration(iterations)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     names = ["iteration", "validation", "change", "records", "dropped", "seconds"]
     if width < NARROW:
@@ -32,10 +32,11 @@ def iteration_table(
     for i in range(first, len(iterations)):
         one = iterations[i]
         difference = one.val_score - iterations[i - 1].val_score if i else None
+        color = "green" if (difference or 0.0) > 0 else "red"
         table.add_row(
             str(one.iteration),
             f"{one.val_score:.3f}",
-            Text(change(difference), style=_style(difference)),
+            Text(change(difference), style=color if difference else ""),
             str(one.n_records),
             str(sum(one.dropped.values())),
             f"{one.seconds.get('total', 0.0):.1f}",
@@ -87,9 +88,3 @@ def print_warnings(summary: Summary, console: Console) -> None:
     """Print the warnings of a run, if it has any."""
     for line in warning_lines(summary.warnings):
         console.print(Text(plain(f"warning: {line}"), style="yellow"), soft_wrap=True)
-
-
-def _style(difference: float | None) -> str:
-    if difference is None or difference == 0.0:
-        return ""
-    return "green" if difference > 0 else "red"

@@ -77,15 +77,14 @@ class WarningLog:
         """Save and show the warning, unless it is known."""
         warning = RunWarning(text=text, iteration=self.iteration)
         with self._lock:
-            if any(self._repeats(text, known) for known in self._kept):
-                return
+            for known in self._kept:
+                at_start = not self.iteration and not known.iteration
+                is_known_here = at_start or known.iteration in (None, self.iteration)
+                if text == known.text and is_known_here:
+                    return
             self._kept.append(warning)
             self._write()
             self._show(warning)
-
-    def _repeats(self, text: str, known: RunWarning) -> bool:
-        at_start = not self.iteration and not known.iteration
-        return text == known.text and (known.iteration in (None, self.iteration) or at_start)
 
     def _write(self) -> None:
         if self._is_open and self._kept:
@@ -101,18 +100,17 @@ def read_warnings(directory: Path) -> tuple[RunWarning, ...]:
     path = directory / WARNINGS_FILE
     if not path.exists():
         return ()
-    return tuple(_warning(row, path, number) for number, row in enumerate(read_jsonl(path), 1))
-
-
-def _warning(row: object, path: Path, number: int) -> RunWarning:
-    try:
-        return RunWarning.model_validate(row)
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]["msg"]
-        raise BrokenFileError(
-            f"{path}, line {number}, is damaged: it is not a warning ({problem}); remove the file, "
-            "and the run takes its warnings from summary.json"
-        ) from error
+    warnings = []
+    for number, row in enumerate(read_jsonl(path), 1):
+        try:
+            warnings.append(RunWarning.model_validate(row))
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise BrokenFileError(
+                f"{path}, line {number}, is damaged: it is not a warning ({problem}); remove the "
+                "file, and the run takes its warnings from summary.json"
+            ) from error
+    return tuple(warnings)
 
 
 def warning_lines(warnings: Sequence[RunWarning]) -> list[str]:
@@ -122,11 +120,8 @@ def warning_lines(warnings: Sequence[RunWarning]) -> list[str]:
         found = iterations.setdefault(warning.text, [])
         if warning.iteration is not None:
             found.append(warning.iteration)
-    return [_line(text, found) for text, found in iterations.items()]
-
-
-def _line(text: str, iterations: Sequence[int]) -> str:
-    if not iterations:
-        return text
-    noun = "iteration" if len(iterations) == 1 else "iterations"
-    return f"{noun} {', '.join(map(str, iterations))}: {text}"
+    lines = []
+    for text, found in iterations.items():
+        noun = "iteration" if len(found) == 1 else "iterations"
+        lines.append(f"{noun} {', '.join(map(str, found))}: {text}" if found else text)
+    return lines

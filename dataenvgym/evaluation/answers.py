@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -16,8 +16,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.tasks.adapted import task_of
-from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.replies import last_reply
+from dataenvgym.tasks.domain import Domain, last_reply
 from dataenvgym.tool_formats import as_reply
 
 _log = logging.getLogger(__name__)
@@ -33,16 +32,15 @@ def answers_of(
     an error has no answer.
     """
     task = task_of(task)
-    keys = [(id(c.instance), c.error, *_said(c)) for c in completed]
+    keys = [
+        (id(c.instance), c.error, *(as_reply(m) for m in c.transcript if m.role == "assistant"))
+        for c in completed
+    ]
     different = dict(zip(keys, completed, strict=True))
     with ThreadPoolExecutor(task.threads) as pool:
         read = pool.map(partial(_answer_of, task.domain), different.values())
         found = dict(zip(different, read, strict=True))
     return [found[key] for key in keys]
-
-
-def _said(completed: CompletedTaskInstance) -> Iterator[str]:
-    return (as_reply(message) for message in completed.transcript if message.role == "assistant")
 
 
 def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | None, str | None]:

@@ -15,8 +15,7 @@ from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.progress import counting
 from dataenvgym.records import TaskInstance, check_ids
 from dataenvgym.tasks.adapted import evaluated_by, known_instances, one_by_one, task_of
-from dataenvgym.tasks.base import sample_seed
-from dataenvgym.tasks.purposes import attempts_for
+from dataenvgym.tasks.base import attempts_for, sample_seed
 
 
 def instances_of(

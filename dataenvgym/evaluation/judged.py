@@ -18,7 +18,7 @@ from pathlib import Path
 import orjson
 from pydantic import Field
 
-from dataenvgym.evaluation.estimates import estimate
+from dataenvgym.evaluation.estimators import estimate
 from dataenvgym.evaluation.files import EvaluationFiles, read_models, write_models
 from dataenvgym.evaluation.metrics import JUDGE, JudgeResult
 from dataenvgym.judging import Judged, RubricJudge
@@ -75,7 +75,11 @@ class JudgedSamples:
     ) -> list[CompletedTaskInstance]:
         """Add the named score `judge` to the samples that have one; keep their order."""
         left = iter(self.scores)
-        return [c if c.error is not None else _with_score(c, next(left)) for c in completed]
+        scores = [None if c.error is not None else next(left) for c in completed]
+        return [
+            c if score is None else c.model_copy(update={"scores": {**c.scores, JUDGE: score}})
+            for c, score in zip(completed, scores, strict=True)
+        ]
 
     def result(self, name: str, /) -> JudgeResult:
         """The metric, under this name."""
@@ -143,12 +147,6 @@ def judge_samples(
             rows += before
             n_asked += len(missing)
     return JudgedSamples(judge, [c.instance.id for c in instances], rows, n_asked)
-
-
-def _with_score(completed: CompletedTaskInstance, score: float | None) -> CompletedTaskInstance:
-    if score is None:
-        return completed
-    return completed.model_copy(update={"scores": {**completed.scores, JUDGE: score}})
 
 
 def _read(

@@ -22,8 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.evaluation.estimates import estimate
-from dataenvgym.evaluation.estimators import majority_at_k, pass_at_k, pass_hat_k
+from dataenvgym.evaluation.estimators import estimate, majority_at_k, pass_at_k, pass_hat_k
 from dataenvgym.evaluation.tallies import Tally
 from dataenvgym.records import Model
 
@@ -178,7 +177,8 @@ def parse_metrics(names: object, samples: int) -> tuple[Metric, ...]:
             "metrics is empty, expected at least one, such as metrics=[pass@1], or null for the "
             "default"
         )
-    given = _default(samples) if names is None else names
+    forms = ("pass@1",) if samples == 1 else (_AVERAGE, "pass@{}", "pass^{}", "majority@{}")
+    given = [*(form.format(samples) for form in forms), *_RATES] if names is None else names
     metrics = tuple(dict.fromkeys(map(parse_metric, given)))
     check_metrics(metrics, samples)
     return metrics
@@ -196,13 +196,6 @@ def check_metrics(metrics: Sequence[Metric], samples: int) -> None:
                 f"{metric.name} needs k = {metric.k} samples of each instance, and there are "
                 f"n = {samples}: draw more (samples={metric.k}), or ask for a smaller k"
             )
-
-
-def _default(samples: int) -> tuple[str, ...]:
-    if samples == 1:
-        return ("pass@1", *_RATES)
-    forms = (_AVERAGE, "pass@{}", "pass^{}", "majority@{}")
-    return (*(form.format(samples) for form in forms), *_RATES)
 
 
 def _over_samples(tallies: Sequence[Tally], k: int) -> tuple[float | None, float | None]:

@@ -87,7 +87,12 @@ def results_of(
     any_scored = any(c.error is None for c in completed)
     return EvaluationResults(
         samples=samples,
-        metrics=tuple(_result(metric, tallies, judged) for metric in metrics),
+        metrics=tuple(
+            metric.of(tallies)
+            if judged is None or not metric.needs_judge
+            else judged.result(metric.name)
+            for metric in metrics
+        ),
         report=report_of(task, completed) if any_scored else None,
     )
 
@@ -117,14 +122,6 @@ def results_before(files: EvaluationFiles) -> JudgesSamples:
         return _Written(())
     with naming_damage(path, "remove it, and `dataenvgym eval` writes it again"):
         return _Written(EvaluationResults.model_validate(read_json(path)).metrics)
-
-
-def _result(
-    metric: Metric, tallies: Sequence[Tally], judged: JudgesSamples | None
-) -> JudgeResult | MetricResult:
-    if metric.needs_judge and judged is not None:
-        return judged.result(metric.name)
-    return metric.of(tallies)
 
 
 def completed_of(files: EvaluationFiles, samples: int) -> list[CompletedTaskInstance]:

@@ -11,25 +11,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from dataenvgym.config.composition import overlay
+from dataenvgym.config.composition import compose, overlay
 from dataenvgym.config.identity import decisive_values, digest, run_name, task_name
-from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.overrides import Override, parse_overrides
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.short_names import SPEAKERS
+from dataenvgym.config.targets import section_target
 from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.config.workspaces import Workspaces
 from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.evaluation.additions import EvaluationAddition
 from dataenvgym.evaluation.files import EvaluationFiles
-from dataenvgym.evaluation_runs.judges import asks_judge, judge_section, with_judges
+from dataenvgym.evaluation.metrics import JUDGE
 from dataenvgym.storage import hash_files
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-_SECTIONS = ("task", "student", "predictor", "trainer")
+_STUDENT = ("student", "predictor", "trainer")
+_SECTIONS = ("task", *_STUDENT)
 _FREE = ("samples", "metrics", "problems", "judge")
+_TEACHERS = "judge.teachers."
+
+
+def addition_of(
+    config: DictConfig, overrides: Sequence[str] | None, adapter: Path | None
+) -> EvaluationAddition | None:
+    """What the task's domain adds to this evaluation (see `EvaluationAddition.of`), or None."""
+    kind = _addition(config)
+    return None if kind is None else kind.of(config, overrides, adapter)
+
+
+def addition_again(settings: DictConfig, directory: Path) -> EvaluationAddition | None:
+    """The same for samples in that folder that are judged again."""
+    kind = _addition(settings)
+    return None if kind is None else kind.again(settings, directory)
+
+
+def _addition(config: DictConfig) -> type[EvaluationAddition] | None:
+    find = getattr(section_target(config, "task"), "evaluation_addition", None)
+    return None if find is None else cast("type[EvaluationAddition] | None", find())
 
 
 def evaluation_settings(
@@ -70,7 +93,12 @@ def evaluation_settings(
 
 def evaluation_directory(config: DictConfig, settings: DictConfig) -> Path:
     """The folder of the evaluation: `config.name`, or task, split and a hash."""
-    return Path(str(config.evaluations_dir)).expanduser() / _name(config, settings)
+    if config.name is not None:
+        name = run_name(config)
+    else:
+        hashed = digest(EVALUATIONS.decisive(settings))
+        name = f"{task_name(settings)}-{settings.split}-{hashed}"
+    return Path(str(config.evaluations_dir)).expanduser() / name
 
 
 def evaluation_files(directory: Path, settings: DictConfig) -> EvaluationFiles:
@@ -105,7 +133,8 @@ def settings_to_rescore(
     """An evaluation's settings with changes in judging: metrics, judge, options of the task.
 
     Args:
-        trust: accept any class or program that the folder's task names (see `trust`).
+        trust: accept any class or program that the folder names for the task or the judge, or in
+            a section that an evaluation does not have, such as `store` (see `trust`).
 
     Raises:
         ConfigurationError: for an unknown option, an option that does not change judging, a value
@@ -114,7 +143,13 @@ def settings_to_rescore(
     from omegaconf import OmegaConf
 
     settings = EVALUATIONS.read(directory)
-    _refuse_speakers(overrides)
+    for text in overrides:
+        if (who := text.partition("=")[0]) in SPEAKERS:
+            raise ConfigurationError(
+                f"{text!r} names a speaker, and rescore asks those of the evaluation. Change one "
+                f"by its options (task.others.{who}.model=NAME); the metric 'judge' has its own "
+                "judge (teacher=openai teacher.model=NAME)"
+            )
     parsed = parse_overrides(overrides)
     settings, overrides, chosen = with_judges(settings, parsed)
     known = ["metrics", *decisive_values(OmegaConf.create({"task": settings.task}))]
@@ -124,31 +159,14 @@ def settings_to_rescore(
                 f"{override.text!r} changes nothing in how the samples are judged."
                 f"{did_you_mean(override.key, known)} What does: {', '.join(known)}."
             )
-    changed = overlay(settings, overrides)
     if not trust:
-        asked = asks_judge(changed.metrics) and not chosen
-        sections = ["task", "judge"] if asked else ["task"]
-        refuse_untrusted(changed, sections, directory / "config.yaml", parsed)
-    return changed
-
-
-def _refuse_speakers(overrides: Sequence[str]) -> None:
-    """Refuse the short name of a speaker: judging again uses the evaluation's speakers."""
-    for text in overrides:
-        who = text.partition("=")[0]
-        if who in SPEAKERS:
-            raise ConfigurationError(
-                f"{text!r} names a speaker, and rescore asks those of the evaluation. Change one "
-                f"by its options (task.others.{who}.model=NAME); the metric 'judge' has its own "
-                "judge (teacher=openai teacher.model=NAME)"
-            )
-
-
-def _name(config: DictConfig, settings: DictConfig) -> str:
-    if config.name is not None:
-        return run_name(config)
-    hashed = digest(EVALUATIONS.decisive(settings))
-    return f"{task_name(settings)}-{settings.split}-{hashed}"
+        metrics = [o.value or "" for o in parsed if o.key == "metrics"]
+        asked = JUDGE in metrics[-1] if metrics else asks_judge(settings.metrics)
+        unused = _STUDENT if asked else (*_STUDENT, "judge")
+        sections = [str(section) for section in settings if section not in unused]
+        typed = [*parsed, *parse_overrides(["judge.teachers=null"] if chosen else [])]
+        refuse_untrusted(settings, sections, directory / "config.yaml", typed)
+    return overlay(settings, overrides)
 
 
 def fingerprint(adapter: Path | None) -> str | None:
@@ -156,3 +174,69 @@ def fingerprint(adapter: Path | None) -> str | None:
     if adapter is None:
         return None
     return hash_files(adapter)[:16] if adapter.exists() else str(adapter)
+
+
+# --- the section `judge` of a configuration ---
+
+
+def asks_judge(metrics: object) -> bool:
+    """True if the metrics of a configuration need a judge."""
+    return JUDGE in ([metrics] if isinstance(metrics, str) else metrics or ())  # type: ignore[operator]
+
+
+def judge_section(config: DictConfig) -> dict[str, Any]:
+    """The section `judge`, with the configuration's teacher if it names no others.
+
+    Raises:
+        ConfigurationError: if there is no teacher at all.
+    """
+    section = _plain(config.judge)
+    teachers = section.get("teachers")
+    if not isinstance(teachers or {}, dict):
+        raise ConfigurationError(f"judge.teachers is {teachers!r}, expected teachers by name")
+    if not teachers and config.teacher.get("_target_") is not None:
+        teachers = {"teacher": _plain(config.teacher)}
+    if not teachers:
+        raise ConfigurationError(
+            "metrics has 'judge', and there is no judge: choose a teacher, such as teacher=openai "
+            "teacher.model=NAME, or several: +teacher@judge.teachers.NAME=openai"
+        )
+    return {**section, "teachers": teachers}
+
+
+def with_judges(
+    settings: DictConfig, overrides: Sequence[Override]
+) -> tuple[DictConfig, list[str], bool]:
+    """Apply the judges that the overrides choose to an evaluation's settings.
+
+    Chosen judges (`teacher=...`, `+teacher@judge.teachers.NAME=...`) replace those of the
+    evaluation. If the evaluation had no judges, but the metrics or an option need some, the other
+    options of `judge` are the defaults.
+
+    Returns:
+        The settings, the remaining overrides, and True if judges were chosen.
+
+    Raises:
+        ConfigurationError: if judges are needed, but there are none.
+    """
+    from omegaconf import OmegaConf
+
+    choices = [o for o in overrides if o.section == "teacher" or o.key.startswith(_TEACHERS)]
+    others = [o.text for o in overrides if o not in choices]
+    has_judge = settings.get("judge") is not None
+    metrics = [o.value or "" for o in overrides if o.key == "metrics"]
+    needed = any(o.section == "judge" for o in overrides) or any(JUDGE in m for m in metrics)
+    if not choices and (has_judge or not needed):
+        return settings, others, False
+    section = judge_section(compose([o.text for o in choices], name="eval"))
+    if has_judge:
+        section = {**_plain(settings.judge), "teachers": section["teachers"]}
+    content = cast(dict[str, Any], OmegaConf.to_container(settings))
+    changed: DictConfig = OmegaConf.create({**content, "judge": literal(section)})
+    return changed, others, True
+
+
+def _plain(section: DictConfig) -> dict[str, Any]:
+    from omegaconf import OmegaConf
+
+    return cast(dict[str, Any], OmegaConf.to_container(section, resolve=True))

@@ -16,7 +16,7 @@ from dataenvgym.config.bases import read_with_bases
 from dataenvgym.config.building import build_predictor, build_task
 from dataenvgym.config.composition import compose, files_by_group, overlay
 from dataenvgym.config.identity import short_name
-from dataenvgym.config.overrides import Override, parse_overrides
+from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.run_directory import find_run, is_hand_made, read_config
 from dataenvgym.config.trust import refuse_untrusted
@@ -55,10 +55,18 @@ def compose_for_run(
             or student than that of `overrides`.
     """
     parsed = parse_overrides(overrides)
-    chosen = {o.section for o in parsed if o.section in SECTIONS and _chooses(o)}
+    # `task=...` or `trainer/method=...`, not `task.limit=...`
+    chosen = {
+        o.section for o in parsed if o.section in SECTIONS and (o.key == o.section or "/" in o.key)
+    }
     if "student" in chosen:
         chosen.add("predictor")
-    _refuse_speakers(parsed, chosen)
+    named = next((o.text for o in parsed if "@task.others." in o.text), None)
+    if named is not None and "task" not in chosen:
+        raise ConfigurationError(
+            f"{named!r} names a speaker, and --run takes the task with the speakers of the run: "
+            "choose the task, too (such as task=social)"
+        )
     taken = [section for section in SECTIONS if section not in chosen]
     anew = [o.text for o in parsed if o.section not in taken]
     config = compose(anew, config_dir=config_dir, name="eval")
@@ -70,12 +78,11 @@ def compose_for_run(
     before = read_config(directory)
     for section in taken:
         config[section] = before[section]
-    _relink(config, [s for s in taken if s in ("predictor", "trainer")], config_dir)
-    composed = overlay(config, [o.text for o in parsed if o.section in taken])
     if not trust:
         file = directory / "config.yaml"
-        refuse_untrusted(composed, taken, file, parsed, config_dir=config_dir)
-    return composed, directory
+        refuse_untrusted(config, taken, file, parsed, config_dir=config_dir)
+    _relink(config, [s for s in taken if s in ("predictor", "trainer")], config_dir)
+    return overlay(config, [o.text for o in parsed if o.section in taken]), directory
 
 
 @dataclass(frozen=True)
@@ -167,21 +174,6 @@ def _answering(described: Any) -> Any:
     if not isinstance(described, dict):
         return described
     return {name: value for name, value in described.items() if name != "training"}
-
-
-def _refuse_speakers(overrides: Sequence[Override], chosen: Collection[str]) -> None:
-    """Refuse other speakers for a task that is taken from the run."""
-    named = next((o.text for o in overrides if "@task.others." in o.text), None)
-    if named is not None and "task" not in chosen:
-        raise ConfigurationError(
-            f"{named!r} names a speaker, and --run takes the task with the speakers of the run: "
-            "choose the task, too (such as task=social)"
-        )
-
-
-def _chooses(override: Override) -> bool:
-    """True for `task=...` or `trainer/method=...`, not for `task.limit=...`."""
-    return override.key == override.section or "/" in override.key
 
 
 def _relink(config: DictConfig, sections: Sequence[str], config_dir: str | Path | None) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dataenvgym.errors import EvaluationError
+from dataenvgym.evaluation.additions import AddedTable
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.results import EvaluationResults, completed_of
-from dataenvgym.evaluation_runs.dimension_table import DimensionTable
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.tasks.adapted import one_by_one, task_of
@@ -21,7 +21,7 @@ class Evaluation:
     Attributes:
         directory: its folder.
         results: metrics, and scores by skill.
-        dimensions: for scenes between characters, the mean of each dimension; else None.
+        added: the table that the task's domain adds, such as that of scenes; else None.
         task: the task, on the split.
         split: the split of the problems; "all" for all problems.
         student: the student's name.
@@ -32,7 +32,7 @@ class Evaluation:
 
     directory: Path
     results: EvaluationResults
-    dimensions: DimensionTable | None
+    added: AddedTable | None
     task: TaskInterface
     split: str
     student: str

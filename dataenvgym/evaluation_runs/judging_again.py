@@ -11,14 +11,17 @@ from dataenvgym.config import build_judge, build_task
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.evaluation.metrics import Metric, parse_metric, parse_metrics, quoted_metrics
+from dataenvgym.evaluation.additions import AddedTable
+from dataenvgym.evaluation.metrics import parse_metric, parse_metrics, quoted_metrics
 from dataenvgym.evaluation.rescoring import RescoringResult, rescore_folder
 from dataenvgym.evaluation.samples import Sample
-from dataenvgym.evaluation_runs.dimension_table import DimensionTable
-from dataenvgym.evaluation_runs.directory import EVALUATIONS, evaluation_files, settings_to_rescore
-from dataenvgym.evaluation_runs.scenes import scenes_again
+from dataenvgym.evaluation_runs.directory import (
+    EVALUATIONS,
+    addition_again,
+    evaluation_files,
+    settings_to_rescore,
+)
 from dataenvgym.evaluation_runs.splits import on_split
-from dataenvgym.store import MemoryStore
 from dataenvgym.workspace import opened
 
 
@@ -30,13 +33,13 @@ class JudgedAgain:
         outcome: old and new results, and every sample.
         samples: the number of complete samples of each problem; only these are judged.
         asked: the number of samples that the evaluation should have.
-        dimensions: the mean of each dimension of scenes between characters; else None.
+        added: the table that the task's domain adds, such as that of scenes; else None.
     """
 
     outcome: RescoringResult
     samples: int
     asked: int
-    dimensions: DimensionTable | None
+    added: AddedTable | None
 
 
 def rescore_evaluation(
@@ -73,28 +76,24 @@ def rescore_evaluation(
                 f"{directory} has no complete sample of every problem yet: the `dataenvgym eval` "
                 "that began it resumes it"
             )
-        metrics = (parse_metrics if asked else _possible)(settings.metrics, samples)
+        names = settings.metrics
+        if not asked:  # those of the evaluation that this number of samples allows
+            names = [name for name in names or () if parse_metric(name).k <= samples] or None
+        metrics = parse_metrics(names, samples)
         how = shown_yaml(settings)
         needs_judge = any(metric.needs_judge for metric in metrics)
         judge = build_judge(settings.judge, directory) if needs_judge else None
-        scenes, store = scenes_again(settings, directory), MemoryStore()
-        tables: list[DimensionTable] = []
+        addition = addition_again(settings, directory)
+        kept = None if addition is None else addition.begin(task, None)
+        tables: list[AddedTable] = []
 
         def sum_up(folder: Path, judged: Sequence[Sample]) -> None:
-            if scenes is not None:
-                tables.append(scenes.sum_up_again(files, judged, store, folder))
+            if addition is not None:
+                tables.append(addition.sum_up_again(files, judged, kept, folder))
 
-        if scenes is not None:
-            scenes.keep_episodes(task, store)
         with closing(judge) if judge is not None else nullcontext():
             outcome = rescore_folder(
                 files, task, metrics, samples, settings=how, judge=judge, also=sum_up
             )
-    dimensions = tables[0] if tables else None
-    return JudgedAgain(outcome, samples, int(settings.samples), dimensions)
-
-
-def _possible(names: Sequence[str] | None, samples: int) -> tuple[Metric, ...]:
-    """The metrics that this number of samples allows; the defaults if there are none."""
-    enough = [name for name in names or () if parse_metric(name).k <= samples]
-    return parse_metrics(enough or None, samples)
+    added = tables[0] if tables else None
+    return JudgedAgain(outcome, samples, int(settings.samples), added)

@@ -6,10 +6,11 @@ import copy
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dataenvgym.config import build_judge, build_predictor, build_task, compose, find_run
 from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.storing import check_stored, ledger_of
 from dataenvgym.environments.identity import (
     identity_of,
     read_identity,
@@ -21,6 +22,7 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     RunDirectoryError,
 )
+from dataenvgym.evaluation.additions import EvaluationAddition
 from dataenvgym.evaluation.drawing import (
     check_samples,
     draw_samples,
@@ -32,6 +34,7 @@ from dataenvgym.evaluation.metrics import parse_metrics, quoted_metrics
 from dataenvgym.evaluation.results import completed_of, sum_up
 from dataenvgym.evaluation_runs.directory import (
     EVALUATIONS,
+    addition_of,
     evaluation_directory,
     evaluation_files,
     evaluation_settings,
@@ -39,8 +42,6 @@ from dataenvgym.evaluation_runs.directory import (
 )
 from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
 from dataenvgym.evaluation_runs.evaluation import Evaluation
-from dataenvgym.evaluation_runs.scene_lengths import refuse_long_scenes
-from dataenvgym.evaluation_runs.scenes import Scenes, episodes_of, scenes_of
 from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
 from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
@@ -49,11 +50,76 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.judging import RubricJudge
 from dataenvgym.rollouts import close_speakers, student_speakers
-from dataenvgym.rollouts.student_speaker import FORMER
+from dataenvgym.rollouts.speakers import FORMER
 from dataenvgym.tasks.adapted import task_of
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+
+class Prepared(NamedTuple):
+    """An evaluation before its student is asked; nothing of it is on disk."""
+
+    config: DictConfig
+    settings: DictConfig
+    student: Student
+    task: TaskInterface
+    addition: EvaluationAddition | None
+    directory: Path
+    files: EvaluationFiles
+
+
+def prepare_evaluation(
+    overrides: Sequence[str] | DictConfig = (),
+    *,
+    run: str | None = None,
+    iteration: int | None = None,
+    adapter: str | Path | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    fresh: bool = False,
+    config_dir: str | Path | None = None,
+    trust: bool = False,
+) -> Prepared:
+    """Check the options of an evaluation and build its task; see `run_evaluation`."""
+    from omegaconf import DictConfig
+
+    if iteration is not None and run is None:
+        raise ConfigurationError("--iteration is an iteration of a run: name it with --run RUN")
+    if run is not None and adapter is not None:
+        raise ConfigurationError("an adapter and a run are two students: leave one of them out")
+    adapter = None if adapter is None else Path(adapter).expanduser()
+    student = Student("the student" if adapter is None else f"the student with {adapter}", adapter)
+    asked: list[str] | None = None
+    found: Path | None = None
+    if isinstance(overrides, DictConfig):
+        config = copy.deepcopy(overrides)
+        found = None if run is None else find_run(run, str(config.runs_dir))
+    else:
+        asked = [quoted_metrics(text) for text in overrides]
+        if run is None:
+            config = compose(asked, config_dir=config_dir, name="eval")
+        else:
+            config, found = compose_for_run(run, asked, config_dir=config_dir, trust=trust)
+    if found is not None:
+        student = student_of(found, iteration)
+    _draw_if_greedy(config, asked or ())
+    addition = addition_of(config, asked, student.adapter)
+    task = build_task(config)
+    learned = [student.run, student.adapter, config.student.get("adapter")]
+    split = split or default_split(task, config, [Path(path) for path in learned if path])
+    task = on_split(task, split)
+    settings = evaluation_settings(config, split=split, limit=limit, adapter=student.adapter)
+    samples = int(settings.samples)
+    if any(s.adapter == FORMER for s in student_speakers(task_of(task).others).values()):
+        settings.former = fingerprint(student.former)
+    parse_metrics(settings.metrics, samples)
+    _check_sampling(task, samples, asked or (), sign="" if "sampling" in config.task else "+")
+    directory = evaluation_directory(config, settings)
+    if not fresh:
+        EVALUATIONS.check(directory, settings)
+    files = evaluation_files(directory, settings)
+    return Prepared(config, settings, student, task, addition, directory, files)
 
 
 def run_evaluation(
@@ -93,36 +159,20 @@ def run_evaluation(
         RunDirectoryError: if the folder began with other settings, another student or other
             problems; if another process writes to it; if there is no such run.
     """
-    if iteration is not None and run is None:
-        raise ConfigurationError("--iteration is an iteration of a run: name it with --run RUN")
-    if run is not None and adapter is not None:
-        raise ConfigurationError("an adapter and a run are two students: leave one of them out")
-    adapter = None if adapter is None else Path(adapter).expanduser()
-    student = Student("the student" if adapter is None else f"the student with {adapter}", adapter)
-    composed, asked = _composed_or_asked(overrides)
-    if composed is not None:
-        config = composed
-        found = None if run is None else find_run(run, str(config.runs_dir))
-    else:
-        config, found = _compose(asked, run, config_dir, trust)
-    if found is not None:
-        student = student_of(found, iteration)
-    _draw_if_greedy(config, asked)
-    scenes = scenes_of(config, asked if composed is None else None, student.adapter)
-    task = build_task(config)
-    learned = [student.run, student.adapter, config.student.get("adapter")]
-    split = split or default_split(task, config, [Path(path) for path in learned if path])
-    task = on_split(task, split)
-    settings = evaluation_settings(config, split=split, limit=limit, adapter=student.adapter)
-    samples = int(settings.samples)
-    if any(s.adapter == FORMER for s in student_speakers(task_of(task).others).values()):
-        settings.former = fingerprint(student.former)
+    prepared = prepare_evaluation(
+        overrides,
+        run=run,
+        iteration=iteration,
+        adapter=adapter,
+        split=split,
+        limit=limit,
+        fresh=fresh,
+        config_dir=config_dir,
+        trust=trust,
+    )
+    config, settings, student, task, addition, directory, files = prepared
+    split, samples = str(settings.split), int(settings.samples)
     metrics = parse_metrics(settings.metrics, samples)
-    _check_sampling(task, samples, asked, sign="" if "sampling" in config.task else "+")
-    directory = evaluation_directory(config, settings)
-    if not fresh:
-        EVALUATIONS.check(directory, settings)
-    files = evaluation_files(directory, settings)
     # built first, so that errors are raised before the student is asked
     judge = build_judge(settings.judge, directory) if "judge" in settings else None
     was_drawn = files.has(samples) and not (fresh or retry_errors)
@@ -131,21 +181,21 @@ def run_evaluation(
         instances = instances_of(task, samples, limit)
         settings.problems = problems_of(task, limit)
         predictor = student.build(config)
-        if scenes is not None:
-            scenes.check(task_of(task), instances or ())
-            refuse_long_scenes(task_of(task), predictor, instances or ())
+        if addition is not None:
+            addition.check(task, predictor, instances or ())
         with ExitStack() as stack:
             # they were made with the task, and are not asked any more
             stack.callback(close_speakers, getattr(task, "others", None) or {})
             stack.enter_context(EVALUATIONS.opened(directory, settings, fresh=fresh))
-            _begin(files, task, predictor, settings, scenes)
+            _begin(files, task, predictor, settings, addition)
             on_begin(directory)
             draw_samples(files, task, predictor, instances, samples, retry_errors=retry_errors)
+    check_stored(task, directory)
     judged = None if judge is None else _judged(files, judge, settings, samples)
     return Evaluation(
         directory=directory,
         results=sum_up(files, task, metrics, samples, judged),
-        dimensions=None if scenes is None else scenes.sum_up(files, samples, was_drawn=was_drawn),
+        added=None if addition is None else addition.sum_up(files, samples, was_drawn=was_drawn),
         task=task,
         split=split,
         student=student.name,
@@ -161,17 +211,19 @@ def _begin(
     task: TaskInterface,
     predictor: PredictorInterface,
     settings: DictConfig,
-    scenes: Scenes | None,
+    addition: EvaluationAddition | None,
 ) -> None:
-    """Write the identity of student and problems, or check that it is the same; save scenes."""
+    """Write the identity of student and problems, or check that it is the same."""
     identity = _identity(files, task, predictor)
     EVALUATIONS.keep(files.directory, settings)
+    if (ledger := ledger_of(task)) is not None:
+        ledger.directory = files.directory
     if files.is_begun:
         raise_format(files.directory)
     else:
         write_identity(files.directory, identity)
-    if scenes is not None:
-        scenes.keep_episodes(task, episodes_of(files.directory))
+    if addition is not None:
+        addition.begin(task, files.directory)
 
 
 def _judged(
@@ -186,26 +238,6 @@ def _judged(
             return judge_samples(files, judge, completed_of(files, samples), samples)
     finally:
         judge.close()
-
-
-def _compose(
-    asked: Sequence[str], run: str | None, config_dir: str | Path | None, trust: bool
-) -> tuple[DictConfig, Path | None]:
-    """Compose the configuration; also return the folder of the evaluated run."""
-    if run is None:
-        return compose(asked, config_dir=config_dir, name="eval"), None
-    return compose_for_run(run, asked, config_dir=config_dir, trust=trust)
-
-
-def _composed_or_asked(
-    overrides: Sequence[str] | DictConfig,
-) -> tuple[DictConfig | None, list[str]]:
-    """Return a copy of the configuration if one was given, else the overrides."""
-    from omegaconf import DictConfig
-
-    if isinstance(overrides, DictConfig):
-        return copy.deepcopy(overrides), []
-    return None, [quoted_metrics(text) for text in overrides]
 
 
 def _draw_if_greedy(config: DictConfig, overrides: Sequence[str]) -> None:
@@ -248,7 +280,7 @@ def _doubt(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> s
         return f"Whether student and problems are still the same cannot be seen: {error}"
     _identity(files, task, predictor)
     if OmegaConf.select(config, "store._target_"):
-        return "store= keeps scenes as they are played, and all were: --fresh plays them again"
+        return "store= keeps episodes as they are played, and all were: --fresh plays them again"
     return None
 
 

@@ -8,13 +8,13 @@ the message and the attributes of the original; the traceback is a note.
 
 from __future__ import annotations
 
-import importlib
 import pickle
 import traceback
 from dataclasses import dataclass
 from typing import Any
 
 from dataenvgym.errors import DataEnvGymError
+from dataenvgym.own_modules import import_own
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class CarriedError:
     def error(self) -> BaseException:
         """Restore the exception; a `DataEnvGymError` with its text if the class is unknown here."""
         try:
-            kind: Any = importlib.import_module(self.module)
+            kind: Any = import_own(self.module)
             for part in self.name.split("."):
                 kind = getattr(kind, part)
             error = kind.__new__(kind, *self.args)

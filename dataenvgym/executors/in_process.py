@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 
 from dataenvgym.config.run_directory import open_run
+from dataenvgym.config.storing import check_stored
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
 from dataenvgym.episodes.log import log_to
 from dataenvgym.executors.interface import Episode, EpisodeOutcome, build_episode, close_speakers_of
@@ -30,12 +31,12 @@ def run_here(episode: Episode, opened: AbstractContextManager[object]) -> Episod
             checked, so that a typo leaves no files.
     """
     from dataenvgym.episodes.report import write_report
-    from dataenvgym.episodes.runner import run_episode
+    from dataenvgym.episodes.runner import run_episode, teaching_of
 
     config, directory = episode.config, episode.directory
     try:
         early = _EarlyWarnings()
-        with early.gathering():
+        with listening(early.texts.append):
             environment, agent = build_episode(config, directory)
         with ExitStack() as stack, opened, log_to(directory / "log.txt"):
             stack.callback(close_speakers_of, environment)
@@ -50,6 +51,7 @@ def run_here(episode: Episode, opened: AbstractContextManager[object]) -> Episod
             )
             environment.close()
             write_report(directory)
+            check_stored(teaching_of(environment).task, directory)
     except Exception as error:  # noqa: BLE001  the error is the outcome
         return EpisodeOutcome(error=error)
     return EpisodeOutcome(summary=summary)
@@ -59,13 +61,8 @@ class _EarlyWarnings(EpisodeCallback):
     """Collects warnings while an episode is built, and repeats them once its run has started."""
 
     def __init__(self) -> None:
-        self._texts: list[str] = []
-
-    @contextmanager
-    def gathering(self) -> Iterator[None]:
-        with listening(self._texts.append):
-            yield
+        self.texts: list[str] = []
 
     def on_start(self, plan: EpisodePlan) -> None:
-        for text in self._texts:
+        for text in self.texts:
             warn_run(text)

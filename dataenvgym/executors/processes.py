@@ -151,7 +151,13 @@ class _Child:
         if has_ended:
             self.process.join()
             self._connection.close()
-            yield self._reply or self._loss()
+            if self._reply is not None:
+                yield self._reply
+                return
+            code = self.process.exitcode or 0
+            how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+            said = last_lines(self._log)
+            yield Lost(f"ended {how}", "" if said == "(no log)" else said)
 
     def end(self, patience: float) -> None:
         """Wait for its end; after `patience` seconds, kill it and the processes it started."""
@@ -167,12 +173,6 @@ class _Child:
                 yield self._connection.recv()
             return
         self._connection.close()
-
-    def _loss(self) -> Lost:
-        code = self.process.exitcode or 0
-        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-        said = last_lines(self._log)
-        return Lost(f"ended {how}", "" if said == "(no log)" else said)
 
 
 def _run_child(connection: Connection, order: Order, variables: dict[str, str], log: str) -> None:

@@ -105,7 +105,11 @@ def refuse_unshared(directories: Iterable[Path], needs: Mapping[str, float]) -> 
             seen = ray.get([_look(ray, node["NodeID"], probe) for node in nodes])
         finally:
             probe.unlink(missing_ok=True)
-        if blind := [_name(node) for node, sees in zip(nodes, seen, strict=True) if not sees]:
+        if blind := [
+            f"{node['NodeManagerHostname']} ({node['NodeName']})"
+            for node, sees in zip(nodes, seen, strict=True)
+            if not sees
+        ]:
             raise ConfigurationError(
                 f"runs are to be written below {folder.absolute()}, which these machines of the "
                 f"Ray cluster do not see: {', '.join(blind)}. Set runs_dir (for a study, "
@@ -118,10 +122,6 @@ def _existing(folder: Path) -> Path:
     while not folder.is_dir():
         folder = folder.parent
     return folder
-
-
-def _name(node: Mapping[str, Any]) -> str:
-    return f"{node['NodeManagerHostname']} ({node['NodeName']})"
 
 
 def _look(ray: Any, node: str, probe: Path) -> Any:

@@ -52,10 +52,8 @@ def rehearse(config: DictConfig, task: Any) -> Rehearsal:
     Args:
         task: the episode's task, passed in so that its problems are loaded only once.
     """
-    if others := task_of(task).others:
-        task = copy.copy(task)
-        task.others = {who: _Student(f"(the {who}'s answer)") for who in others}
-    student = _first_of_student(task)
+    task = _silenced(task)
+    student = first_of_student(task)
     if config.teacher.get("_target_") is None:
         return Rehearsal(student, reason="there is no teacher (teacher=none)")
     with tempfile.TemporaryDirectory(prefix="dataenvgym-") as directory:
@@ -123,10 +121,19 @@ class _Student:
         pass
 
 
-def _first_of_student(task: TaskInterface) -> Conversation | None:
+def _silenced(task: Any) -> Any:
+    """The task with speakers that always give the same reply."""
+    if others := task_of(task).others:
+        task = copy.copy(task)
+        task.others = {who: _Student(f"(the {who}'s answer)") for who in others}
+    return task
+
+
+def first_of_student(task: TaskInterface) -> Conversation | None:
+    """The first conversation that the student would answer; other speakers are not asked."""
     student = _Student(listens=True)
     with suppress(_Enough):
-        task.evaluate(student)
+        _silenced(task).evaluate(student)
     return student.heard
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dataenvgym.errors import ConfigurationError, ExternalError, did_you_mean
+from dataenvgym.errors import ConfigurationError, ExternalError, did_you_mean, need
 from dataenvgym.storage import read_json, write_json
 
 Variant = Literal["cpu", "cuda"]
@@ -128,9 +128,11 @@ class ExternalEnvironment:
             ExternalError: if it is not installed.
         """
         if not self.is_installed:
-            raise ExternalError(
-                f"the {self.variant} environment of {self.name} is not installed: run "
-                f"`{self.how_to_install}` (some minutes and GB, once)"
+            need(
+                ExternalError(
+                    f"the {self.variant} environment of {self.name} is not installed: run "
+                    f"`{self.how_to_install}` (some minutes and GB, once)"
+                )
             )
         return self
 
@@ -161,19 +163,14 @@ class ExternalEnvironment:
         torch = _TORCH[self.name]
         say(f"installing {', '.join(torch)}")
         _call([*pip, "--constraint", str(self.pins), *torch], log)
-        say(f"installing {_count(self.pins)} pinned packages")
+        n_pins = sum("==" in line for line in self.pins.read_text().splitlines())
+        say(f"installing {n_pins} pinned packages")
         _call([*pip, "--no-deps", "--requirement", str(self.pins)], log)
 
     def _frozen(self) -> dict[str, str]:
+        pip = [str(self.python), "-m", "pip", "--disable-pip-version-check"]
         listing = subprocess.run(
-            [
-                str(self.python),
-                "-m",
-                "pip",
-                "--disable-pip-version-check",
-                "list",
-                "--format=freeze",
-            ],
+            [*pip, "list", "--format=freeze"],
             check=True,
             capture_output=True,
             text=True,
@@ -193,10 +190,6 @@ def _pins_directory() -> Path:
         f"there are no pins in {package / 'external'} or {package.parent / 'external'}; install "
         "dataenvgym again"
     )
-
-
-def _count(pins: Path) -> int:
-    return sum("==" in line for line in pins.read_text().splitlines())
 
 
 def _call(command: Sequence[str], log: Path) -> None:

@@ -5,8 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces.predictors import Failure, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.records import Conversation, TaskInstance, TrainingDatum
+
+
+def expect(value: object, protocol: type, name: str) -> None:
+    """Refuse a value without the protocol's methods, and a class in place of an object.
+
+    Args:
+        name: of the argument.
+
+    Raises:
+        ConfigurationError: with the methods that are missing.
+    """
+    if isinstance(value, type):
+        raise ConfigurationError(
+            f"{name} is the class {value.__name__}, expected an object: {value.__name__}(...)"
+        )
+    methods = [method for method in dir(protocol) if not method.startswith("_")]
+    missing = [method for method in methods if not callable(getattr(value, method, None))]
+    if missing:
+        raise ConfigurationError(
+            f"{name} is {value!r:.80}, expected an object with {', '.join(methods)} (see "
+            f"{protocol.__name__}); it has no {', '.join(missing)}"
+        )
 
 
 @runtime_checkable

@@ -83,11 +83,14 @@ class Ask:
             "assistant" there.
         sampling: how to draw its reply. Unless that is greedy, a task environment replaces the
             seed by one derived from its own, the turn, and the number of asks before in that turn.
+        may_fail: if the speaker fails, the asking generator receives the `Failure` instead of a
+            text; otherwise the instance ends with an error.
     """
 
     who: str
     conversation: Conversation
     sampling: SamplingParameters = field(default_factory=SamplingParameters)
+    may_fail: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,15 @@ verdicts    a verdict is a pydantic model: its JSON schema, and parsing replies
 questions   the questions to a judge; text under judgment is fenced off as data
 asking      asks again until a verdict can be parsed: `judge_ask` for task environments
 judge       `Judge`: one or several teachers, asked many questions at once
-panel       combines the verdicts of several judges into one score
-agreement   how much judges agree: Krippendorff's alpha
+panel       the verdicts of several judges as one score; how much judges agree
 rubric      `RubricJudge`: a score for a whole conversation, by a rubric
 
 A judge that fails, or whose replies cannot be parsed, gives no score: `Unscored`, never 0.
 """
 
-from dataenvgym.judging.agreement import krippendorff_alpha
 from dataenvgym.judging.asking import judge_ask, panel_ask
 from dataenvgym.judging.judge import Judge
-from dataenvgym.judging.panel import Judged, agreement, combine
+from dataenvgym.judging.panel import Judged, agreement, combine, krippendorff_alpha
 from dataenvgym.judging.questions import conversation_text, dialogue_text, fenced, question
 from dataenvgym.judging.rubric import RubricJudge
 from dataenvgym.judging.verdicts import Unscored, read_verdict, verdict_schema

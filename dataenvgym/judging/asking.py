@@ -11,8 +11,9 @@ A reply that cannot be parsed is shown to the judge with the reason, and the jud
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from typing import Any
 
-from dataenvgym.interfaces import Ask, SamplingParameters
+from dataenvgym.interfaces import Ask, Failure, SamplingParameters
 from dataenvgym.judging.panel import Judged
 from dataenvgym.judging.verdicts import Unscored, VerdictT, read_verdict, verdict_schema
 from dataenvgym.records import Conversation, Message
@@ -38,23 +39,27 @@ def judge_ask(
     retries: int = RETRIES,
     sampling: SamplingParameters = SAMPLING,
     constrained: bool = True,
-) -> Generator[Ask, str, VerdictT | Unscored]:
+    may_fail: bool = False,
+) -> Generator[Ask, Any, VerdictT | Unscored]:
     """Ask a speaker of the conversation for a verdict: `yield from` it in `begin` or `respond`.
 
-    A speaker that fails ends the instance with an error, which the environment cannot catch; a
-    verdict that cannot be parsed is `Unscored`.
+    A verdict that cannot be parsed is `Unscored`. A speaker that fails ends the instance with an
+    error, which the environment cannot catch, unless it `may_fail`.
 
     Args:
         asked: see `questions.question`.
         constrained: send the verdict's JSON schema, which servers enforce. Use False for a
             predictor that cannot enforce one, such as a student in this process.
+        may_fail: return `Unscored` if the speaker fails.
     """
     if constrained:
         sampling = sampling.model_copy(update={"json_schema": verdict_schema(verdict)})
     inquiring = inquiry(asked, verdict, retries=retries)
     conversation = next(inquiring)
     while True:
-        reply = yield Ask(who, conversation, sampling)
+        reply = yield Ask(who, conversation, sampling, may_fail)
+        if isinstance(reply, Failure):
+            return Unscored(reply.reason.removeprefix(f"{who}: "), reply.outage)
         try:
             conversation = inquiring.send(reply)
         except StopIteration as end:
@@ -70,19 +75,34 @@ def panel_ask(
     retries: int = RETRIES,
     sampling: SamplingParameters = SAMPLING,
     constrained: bool = True,
-) -> Generator[Ask, str, Judged[VerdictT]]:
-    """Ask several speakers like `judge_ask`; return the verdict of each."""
+) -> Generator[Ask, Any, Judged[VerdictT]]:
+    """Ask several speakers like `judge_ask`; return the verdict of each.
+
+    A speaker that fails, or whose verdict cannot be parsed, is among the `unscored`.
+
+    Raises:
+        SpeakerError: if none gave a verdict, and one was out of reach.
+    """
     verdicts: dict[str, VerdictT] = {}
-    unscored: dict[str, str] = {}
+    unscored: dict[str, Unscored] = {}
     for name in who:
         found = yield from judge_ask(
-            asked, verdict, who=name, retries=retries, sampling=sampling, constrained=constrained
+            asked,
+            verdict,
+            who=name,
+            retries=retries,
+            sampling=sampling,
+            constrained=constrained,
+            may_fail=True,
         )
         if isinstance(found, Unscored):
-            unscored[name] = found.reason
+            unscored[name] = found
         else:
             verdicts[name] = found
-    return Judged(verdicts, unscored)
+    for name, none in unscored.items():
+        if none.outage and not verdicts:
+            raise none.error(name)
+    return Judged(verdicts, {name: none.reason for name, none in unscored.items()})
 
 
 def inquiry(

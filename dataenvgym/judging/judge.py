@@ -100,6 +100,7 @@ class Judge(Generic[VerdictT]):
         name: str,
     ) -> list[VerdictT | Unscored | None]:
         """One judge's verdicts; None if it need not be asked."""
+        teacher = self.teachers[name]
         found: list[VerdictT | Unscored | None] = [None] * len(questions)
         inquiries: dict[int, _Inquiry[VerdictT]] = {}
         waiting: dict[int, Conversation] = {}
@@ -108,27 +109,22 @@ class Judge(Generic[VerdictT]):
                 inquiries[i] = inquiry(asked, self.verdict, retries=self._retries)
                 waiting[i] = next(inquiries[i])
         while waiting:
-            replies = self._replies(self.teachers[name], list(waiting.values()))
+            batch = list(waiting.values())
+            try:
+                replies = teacher.ask(batch, self._sampling, purpose=self._purpose)
+            except BudgetSpentError as error:
+                replies = [Failure(reason=f"not asked: {error}")] * len(batch)
             answered, waiting = dict(zip(waiting, replies, strict=True)), {}
+            unread = 0
             for i, reply in answered.items():
-                if isinstance(reply, Unscored):
-                    found[i] = reply
+                if isinstance(reply, Failure):
+                    found[i] = Unscored(reply.reason)
                     continue
                 try:
-                    waiting[i] = inquiries[i].send(reply)
+                    waiting[i] = inquiries[i].send(reply.text)
+                    unread += 1
                 except StopIteration as end:
                     found[i] = end.value
-            unread = len(waiting) + sum(
-                isinstance(found[i], Unscored) and isinstance(answered[i], str) for i in answered
-            )
-            count_malformed(self.teachers[name], unread)
+                    unread += isinstance(end.value, Unscored)
+            count_malformed(teacher, unread)
         return found
-
-    def _replies(
-        self, teacher: TeacherInterface, conversations: Sequence[Conversation]
-    ) -> list[str | Unscored]:
-        try:
-            replies = teacher.ask(conversations, self._sampling, purpose=self._purpose)
-        except BudgetSpentError as error:
-            return [Unscored(f"not asked: {error}")] * len(conversations)
-        return [Unscored(r.reason) if isinstance(r, Failure) else r.text for r in replies]

@@ -17,6 +17,8 @@ from pydantic import BaseModel
 from dataenvgym.judging.verdicts import verdict_schema
 from dataenvgym.llm.prompts import Prompt, default_prompt
 from dataenvgym.records import Conversation, Message
+from dataenvgym.tool_formats import said_in
+from dataenvgym.tool_formats.thoughts import TAG
 
 _shipped = cache(default_prompt)
 _CODE_LENGTH = 12
@@ -64,14 +66,27 @@ def question(
 
 
 def fenced(text: str) -> str:
-    """The text between two lines that it cannot contain."""
+    """The text between two lines that it cannot contain.
+
+    Its tags of thoughts get round brackets: quoted by a judge, they would end its own thought.
+    """
+    text = TAG.sub(r"(\g<closes>\g<name>)", text)
     code = hashlib.sha256(text.encode()).hexdigest()[:_CODE_LENGTH]
     return f"<data-{code}>\n{text}\n</data-{code}>"
 
 
 def conversation_text(conversation: Conversation, *, most: int | None = MOST_CHARACTERS) -> str:
-    """A conversation as text, in the form of `dialogue_text`; the speakers are its roles."""
-    turns = [(_speaker(message), _message_text(message)) for message in conversation]
+    """A conversation as text, in the form of `dialogue_text`, without the assistant's thoughts.
+
+    The speakers are its roles.
+    """
+    turns = []
+    for m in conversation:
+        said = said_in(m.content) if m.role == "assistant" else m.content
+        tools = (f"tool {tool.name}: {tool.description}" for tool in m.tools)
+        calls = (f"call {c.name} {orjson.dumps(c.arguments).decode()}" for c in m.tool_calls)
+        speaker = m.role if m.name is None else f"{m.role} {m.name!r}"
+        turns.append((speaker, "\n".join(filter(None, (said, *tools, *calls)))))
     return dialogue_text(turns, most=most)
 
 
@@ -86,26 +101,11 @@ def dialogue_text(turns: Sequence[tuple[str, str]], *, most: int | None = MOST_C
     texts = [text for _, text in turns]
     if most is not None and sum(map(len, texts)) > most:
         texts = _shortened(texts, most)
-    return "\n".join(
-        f"[{number}] {' '.join(speaker.split())}:\n{_indented(text)}"
-        for number, ((speaker, _), text) in enumerate(zip(turns, texts, strict=True), 1)
-    )
-
-
-def _speaker(message: Message) -> str:
-    return message.role if message.name is None else f"{message.role} {message.name!r}"
-
-
-def _message_text(message: Message) -> str:
-    calls = (
-        f"call {call.name} {orjson.dumps(call.arguments).decode()}" for call in message.tool_calls
-    )
-    tools = [f"tool {tool.name}: {tool.description}" for tool in message.tools]
-    return "\n".join(filter(None, (message.content, *tools, *calls)))
-
-
-def _indented(text: str) -> str:
-    return "\n".join(_INDENT + line for line in text.splitlines() or [""])
+    lines: list[str] = []
+    for number, ((speaker, _), text) in enumerate(zip(turns, texts, strict=True), 1):
+        lines.append(f"[{number}] {' '.join(speaker.split())}:")
+        lines += [_INDENT + line for line in text.splitlines() or [""]]
+    return "\n".join(lines)
 
 
 def _shortened(texts: list[str], most: int) -> list[str]:
@@ -116,12 +116,11 @@ def _shortened(texts: list[str], most: int) -> list[str]:
         if length > each:
             break
         room -= length
-    return [_cut(text, each) for text in texts]
-
-
-def _cut(text: str, most: int) -> str:
-    if len(text) <= most:
-        return text
-    head, tail = (most + 1) // 2, most // 2
-    left_out = len(text) - head - tail
-    return f"{text[:head]}\n... ({left_out} characters left out) ...\n{text[len(text) - tail :]}"
+    head, tail = (each + 1) // 2, each // 2
+    return [
+        text
+        if len(text) <= each
+        else f"{text[:head]}\n... ({len(text) - each} characters left out) ...\n"
+        f"{text[len(text) - tail :]}"
+        for text in texts
+    ]

@@ -11,9 +11,15 @@ from pydantic import Field, create_model
 
 from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 from dataenvgym.interfaces import Describes, SamplingParameters, TeacherInterface
-from dataenvgym.judging.agreement import LEVELS, Level
 from dataenvgym.judging.judge import Judge
-from dataenvgym.judging.panel import AGGREGATIONS, Aggregation, Judged, agreement
+from dataenvgym.judging.panel import (
+    AGGREGATIONS,
+    LEVELS,
+    Aggregation,
+    Judged,
+    Level,
+    agreement,
+)
 from dataenvgym.judging.questions import MOST_CHARACTERS, conversation_text, question
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model
@@ -101,7 +107,12 @@ class RubricJudge:
     def describe(self) -> dict[str, Any]:
         """The settings that determine the verdicts, as JSON."""
         return {
-            "judges": {name: _described(t) for name, t in sorted(self._judge.teachers.items())},
+            "judges": {
+                name: teacher.describe()
+                if isinstance(teacher, Describes)
+                else {"name": type(teacher).__name__}
+                for name, teacher in sorted(self._judge.teachers.items())
+            },
             "prompt": self._prompt.model_dump(mode="json"),
             "rubric": self._rubric,
             "scale": [self.low, self.high],
@@ -149,12 +160,6 @@ class RubricJudge:
     def close(self) -> None:
         """Disconnect."""
         self._judge.close()
-
-
-def _described(teacher: TeacherInterface) -> Any:
-    return (
-        teacher.describe() if isinstance(teacher, Describes) else {"name": type(teacher).__name__}
-    )
 
 
 def _checked_scale(scale: Any) -> tuple[float, float]:

@@ -6,9 +6,10 @@
 
     read_verdict('{"reason": "says please", "score": 9}', Politeness)
 
-JSON is repaired if its meaning is clear (see `llm.repair`); then it is parsed strictly. Refused
-are a number out of range, text instead of a number, an extra field, a missing end, and two
-different verdicts in one reply.
+A verdict is the whole reply. JSON within prose is refused, because a judge may quote JSON of the
+text that it judges. JSON is repaired if its meaning is clear (see `llm.repair`); then it is parsed
+strictly. Refused are a number out of range, text instead of a number, an extra or a repeated field,
+and a missing end.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from dataenvgym.errors import ConfigurationError, SpeakerError
-from dataenvgym.llm.repair import json_in
+from dataenvgym.llm.repair import json_alone
+from dataenvgym.records.instances import INFRASTRUCTURE
 from dataenvgym.records.model import escaped
 
 VerdictT = TypeVar("VerdictT", bound=BaseModel)
@@ -33,31 +35,41 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Unscored:
-    """No verdict, and the reason; it is counted separately, never as a low score."""
+    """No verdict, and the reason; it is counted separately, never as a low score.
+
+    Attributes:
+        outage: whether the judge was out of reach.
+    """
 
     reason: str
+    outage: bool = False
 
     def error(self, who: str = "judge") -> SpeakerError:
         """The error for a task environment that needs the verdict.
 
-        The instance then has an error under the judge's name: neither right nor wrong.
+        The instance then has an error under the judge's name, or that of the infrastructure:
+        neither right nor wrong.
         """
-        return SpeakerError(f"{who}: {self.reason}")
+        return SpeakerError(f"{who}: {self.reason}", fault=INFRASTRUCTURE if self.outage else None)
 
 
 def read_verdict(text: str, verdict: type[VerdictT]) -> VerdictT | str:
     """The verdict in a judge's reply, or why there is none, in words that the judge can act on."""
-    names = {field.alias or name for name, field in verdict.model_fields.items()}
-    found = [v for v in json_in(text, whole=True) if isinstance(v, dict) and names & v.keys()]
-    different = [value for i, value in enumerate(found) if value not in found[:i]]
-    if not different:
-        return f"it has no whole JSON object with the fields {', '.join(sorted(names))}"
-    if len(different) > 1:
-        return f"it has {len(different)} different verdicts, expected one"
+    names = ", ".join(sorted(field.alias or name for name, field in verdict.model_fields.items()))
     try:
-        return verdict.model_validate_json(orjson.dumps(different[0]), strict=True)
-    except (ValidationError, TypeError, RecursionError) as error:  # orjson: numbers over 64 bits
-        return _problem(error)
+        found = json_alone(text)
+    except ValueError as error:
+        return f"{error} (expected the fields {names})"
+    try:
+        return verdict.model_validate_json(orjson.dumps(found), strict=True)
+    except (TypeError, RecursionError) as error:  # orjson: numbers over 64 bits
+        return f"it cannot be read: {error}"
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the verdict"
+        value = escaped(repr(first["input"]))
+        shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "..."
+        return f"{where}: {first['msg']}, found {shown}"
 
 
 @lru_cache(maxsize=256)
@@ -97,17 +109,3 @@ def _resolved(part: Any, models: Mapping[str, Any], within: tuple[str, ...]) -> 
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-def _problem(error: Exception) -> str:
-    """The first problem, with the value that was found, in one line."""
-    if not isinstance(error, ValidationError):
-        return f"it cannot be read: {error}"
-    first = error.errors(include_url=False)[0]
-    where = ".".join(map(str, first["loc"])) or "the verdict"
-    return f"{where}: {first['msg']}, found {_shown(first['input'])}"
-
-
-def _shown(value: Any) -> str:
-    text = escaped(repr(value))
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -28,7 +29,6 @@ from dataenvgym.errors import (
     InvalidRecordError,
     did_you_mean,
 )
-from dataenvgym.llama_factory.column_types import ColumnTypes
 from dataenvgym.llama_factory.entries import DatasetEntry, Formatting, Stage, dataset_info_entry
 from dataenvgym.llama_factory.formats import KINDS, as_sharegpt, row_maker, stage_of, wrong_kind
 from dataenvgym.llama_factory.parsing import parse_row
@@ -36,6 +36,59 @@ from dataenvgym.llama_factory.turns import shown
 from dataenvgym.records import TrainingDatum
 from dataenvgym.secrets import are_known, redact_bytes
 from dataenvgym.tool_formats import LLAMA_FACTORY, ToolFormat
+
+# Broader than Arrow's own parser: a value that does not match is certainly text.
+_LIKE_A_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d")
+
+# Arrow infers from blocks of at least 320 KiB and settles a type after the first 10 MiB.
+BEGINNING = 256 * 1024
+
+
+class ColumnTypes:
+    """Observes rows and finds the columns whose type the loader would infer wrongly.
+
+    Attributes:
+        watching: False once all columns are known to be right: then `see` need not be called.
+    """
+
+    def __init__(self) -> None:
+        self.watching = True
+        self._doubtful: dict[str, bool] = {}  # column -> whether a row has anything in it
+        self._seen = 0
+
+    def see(self, row: Mapping[str, Any], size: int) -> None:
+        """Observe the next row, which is `size` bytes long."""
+        if self._seen >= BEGINNING:
+            for name in self._doubtful:
+                if row[name]:
+                    self._doubtful[name] = True
+            return
+        if not self._seen:
+            self._doubtful = {k: False for k, value in row.items() if not isinstance(value, bool)}
+        self._seen += size
+        for name in tuple(self._doubtful):
+            texts = list(_texts(row[name]))
+            if any(_LIKE_A_TIMESTAMP.match(text) is None for text in texts):
+                del self._doubtful[name]
+            elif texts:
+                self._doubtful[name] = True
+        self.watching = bool(self._doubtful)
+
+    def wrong(self) -> list[str]:
+        """Names of the columns whose type the loader would infer wrongly, given all rows seen."""
+        return sorted(name for name, filled in self._doubtful.items() if filled)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a column's value; in a turn ({"from": ..., "value": ...}), its value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield value["value"]
+    else:
+        for item in value:
+            yield from _texts(item)
+
 
 DATASET_INFO = "dataset_info.json"
 

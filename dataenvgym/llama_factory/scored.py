@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
 
@@ -101,27 +101,20 @@ def _turns(
 # --- pairs ----------------------------------------------------------------------------------------
 
 
-class _Reply:
-    """One reply to the same beginning, with its weight in each dialogue that has it."""
+@dataclass(frozen=True)
+class _Tail:
+    """A reply with the turns after it that are compared, and its weight in each such dialogue.
 
-    def __init__(self, record: ScoredDatum, at: int) -> None:
-        self.record = record
-        self.at = at
-        self.weights: list[float] = []
+    Attributes:
+        reply: identifies the reply; tails of the same reply do not differ at this turn.
+        turns: the reply and the following ones, each with the messages before it.
+    """
 
-    @property
-    def segment(self) -> list[Conversation]:
-        """The turns from this reply on, each with the messages before it."""
-        turns: list[Conversation] = []
-        start = self.at
-        for end, message in enumerate(self.record.messages[self.at :], start=self.at + 1):
-            if message.role != "assistant":
-                continue
-            if not _says_something(message):
-                break
-            turns.append(self.record.messages[start:end])
-            start = end
-        return turns
+    record: ScoredDatum
+    at: int
+    reply: str
+    turns: Sequence[Conversation]
+    weights: list[float] = field(default_factory=list)
 
     @property
     def weight(self) -> float:
@@ -129,25 +122,36 @@ class _Reply:
 
 
 def _pairs(records: Iterable[ScoredDatum], segment: Segment) -> Iterator[PreferenceDatum]:
-    """Pairs of different replies to the same beginning.
+    """Pairs of different replies to the same beginning, the one with the higher weight as chosen.
 
-    The best is paired with the worst, and so on inwards, so each reply is in at most one pair.
+    The best tail is paired with the worst, and so on inwards, so each is in at most one pair. Tails
+    have the weights of their own dialogues: of dialogues with the same reply, one may end well and
+    another badly.
     """
-    beginnings: dict[str, dict[str, _Reply]] = {}
+    beginnings: dict[str, dict[str, _Tail]] = {}
     for record in records:
         keys = _beginnings(record)
         for i, weight in _turns(record.messages, record.weights):
             if weight is None or not _says_something(record.messages[i]):
                 continue
-            replies = beginnings.setdefault(keys[i], {})
-            replies.setdefault(keys[i + 1], _Reply(record, i)).weights.append(weight)
-    for replies in beginnings.values():
-        ordered = sorted(replies.values(), key=lambda reply: reply.weight, reverse=True)
-        both = zip(ordered, reversed(ordered), strict=True)
-        for better, worse in takewhile(lambda pair: pair[0].weight > pair[1].weight, both):
-            turns = better.segment, worse.segment
-            n = min(map(len, turns)) if segment == "tail" else min(segment, *map(len, turns))
-            chosen, rejected = (tuple(m for turn in side[:n] for m in turn) for side in turns)
+            turns = _turns_from(record.messages, i)[: None if segment == "tail" else segment]
+            tail = _Tail(record, i, keys[i + 1], turns)
+            end = i + sum(map(len, turns))
+            beginnings.setdefault(keys[i], {}).setdefault(keys[end], tail).weights.append(weight)
+    for tails in beginnings.values():
+        left = sorted(tails.values(), key=lambda tail: tail.weight, reverse=True)
+        while left:
+            better = left.pop(0)
+            differ = (t for t in reversed(left) if t.reply != better.reply)
+            worse = next(differ, better)
+            if worse.weight >= better.weight:
+                continue
+            left.remove(worse)
+            n = min(len(better.turns), len(worse.turns))
+            chosen, rejected = (
+                tuple(message for turn in tail.turns[:n] for message in turn)
+                for tail in (better, worse)
+            )
             yield PreferenceDatum(
                 messages=better.record.messages[: better.at],
                 system=better.record.system,
@@ -156,6 +160,20 @@ def _pairs(records: Iterable[ScoredDatum], segment: Segment) -> Iterator[Prefere
                 rejected=rejected,
                 provenance=better.record.provenance,
             )
+
+
+def _turns_from(messages: Conversation, at: int) -> list[Conversation]:
+    """The assistant's turns from a position up to an empty one, with the messages before each."""
+    turns: list[Conversation] = []
+    start = at
+    for end, message in enumerate(messages[at:], start=at + 1):
+        if message.role != "assistant":
+            continue
+        if not _says_something(message):
+            break
+        turns.append(messages[start:end])
+        start = end
+    return turns
 
 
 def _says_something(message: Message) -> bool:

@@ -31,8 +31,9 @@ _ROLES = {
     "function_tag": "assistant",
     "system_tag": "system",
 }
-_CALLS = re.compile("<tool_call>(.*?)</tool_call>", re.DOTALL)
-_THOUGHT = re.compile(r"<think>\n.*?\n</think>\n\n", re.DOTALL)
+_CALLS = re.compile("<tool_call>(.*?)</tool_call>", re.DOTALL), "</tool_call>"
+_THOUGHT = re.compile(r"<think>\n.*?\n</think>\n\n", re.DOTALL), "\n</think>\n\n"
+"""Patterns and the texts at their ends. Beyond the last end, a search would take quadratic time."""
 
 
 def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]:
@@ -61,9 +62,9 @@ def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]
 
 def _parse_calls(value: str, where: str) -> dict[str, Any]:
     """Text and tool calls of a function_call turn, separated as in LLaMA-Factory."""
-    if marked := _CALLS.search(value):
+    if marked := _search(_CALLS, value):
         text, source = value.replace(marked.group(0), ""), marked.group(1)
-    elif thought := _THOUGHT.search(value):
+    elif thought := _search(_THOUGHT, value):
         text, source = thought.group(0), value.replace(thought.group(0), "")
     else:
         text, source = "", value
@@ -79,6 +80,11 @@ def _parse_calls(value: str, where: str) -> dict[str, Any]:
     return {"content": text, "tool_calls": tool_calls}
 
 
+def _search(what: tuple[re.Pattern[str], str], text: str) -> re.Match[str] | None:
+    pattern, last = what
+    return pattern.search(text, 0, text.rfind(last) + len(last))
+
+
 def from_json(text: str, where: str) -> Any:
     """Parse JSON text.
 
@@ -87,10 +93,9 @@ def from_json(text: str, where: str) -> Any:
     """
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DatasetFormatError(
-            f"{where} is {shown(text)}, expected JSON ({error.msg}, position {error.pos})"
-        ) from None
+    except (ValueError, RecursionError) as error:  # ValueError: also numbers of too many digits
+        why = str(error).partition("; ")[0]
+        raise DatasetFormatError(f"{where} is {shown(text)}, expected JSON ({why})") from None
 
 
 def shown(value: Any) -> str:

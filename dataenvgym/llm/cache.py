@@ -10,10 +10,14 @@ claims the key (see `shared_replies`).
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
+import os
+import struct
+import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -22,9 +26,121 @@ from pydantic import Field, ValidationError
 
 from dataenvgym.errors import ConfigurationError, ExternalError
 from dataenvgym.interfaces import Reply, SamplingParameters
-from dataenvgym.llm.key_locks import KeyLocks
 from dataenvgym.records import Model
 from dataenvgym.store import RedisSettings, is_redis_url
+
+_TAKEN = (errno.EAGAIN, errno.EACCES)
+
+
+class KeyLocks:
+    """Each key is one byte of a file, which is locked and never written.
+
+    If the system lacks such locks, or the file cannot be opened, every lock is granted.
+
+    Args:
+        path: of the file, which the first lock creates.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._held: set[str] = set()
+        self._lock = threading.Lock()
+        self._file: int | None = None
+
+    def acquire(self, key: str) -> bool:
+        """Take the lock of a key (hex); False if it is held, by this object or another."""
+        with self._lock:
+            if key in self._held:
+                return False
+            if not self._set(key, is_locked=True):
+                return False
+            self._held.add(key)
+            return True
+
+    def release(self, key: str) -> None:
+        """Release the lock, if it is held."""
+        with self._lock:
+            if key in self._held:
+                self._held.remove(key)
+                self._set(key, is_locked=False)
+
+    def _set(self, key: str, *, is_locked: bool) -> bool:
+        try:
+            import fcntl
+
+            # these locks belong to an open file, so two objects in one process are two holders
+            command = fcntl.F_OFD_SETLK
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        except (ImportError, AttributeError, OSError):
+            return True
+        kind = fcntl.F_WRLCK if is_locked else fcntl.F_UNLCK
+        request = struct.pack("hhqqi4x", kind, os.SEEK_SET, int(key[:15], 16), 1, 0)
+        try:
+            fcntl.fcntl(self._file, command, request)
+        except OSError as error:
+            return error.errno not in _TAKEN
+        return True
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+
+
+class SharedReplies:
+    """The cache by the positions of the questions; without a cache, every claim is granted.
+
+    Args:
+        cache: may be None.
+        keys: of the questions; called only if there is a cache.
+    """
+
+    def __init__(self, cache: ReplyCache | None, keys: Callable[[], Sequence[str]]) -> None:
+        self._cache = cache
+        self._keys = keys() if cache is not None else []
+        self._claimed: set[int] = set()
+
+    @property
+    def exists(self) -> bool:
+        return self._cache is not None
+
+    def known(self, positions: Sequence[int]) -> Iterator[tuple[int, Reply]]:
+        """The questions that the cache answers, with their replies."""
+        if self._cache is not None:
+            replies = self._cache.get([self._keys[i] for i in positions])
+            yield from ((i, r) for i, r in zip(positions, replies, strict=True) if r is not None)
+
+    def claim(self, position: int) -> Reply | bool:
+        """The reply, if it is stored by now; otherwise whether the question is ours to ask."""
+        if self._cache is None:
+            return True
+        claimed = self._cache.claim(self._keys[position])
+        if claimed is True:
+            self._claimed.add(position)
+        return claimed
+
+    def keep(self, position: int, reply: Reply) -> None:
+        """Store a reply."""
+        if self._cache is not None:
+            self._cache.put(self._keys[position], reply)
+
+    def give_back(self, position: int) -> None:
+        """Release a claim: others may ask, or read the stored reply."""
+        if self._cache is not None and position in self._claimed:
+            self._claimed.remove(position)
+            self._cache.release(self._keys[position])
+
+    def give_all_back(self) -> None:
+        """Release the claims of all questions without an answer."""
+        for position in list(self._claimed):
+            self.give_back(position)
+
+    def renew(self) -> None:
+        """Renew the claims to show that this run is alive; call it every few seconds."""
+        if self._cache is not None:
+            self._cache.renew()
+
 
 log = logging.getLogger(__name__)
 

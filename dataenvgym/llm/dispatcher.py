@@ -25,9 +25,8 @@ from pydantic import JsonValue
 from dataenvgym.errors import DataEnvGymError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.loop import LoopThread
+from dataenvgym.llm.outages import Revival, Scout
 from dataenvgym.llm.payloads import RequestForm, chat_payload, parse_reply, server_message
-from dataenvgym.llm.revival import Revival
-from dataenvgym.llm.scouting import Scout
 from dataenvgym.llm.session import Answer, Session
 from dataenvgym.llm.transient import Trouble, backoff, is_transient, refuses_all
 from dataenvgym.records import Conversation

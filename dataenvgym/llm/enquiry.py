@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from dataenvgym.errors import BudgetSpentError, DataEnvGymError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm.cache import request_key
-from dataenvgym.llm.shared_replies import SharedReplies
+from dataenvgym.llm.cache import SharedReplies, request_key
 from dataenvgym.llm.teacher_log import TeacherLog
 from dataenvgym.llm.transcript import Page, TeacherCall
 from dataenvgym.progress import Count, counting

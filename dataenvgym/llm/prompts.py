@@ -40,10 +40,16 @@ _BETWEEN_PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 
 
 class Prompt(Model):
-    """A system message, which may be empty, and the template of a user message."""
+    """A system message, which may be empty, and the template of a user message.
+
+    Attributes:
+        form: of a prompt for records: the form in which it asks for them, if that is not a question
+            with its answer (see `Domain.record_forms`).
+    """
 
     system: str = ""
     user: str = Field(min_length=1)
+    form: str = ""
 
     @property
     def names(self) -> frozenset[str]:
@@ -158,7 +164,7 @@ def _parsed(content: Any, where: str) -> Prompt:
         field = ".".join(map(str, problem["loc"]))
         raise ConfigurationError(
             f"{where}, {field}: {problem['msg']}.{did_you_mean(field, Prompt.model_fields)} "
-            "A prompt has `user` and may have `system`, both text"
+            "A prompt has `user` and may have `system` and `form`, all text"
         ) from error
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from string import ascii_letters
 from typing import Any
 
+from dataenvgym.tool_formats import said_in
+
 _FENCE = re.compile(r"```[A-Za-z]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
-_THOUGHT = re.compile(r"\A.*</think>", re.DOTALL)
 _SPACE = re.compile(r"\s*")
 _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
 _WORD = re.compile(r"-?[A-Za-z0-9_.+]+(?:(?<=[eE])-[0-9]+)?")
@@ -31,15 +33,36 @@ _LONGEST_NUMBER = 300
 _MOST_IN_VAIN = 1_000_000  # characters of one reply that may be read and found not to be JSON
 
 
-def json_in(text: str, *, whole: bool = False) -> Iterator[Any]:
+def json_alone(text: str) -> Any:
+    """The JSON object or array that is the whole text, perhaps in one code fence; repaired.
+
+    JSON within prose may be a quotation, so it is refused.
+
+    Raises:
+        ValueError: if there is other text, if the end is missing, or if an object has a field
+            twice.
+    """
+    text = said_in(text).strip()
+    if len(text) > 6 and text.startswith("```") and text.endswith("```"):
+        text = text[3:-3].lstrip(ascii_letters).strip()
+    reader = _Reader(text, 0)
+    try:
+        value = reader.value(0) if text[:1] in ("{", "[") else None
+    except _BrokenError:
+        value = None
+    if not isinstance(value, dict | list) or reader.is_cut_off or text[reader.at :].strip():
+        raise ValueError("it is not one whole JSON object and nothing else")
+    if reader.repeated is not None:
+        raise ValueError(f"it has the field {reader.repeated!r} twice in one object")
+    return value
+
+
+def json_in(text: str) -> Iterator[Any]:
     """The JSON objects and arrays in `text` that are not empty, repaired, in order.
 
     Fenced text comes first.
-
-    Args:
-        whole: leave out those without an end.
     """
-    text = _THOUGHT.sub("", text)
+    text = said_in(text)
     in_vain = 0
     for candidate in (*(m[1] for m in _FENCE.finditer(text)), text):
         end = tries = 0
@@ -55,7 +78,7 @@ def json_in(text: str, *, whole: bool = False) -> Iterator[Any]:
                 in_vain += reader.at - start.start()
                 continue
             end = reader.at
-            if value and not (whole and reader.is_cut_off):
+            if value:
                 yield value
 
 
@@ -68,12 +91,18 @@ class _CutOffError(Exception):
 
 
 class _Reader:
-    """A recursive-descent reader at position `at`; `is_cut_off` is set if an end was missing."""
+    """A recursive-descent reader at position `at`.
+
+    Attributes:
+        is_cut_off: whether an end was missing.
+        repeated: a field that an object had twice; its last value counts.
+    """
 
     def __init__(self, text: str, at: int) -> None:
         self.text = text
         self.at = at
         self.is_cut_off = False
+        self.repeated: str | None = None
 
     def value(self, depth: int) -> Any:
         if depth > _DEEPEST:
@@ -100,6 +129,8 @@ class _Reader:
                 if self.peek() != ":":
                     raise _BrokenError
                 self.at += 1
+                if name in found:
+                    self.repeated = name
                 found[name] = self.value(depth + 1)
             except _CutOffError:
                 self.is_cut_off = True

@@ -1,9 +1,9 @@
 """The pocket students: small Llamas that ship with the package.
 
 `student_path()` is a folder in Hugging Face format (weights, tokenizer, chat template), which
-transformers, LLaMA-Factory and vLLM can load. `python -m dataenvgym.pocket.build` made the student
-of math and code, `pocket-v2`. A task names its student (`Task.student`), so the weights of another
-domain do not change its figures.
+transformers, LLaMA-Factory and vLLM can load. `python -m tools.pocket.build` in a checkout made
+them; that of math and code is `pocket-v2`. A task names its student (`Task.student`), so the
+weights of another domain do not change its figures.
 """
 
 from __future__ import annotations

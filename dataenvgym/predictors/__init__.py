@@ -3,17 +3,14 @@
 in_process        transformers and PEFT in this process
 answering         ... from conversations to replies
 adapted_student   ... its base model, tokenizer and present adapter
-prompts           ... from conversations to the student's input tokens
-generation        ... from tokens to the tokens of the reply, in batches
-sampling          ... how the next token is drawn
+generation        ... from conversations to the tokens of the replies, in batches
 checkpoints       ... its adapter or weights as a folder, and training on records
 vllm              a vLLM server, whose adapters change while it runs
-former_adapter    the student before its last training, for self-play
 openai            any model behind an OpenAI-compatible API; it cannot be trained
 scripted          answers by a function; for tests and examples
 """
 
-from dataenvgym.predictors.former_adapter import RemembersFormer
+from dataenvgym.predictors.adapted_student import RemembersFormer
 from dataenvgym.predictors.in_process import InProcessPredictor
 from dataenvgym.predictors.openai import OpenAIPredictor
 from dataenvgym.predictors.scripted import ScriptedPredictor

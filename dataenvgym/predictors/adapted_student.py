@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.predictors.checkpoints import copy_checkpoint, require_kind, save_nothing
@@ -13,6 +13,30 @@ from dataenvgym.storage import publishing
 
 if TYPE_CHECKING:
     from dataenvgym.trainers.adapters import Adapter
+
+
+class RemembersFormer:
+    """Two methods of `SharesBase`, for predictors."""
+
+    _former: Path | Literal["unknown"] | None = None
+
+    def former_adapter(self) -> Path | None:
+        """The folder with the adapter from before the last training; None without one.
+
+        Raises:
+            ConfigurationError: if it is unknown after `load`.
+        """
+        if self._former == "unknown":
+            raise ConfigurationError(
+                "it is not known what the student was before its last training, since what it has "
+                "learned was loaded from a folder: name the folder of the former adapter, or "
+                "evaluate an iteration of a run (--run RUN)"
+            )
+        return self._former
+
+    def remember_former(self, folder: Path | None) -> None:
+        """Set the adapter from before the last training; the next `load` clears it."""
+        self._former = folder
 
 
 class BaseStudent:
@@ -97,11 +121,6 @@ class AdaptedStudent:
         with self._lock:
             return self.base.model if self._adapted is None else self._adapted
 
-    @property
-    def is_untouched(self) -> bool:
-        """Whether it has no adapter."""
-        return self.folder is None
-
     def load(self, folder: Path) -> None:
         """Load the checkpoint in `folder`: an adapter, a whole student, or none.
 
@@ -133,9 +152,8 @@ class AdaptedStudent:
             self._adapted, self._adapter, self.folder = None, None, None
 
     def _adapted_by(self, folder: Path) -> tuple[Adapter, Any]:
-        from dataenvgym.trainers.adapters import Adapter, put_on
+        from dataenvgym.trainers.adapters import Adapter, merge, put_on
         from dataenvgym.trainers.compute import workers
-        from dataenvgym.trainers.merging import merge
 
         adapter = Adapter.read(folder)
         make = put_on if self._apart else merge

@@ -38,8 +38,7 @@ class Answering:
     def _prompts(
         self, student: AdaptedStudent, conversations: Sequence[Conversation]
     ) -> list[list[int] | Failure]:
-        from dataenvgym.predictors.generation import context_length
-        from dataenvgym.predictors.prompts import encode_prompts
+        from dataenvgym.predictors.generation import context_length, encode_prompts
 
         context = context_length(student.model)
         tokenizer = student.base.tokenizer
@@ -84,9 +83,15 @@ class Answering:
             return []
         import torch
 
-        from dataenvgym.predictors.generation import Generated, generate
-        from dataenvgym.predictors.sampling import Nucleus, Sampler, greedy, uniform_numbers
-        from dataenvgym.predictors.stopping import StopTexts
+        from dataenvgym.predictors.generation import (
+            Generated,
+            Nucleus,
+            Sampler,
+            StopTexts,
+            generate,
+            greedy,
+            uniform_numbers,
+        )
         from dataenvgym.trainers.compute import workers
 
         model, tokenizer = student.model, student.base.tokenizer

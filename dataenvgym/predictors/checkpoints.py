@@ -25,8 +25,8 @@ from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import hash_files, publishing, write_json
 from dataenvgym.tool_formats import DEFAULT, LLAMA_FACTORY, ToolFormat
-from dataenvgym.trainers.idle_options import warn_of_idle_options
 from dataenvgym.trainers.interface import ADAPTER_FILES, TrainerInterface, options_of
+from dataenvgym.trainers.support import warn_of_idle_options
 
 Kind = Literal["adapter", "student", "nothing"]
 

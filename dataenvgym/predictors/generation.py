@@ -7,15 +7,154 @@ leave the batch as soon as that saves more time than rearranging costs.
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from jinja2 import TemplateError
 from transformers import DynamicCache
 
-from dataenvgym.predictors.sampling import Sampler
-from dataenvgym.predictors.stopping import StopTexts
+from dataenvgym.interfaces import Failure, SamplingParameters
+from dataenvgym.records import Conversation
+from dataenvgym.seeding import derive_rng
+from dataenvgym.tool_formats import ToolFormat
+
+
+def encode_prompts(
+    tokenizer: Any,
+    conversations: Sequence[Conversation],
+    tool_format: ToolFormat,
+    *,
+    context: int | None,
+) -> list[list[int] | Failure]:
+    """The tokens of each conversation, up to the beginning of the student's reply.
+
+    Args:
+        tool_format: writes tools, calls and results as text.
+        context: the student's context length in tokens, its reply included.
+
+    If the template cannot render a conversation, or there is no room left for a reply, only that
+    conversation is a failure.
+    """
+    texts = [_render(tokenizer, tool_format.flatten(c)) for c in conversations]
+    rendered = [text for text in texts if isinstance(text, str)]
+    encoded = iter(tokenizer(rendered, add_special_tokens=False)["input_ids"] if rendered else ())
+    prompts: list[list[int] | Failure] = []
+    for text in texts:
+        prompt = text if isinstance(text, Failure) else next(encoded)
+        if not isinstance(prompt, Failure):
+            if not prompt:
+                prompt = Failure(reason="the student's chat template renders this to nothing")
+            elif context is not None and len(prompt) >= context:
+                prompt = Failure(
+                    reason=f"the prompt has {len(prompt)} tokens, and the student's context of "
+                    f"{context} leaves no room for a reply"
+                )
+        prompts.append(prompt)
+    return prompts
+
+
+def _render(tokenizer: Any, conversation: Conversation) -> str | Failure:
+    chat = [{"role": message.role, "content": message.content} for message in conversation]
+    try:
+        return str(tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False))
+    except (TemplateError, ValueError, TypeError, IndexError) as error:
+        return Failure(reason=f"the student's chat template cannot render this: {error}")
+
+
+class Sampler(Protocol):
+    """Draws a token for each row."""
+
+    def __call__(self, logits: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:
+        """Tokens (rows,) for logits (rows, vocabulary).
+
+        Args:
+            rows: the numbers of these sequences in the batch.
+            step: how many tokens each has already drawn.
+        """
+        ...
+
+
+def greedy(logits: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:
+    """The most probable token."""
+    return logits.argmax(-1)
+
+
+class Nucleus:
+    """Draws from the smallest set of most probable tokens whose mass reaches `top_p`.
+
+    Args:
+        uniform: random numbers in [0, 1), one for each sequence and step.
+    """
+
+    def __init__(self, temperature: float, top_p: float, uniform: torch.Tensor) -> None:
+        self._temperature = temperature
+        self._top_p = top_p
+        self._uniform = uniform
+
+    def __call__(self, logits: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:
+        # subtract the largest, so that a tiny temperature does not overflow
+        shifted = logits.double() - logits.double().amax(-1, keepdim=True)
+        mass = (shifted / self._temperature).softmax(-1)
+        uniform = self._uniform[rows, step].unsqueeze(-1)
+        if self._top_p == 1.0:
+            return _draw(mass, uniform).squeeze(-1)
+        mass, tokens = mass.sort(descending=True, stable=True)
+        outside = mass.cumsum(-1) - mass >= self._top_p
+        places = _draw(mass.masked_fill(outside, 0.0), uniform)
+        return tokens.gather(-1, places).squeeze(-1)
+
+
+def _draw(mass: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+    """A position in each row, drawn with probability proportional to its mass."""
+    cumulative = mass.cumsum(-1)
+    places = torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True)
+    # rounding may lead past the end
+    last = (mass > 0) * torch.arange(mass.shape[-1], device=mass.device)
+    return places.minimum(last.amax(-1, keepdim=True))
+
+
+def uniform_numbers(
+    prompts: Sequence[Sequence[int]], parameters: SamplingParameters
+) -> list[torch.Tensor]:
+    """The random numbers of each prompt, one for each possible token of its reply.
+
+    They derive from the seed, the prompt's tokens, and how often the same prompt came before, so
+    a prompt draws the same reply whatever other prompts are in the call.
+    """
+    seen: Counter[tuple[int, ...]] = Counter()
+    numbers = []
+    for prompt in map(tuple, prompts):
+        rng = derive_rng(parameters.seed, "sample", " ".join(map(str, prompt)), seen[prompt])
+        seen[prompt] += 1
+        numbers.append(torch.from_numpy(rng.random(parameters.max_tokens)))
+    return numbers
+
+
+class StopTexts:
+    """Finds stop texts in the last tokens of replies.
+
+    This only saves computing the steps behind a text. `SamplingParameters.until_stop` decides on
+    the whole reply which text ends it, and where.
+
+    Attributes:
+        window: number of last tokens to search. Each token has at least one byte of a text; some
+            more are needed because decoding may change the first ones.
+    """
+
+    def __init__(self, tokenizer: Any, texts: Sequence[str]) -> None:
+        self._tokenizer = tokenizer
+        # half of a character is decoded to U+FFFD, which disappears with the next token
+        self._texts = [text for text in texts if "\ufffd" not in text]
+        self.window = max(len(text.encode()) for text in texts) + 4
+
+    def are_in(self, replies: Sequence[Sequence[int]]) -> list[bool]:
+        """Whether one of the texts is in the last tokens of each reply."""
+        found = self._tokenizer.batch_decode(replies, skip_special_tokens=True)
+        return [any(text in reply for text in self._texts) for reply in found]
+
 
 # A batch is rearranged once this share of it has ended.
 _ENDED = 0.25
@@ -92,7 +231,8 @@ class _Inputs:
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]]) -> None:
         self._model = model
-        self._known = _parameters(model)
+        bare = model.get_base_model() if hasattr(model, "get_base_model") else model
+        self._known = set(inspect.signature(bare.forward).parameters)
         self._cache = DynamicCache(config=model.config)
         longest = max(map(len, prompts))
         gaps = [longest - len(prompt) for prompt in prompts]
@@ -137,9 +277,3 @@ def context_length(model: Any) -> int | None:
     """The model's context length in tokens, or None if it is unknown."""
     length: int | None = getattr(model.config, "max_position_embeddings", None)
     return length
-
-
-def _parameters(model: Any) -> set[str]:
-    """The names of the model's inputs."""
-    bare = model.get_base_model() if hasattr(model, "get_base_model") else model
-    return set(inspect.signature(bare.forward).parameters)

@@ -16,7 +16,7 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TrainingRun,
 )
-from dataenvgym.predictors.adapted_student import AdaptedStudent, BaseStudent
+from dataenvgym.predictors.adapted_student import AdaptedStudent, BaseStudent, RemembersFormer
 from dataenvgym.predictors.answering import Answering
 from dataenvgym.predictors.checkpoints import (
     describe_learner,
@@ -24,7 +24,6 @@ from dataenvgym.predictors.checkpoints import (
     kind_of,
     train_on,
 )
-from dataenvgym.predictors.former_adapter import RemembersFormer
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.tool_formats import DEFAULT, training_format
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
@@ -156,10 +155,8 @@ class InProcessPredictor(RemembersFormer):
 
     def _current(self, run: TrainingRun) -> Path | None:
         """The folder with the present adapter; written again if it is gone."""
-        if self._student.is_untouched:
-            return None
         folder = self._student.folder
-        if folder is None or kind_of(folder) is None:
+        if folder is not None and kind_of(folder) is None:
             folder = run.directory / "start"
             self._student.save(folder)
         return folder

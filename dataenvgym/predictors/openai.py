@@ -77,7 +77,14 @@ class OpenAIPredictor:
         self, conversation: Conversation, sampling: SamplingParameters
     ) -> Future[Reply | Failure]:
         """A future of the reply or failure to one conversation."""
-        return self._client.submit(conversation, sampling, model=self.model)
+        with self._lock:
+            if self._connected is None:
+                key = key_from(self.api_key_variable)
+                self._connected = ChatClient(
+                    self.base_url, api_key=key, scout=True, form=self._form, **self._options
+                )
+            client = self._connected
+        return client.submit(conversation, sampling, model=self.model)
 
     def close(self) -> None:
         """Disconnect; the next question connects again."""
@@ -90,13 +97,3 @@ class OpenAIPredictor:
         """The settings of the model, for the run directory."""
         said = {"name": type(self).__name__, "model": self.model, "base_url": self.base_url}
         return said if self.tool_format == "native" else {**said, "tool_format": self.tool_format}
-
-    @property
-    def _client(self) -> ChatClient:
-        with self._lock:
-            if self._connected is None:
-                key = key_from(self.api_key_variable)
-                self._connected = ChatClient(
-                    self.base_url, api_key=key, scout=True, form=self._form, **self._options
-                )
-            return self._connected

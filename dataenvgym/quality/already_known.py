@@ -11,8 +11,7 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TaskInterface,
 )
-from dataenvgym.quality.answering import refuse_gone
-from dataenvgym.quality.idle import warn_of_idle_check
+from dataenvgym.quality.answering import refuse_gone, warn_of_idle_check
 from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted import attemptable, task_of
@@ -85,18 +84,17 @@ class AlreadyKnownCheck:
             sampling = self._greedy.model_copy(update=update)
             for i, verdict in self._right(left, predictor, sampling).items():
                 tries[i].append(verdict)
-        for i, verdict in greedy.items():
-            passes[i] = self._is_new(tries[i]) if verdict is True else verdict or True
-        return passes
-
-    def _is_new(self, tries: Sequence[bool | Failure]) -> bool | Failure:
-        """True if too few of the tries are right; a failure if the failed ones could decide it."""
         enough = self._share * self._samples
-        n_right = sum(verdict is True for verdict in tries)
-        failures = [verdict for verdict in tries if isinstance(verdict, Failure)]
-        if n_right < enough <= n_right + len(failures):
-            return failures[0]
-        return n_right < enough
+        for i, verdict in greedy.items():
+            if verdict is not True:
+                passes[i] = verdict or True
+                continue
+            n_right = sum(other is True for other in tries[i])
+            failures = [other for other in tries[i] if isinstance(other, Failure)]
+            # the failed tries could decide it
+            undecided = n_right < enough <= n_right + len(failures)
+            passes[i] = failures[0] if undecided else n_right < enough
+        return passes
 
     def _right(
         self,

@@ -6,24 +6,23 @@ from collections.abc import Callable, Sequence
 
 from dataenvgym.errors import PredictionError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.records import Conversation, Message
+from dataenvgym.records import Conversation, Message, TrainingDatum
+from dataenvgym.run_warnings import warn_run
+
+
+def warn_of_idle_check(reason: str, records: Sequence[TrainingDatum], n_judged: int) -> None:
+    """Warn the run if the check of that `reason` judged none of the records."""
+    if records and not n_judged:
+        kinds = ", ".join(sorted({record.kind for record in records}))
+        warn_run(
+            f"quality check {reason}: it can judge none of the {len(records)} records (of kind "
+            f"{kinds}), and they all pass"
+        )
+
 
 Ask = Callable[[Sequence[Conversation]], Sequence[Reply | Failure]]
 
 _GREETING: Conversation = (Message(role="user", content="Hello!"),)
-
-
-def answers_of(
-    ask: Ask, conversations: Sequence[Conversation], *, who: str
-) -> list[Reply | Failure]:
-    """Ask for one reply to each conversation; a failed question gives a failure.
-
-    Raises:
-        PredictionError: as in `refuse_gone`.
-    """
-    outcomes = list(ask(conversations)) if conversations else []
-    refuse_gone(ask, [o.reason if isinstance(o, Failure) else None for o in outcomes], who=who)
-    return outcomes
 
 
 def refuse_gone(ask: Ask, errors: Sequence[str | None], *, who: str) -> None:

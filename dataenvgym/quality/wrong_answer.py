@@ -16,9 +16,8 @@ from dataenvgym.interfaces import (
     TeacherInterface,
 )
 from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.quality.answering import answers_of
-from dataenvgym.quality.idle import warn_of_idle_check
-from dataenvgym.records import Conversation, TaskInstance, TrainingDatum
+from dataenvgym.quality.answering import refuse_gone, warn_of_idle_check
+from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.base import Task
@@ -90,7 +89,14 @@ class WrongAnswerCheck:
         Raises:
             PredictionError: if the teacher no longer answers at all.
         """
-        verdicts = [self._by_task(record) for record in records]
+        verdicts: list[bool | Failure | None] = []
+        for record in records:
+            try:
+                verdicts.append(self._domain.judge_record(record))
+            except ConfigurationError:
+                raise
+            except DataEnvGymError as error:
+                verdicts.append(Failure(reason=f"{type(error).__name__}: {error}"))
         open_at = [i for i, verdict in enumerate(verdicts) if not isinstance(verdict, bool)]
         if self._teacher is not None and open_at:
             found = self._by_majority(self._teacher, [records[i] for i in open_at])
@@ -99,14 +105,6 @@ class WrongAnswerCheck:
                     verdicts[i] = verdict
         warn_of_idle_check(self.reason, records, sum(verdict is not None for verdict in verdicts))
         return [True if verdict is None else verdict for verdict in verdicts]
-
-    def _by_task(self, record: TrainingDatum) -> bool | Failure | None:
-        try:
-            return self._domain.judge_record(record)
-        except ConfigurationError:
-            raise
-        except DataEnvGymError as error:
-            return Failure(reason=f"{type(error).__name__}: {error}")
 
     def _by_majority(
         self, teacher: TeacherInterface, records: Sequence[TrainingDatum]
@@ -142,24 +140,21 @@ class WrongAnswerCheck:
             for problem, reply in zip(left, replies, strict=True):
                 if isinstance(reply, Failure):
                     failures.setdefault(problem, reply)
-                elif (answer := self._answer(problems[problem], reply.text)) is not None:
+                    continue
+                try:
+                    answer = self._domain.answer_class(problems[problem], reply.text)
+                except DataEnvGymError:  # the problem cannot be judged by an answer alone
+                    continue
+                if answer is not None:
                     given[problem].append(answer)
-                    solved[problem] = self._majority(problems[problem], given[problem])
+                    same = sameness_of(self._task, problems[problem])
+                    found, votes = classes_of(given[problem], same)
+                    most = max(range(len(found)), key=votes.count)
+                    if votes.count(most) > self._samples / 2:
+                        solved[problem] = found[most]
             if all(isinstance(reply, Failure) for reply in replies):
                 break
         return {p: failures.get(p) if answer is None else answer for p, answer in solved.items()}
-
-    def _answer(self, problem: TaskInstance, reply: str) -> str | None:
-        try:
-            return self._domain.answer_class(problem, reply)
-        except DataEnvGymError:  # the problem cannot be judged by an answer alone
-            return None
-
-    def _majority(self, problem: TaskInstance, answers: Sequence[str]) -> str | None:
-        """The answer that more than half of all samples give, or None."""
-        found, votes = classes_of(answers, sameness_of(self._task, problem))
-        enough = self._samples / 2
-        return next((answer for i, answer in enumerate(found) if votes.count(i) > enough), None)
 
     def _holds(
         self, answers: Sequence[tuple[Claim, TaskInstance, str | Failure | None]]
@@ -183,17 +178,21 @@ class WrongAnswerCheck:
         seed = derive_seed(self._seed, "wrong_answer", number)
         sampling = self._sampling.model_copy(update={"seed": seed})
 
-        def ask(conversations: Sequence[Conversation]) -> Sequence[Reply | Failure]:
-            return teacher.ask(conversations, sampling, purpose="quality")
-
         form = self._domain.answer_form
         conversations = [
             self._prompt.render(instruction=problem, answer_form=form) for problem in problems
         ]
         try:
-            return answers_of(ask, conversations, who="the teacher")
+            outcomes = teacher.ask(conversations, sampling, purpose="quality") if problems else []
+            errors = [o.reason if isinstance(o, Failure) else None for o in outcomes]
+            refuse_gone(
+                lambda greeting: teacher.ask(greeting, sampling, purpose="quality"),
+                errors,
+                who="the teacher",
+            )
         except BudgetSpentError as error:
             return [Failure(reason=str(error) or "the budget is spent")] * len(problems)
+        return outcomes
 
 
 def _no_majority(task: Task, teacher: TeacherInterface | None, prompt: Prompt) -> str | None:

@@ -24,14 +24,15 @@ from dataenvgym.records.conversations import (
 )
 from dataenvgym.records.instances import (
     CompletedTaskInstance,
+    Scores,
     TaskInstance,
     check_ids,
+    checked_scores,
     hashed_json,
 )
 from dataenvgym.records.model import Json, Model, Note, Text
 from dataenvgym.records.parsing import parse_training_data, parse_training_datum
 from dataenvgym.records.reports import PerformanceReport, SkillReport
-from dataenvgym.records.scores import Scores, checked_scores
 from dataenvgym.records.training import (
     ChatDatum,
     DatumKind,

@@ -2,14 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from numbers import Real
+from typing import Any
 
 from pydantic import Field, model_validator
 
-from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.errors import EvaluationError, InvalidInstanceError
 from dataenvgym.records.conversations import Conversation
-from dataenvgym.records.model import Json, Model, Note, Text
-from dataenvgym.records.scores import Scores
+from dataenvgym.records.model import Finite, Json, Model, Note, Text
+
+STUDENT, ENVIRONMENT, INFRASTRUCTURE = "student", "environment", "infrastructure"
+FAULTS = (STUDENT, ENVIRONMENT, INFRASTRUCTURE)
+"""The faults that are not the name of another speaker."""
+_NAMED_FIRST = (ENVIRONMENT, "user", "judge")
+
+
+def fault_of(completed: CompletedTaskInstance) -> str | None:
+    """The party at fault; None if the instance was solved.
+
+    In files of earlier versions, it is the name at the beginning of the error.
+    """
+    if completed.was_correct:
+        return None
+    if completed.error is None:
+        return STUDENT
+    if completed.fault is not None:
+        return completed.fault
+    named = completed.error.partition(":")[0]
+    return named if named in _NAMED_FIRST else INFRASTRUCTURE
+
+
+def count_faults(completed: Iterable[CompletedTaskInstance]) -> dict[str, int]:
+    """The number of instances with an error, by fault, sorted by name; empty if there are none."""
+    counts = Counter(fault_of(c) for c in completed if c.error is not None)
+    return {fault: counts[fault] for fault in sorted(filter(None, counts))}
+
+
+Scores = dict[Text, Finite]
+"""By name."""
+
+
+def checked_scores(scores: Any, where: str) -> dict[str, float]:
+    """Check the scores from an environment, and return them.
+
+    Args:
+        where: their origin, such as "MyEnvironment.respond()".
+
+    Raises:
+        EvaluationError: if it is not a mapping from printable names to finite numbers.
+    """
+    if type(scores) is dict and not scores:  # most steps have none
+        return {}
+    if not isinstance(scores, Mapping):
+        raise EvaluationError(
+            f"{where} returned the scores {scores!r}, expected a mapping from names to numbers"
+        )
+    for name, value in scores.items():
+        if not isinstance(name, str) or not name or not name.isprintable():
+            raise EvaluationError(
+                f"{where} returned a score with the name {name!r}, expected printable text"
+            )
+        if not isinstance(value, Real) or not math.isfinite(value):
+            raise EvaluationError(
+                f"{where} returned the score {name!r} as {value!r}, expected a finite number; "
+                "leave out what cannot be known"
+            )
+    return {name: float(value) for name, value in scores.items()}
 
 
 class TaskInstance(Model):

@@ -6,8 +6,8 @@ from operator import not_
 
 from pydantic import Field
 
+from dataenvgym.records.instances import Scores
 from dataenvgym.records.model import Finite, Model, Text
-from dataenvgym.records.scores import Scores
 
 Faults = dict[Text, int]
 """The number of instances with an error, by fault."""
@@ -20,7 +20,7 @@ class SkillReport(Model):
     `n - n_errors` instances without an error, and None if there are none. `scores` has the mean
     of each named score, over the instances that have it, and scores of all these instances
     together, such as a macro F1 (`Domain.corpus_scores`). `faults` counts the errors by fault
-    (see `dataenvgym.records.faults`); it is empty without errors.
+    (see `dataenvgym.records.instances`); it is empty without errors.
     """
 
     skill: str

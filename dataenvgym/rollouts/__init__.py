@@ -16,8 +16,13 @@ instances. So the batches depend only on the instances and the options.
 """
 
 from dataenvgym.rollouts.engine import rollout
-from dataenvgym.rollouts.others import close_speakers, describe_speakers, speakers_of
-from dataenvgym.rollouts.student_speaker import StudentSpeaker, student_speakers
+from dataenvgym.rollouts.speakers import (
+    StudentSpeaker,
+    close_speakers,
+    describe_speakers,
+    speakers_of,
+    student_speakers,
+)
 
 __all__ = [
     "StudentSpeaker",

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.progress import Count, counting
-from dataenvgym.records.faults import INFRASTRUCTURE
+from dataenvgym.records.instances import INFRASTRUCTURE
 from dataenvgym.rollouts.faults import STUDENT
 from dataenvgym.rollouts.instance_rollout import Rollout
 from dataenvgym.rollouts.speakers import Speaker

@@ -18,9 +18,7 @@ from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.rollouts.driver import Driver
 from dataenvgym.rollouts.faults import STUDENT
 from dataenvgym.rollouts.instance_rollout import Rollout
-from dataenvgym.rollouts.others import speakers_of
-from dataenvgym.rollouts.speakers import Speaker
-from dataenvgym.rollouts.student_speaker import with_student
+from dataenvgym.rollouts.speakers import Speaker, speakers_of, with_student
 
 
 def rollout(

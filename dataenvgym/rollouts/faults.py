@@ -5,7 +5,7 @@ environment ends its instance with an `error`, never with a wrong answer. If `pr
 several conversations, they are asked again one by one, so that one of them does not fail the
 others. After an `OSError` they are not, because the speaker is then out of reach for all.
 
-A failed instance names the party at fault (see `dataenvgym.records.faults`). It is the
+A failed instance names the party at fault (see `dataenvgym.records.instances`). It is the
 infrastructure if the student's predictor failed, or if a speaker was out of reach (`is_outage`,
 `Failure.outage`) or is missing; otherwise the speaker, by its name, or the environment.
 

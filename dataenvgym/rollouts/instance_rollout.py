@@ -21,7 +21,7 @@ from dataenvgym.records import (
     TaskInstance,
     checked_scores,
 )
-from dataenvgym.records.faults import ENVIRONMENT, INFRASTRUCTURE
+from dataenvgym.records.instances import ENVIRONMENT, INFRASTRUCTURE
 from dataenvgym.rollouts.faults import STUDENT, describe
 from dataenvgym.seeding import derive_seed
 
@@ -64,20 +64,21 @@ class Rollout:
 
     def answer(self, reply: Reply | Failure) -> None:
         """Continue from the reply to the next ask, or to the end."""
-        if isinstance(reply, Failure):
-            self.fail(reply.reason, INFRASTRUCTURE if reply.outage else self._fault_of_asked)
-            return
-        try:
-            reply.text.encode()
-        except UnicodeEncodeError as error:  # no file could store it
-            where = f"{error.reason} at position {error.start}"
-            reason = f"{self.ask.who}: the reply is not Unicode text: {where}"
-            self.fail(reason, self._fault_of_asked)
-        else:
+        if isinstance(reply, Reply):
+            try:
+                reply.text.encode()
+            except UnicodeEncodeError as error:  # no file could store it
+                where = f"{error.reason} at position {error.start}"
+                reply = Failure(reason=f"{self.ask.who}: the reply is not Unicode text: {where}")
+        if isinstance(reply, Reply):
             self._advance(reply.text)
+        elif self.ask.may_fail:
+            self._advance(reply)
+        else:
+            self.fail(reply.reason, INFRASTRUCTURE if reply.outage else self._fault_of_asked)
 
     def fail(self, reason: str, fault: str) -> None:
-        """End it with an error and the party at fault (see `dataenvgym.records.faults`)."""
+        """End it with an error and the party at fault (see `dataenvgym.records.instances`)."""
         self._error, self._fault = reason, fault
         self.live = False
         self.close()
@@ -105,9 +106,9 @@ class Rollout:
             scores={} if failed else self._scores,
         )
 
-    def _advance(self, text: str | None) -> None:
+    def _advance(self, reply: str | Failure | None) -> None:
         try:
-            self.ask = self._asks.send(text)
+            self.ask = self._asks.send(reply)
         except StopIteration:
             self.live = False
             self.close()

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
 
-from dataenvgym.errors import PredictionError
-from dataenvgym.interfaces import Failure, PredictorInterface, Reply, Submits
-from dataenvgym.interfaces.expecting import expect
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, did_you_mean
+from dataenvgym.interfaces import (
+    Closes,
+    Describes,
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    SharesBase,
+    Submits,
+    TeacherInterface,
+)
+from dataenvgym.interfaces.helpers import expect
+from dataenvgym.records import Conversation
+from dataenvgym.records.instances import FAULTS
 from dataenvgym.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe, is_outage
 from dataenvgym.rollouts.instance_rollout import Rollout
+from dataenvgym.storage import hash_files
 
 _MOST_IN_VAIN = 3
 
@@ -109,3 +124,179 @@ class Speaker:
     def _title(self) -> str:
         name = getattr(self._predictor, "title", type(self._predictor).__name__)
         return name if self.name == STUDENT else f"{self.name}: {name}"
+
+
+_TAKEN = (STUDENT, *FAULTS)
+_MOST_THREADS = 256  # they only wait; a teacher limits its own requests in progress
+
+
+def speakers_of(
+    others: Mapping[str, PredictorInterface | TeacherInterface] | None,
+) -> dict[str, PredictorInterface]:
+    """The other speakers by name, each as a predictor.
+
+    Raises:
+        ConfigurationError: for a name that is reserved for the student or the environment, and for
+            an object that cannot be asked.
+    """
+    if not isinstance(others or {}, Mapping):
+        raise ConfigurationError(f"others is {others!r}, expected predictors or teachers by name")
+    return {name: _as_predictor(name, model) for name, model in (others or {}).items()}
+
+
+def describe_speakers(others: Mapping[str, PredictorInterface]) -> dict[str, Any]:
+    """Their descriptions for the run directory: the result of `describe()`, or the class."""
+    return {name: _described(model) for name, model in sorted(others.items())}
+
+
+def close_speakers(others: Mapping[str, Any]) -> None:
+    """Close those that can be closed."""
+    for model in others.values():
+        if isinstance(model, Closes):
+            model.close()
+
+
+class TeacherSpeaker:
+    """A teacher as a predictor, with its cache, budget and transcript.
+
+    Args:
+        purpose: of the calls, for the transcript: the speaker's name.
+    """
+
+    def __init__(self, teacher: TeacherInterface, purpose: str) -> None:
+        self.teacher = teacher
+        self.purpose = purpose
+        self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix=f"ask-{purpose}")
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Reply | Failure]:
+        """One reply or failure for each conversation, in their order."""
+        try:
+            return self.teacher.ask(conversations, sampling, purpose=self.purpose)
+        except BudgetSpentError as error:
+            raise BudgetSpentError(f"the speaker {self.purpose!r}: {error}") from error
+
+    def submit(
+        self, conversation: Conversation, sampling: SamplingParameters
+    ) -> Future[Reply | Failure]:
+        """A future of the reply or failure to one conversation."""
+        return self._pool.submit(lambda: self.predict([conversation], sampling)[0])
+
+    def describe(self) -> Any:
+        """The description of the teacher."""
+        return _described(self.teacher)
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        close_speakers({self.purpose: self.teacher})
+
+
+def _described(model: Any) -> Any:
+    return model.describe() if isinstance(model, Describes) else {"name": type(model).__name__}
+
+
+def _as_predictor(name: Any, model: Any) -> PredictorInterface:
+    if not isinstance(name, str) or not name.isidentifier() or name in _TAKEN:
+        taken = ", ".join(map(repr, _TAKEN))
+        raise ConfigurationError(
+            f"others has a speaker {name!r}, expected a name such as 'user' or 'judge', other than "
+            f"{taken}"
+        )
+    if isinstance(model, PredictorInterface):
+        return model
+    if isinstance(model, TeacherInterface):
+        return TeacherSpeaker(model, name)
+    raise ConfigurationError(
+        f"the speaker {name!r} is a {type(model).__name__}, expected a predictor (with `predict`) "
+        "or a teacher (with `ask`)"
+    )
+
+
+CURRENT, FORMER, UNTOUCHED = "current", "former", "untouched"
+_NAMES = (CURRENT, FORMER, UNTOUCHED)
+
+
+class StudentSpeaker:
+    """Represents the student among the other speakers, e.g. as its partner; `rollout` replaces it.
+
+        SocialTask(partner="model", others={"partner": StudentSpeaker("former"), "judge": ...})
+
+    Args:
+        adapter: the adapter with which the student answers here: "current", the present one;
+            "former", the one before its last training; "untouched", none; or a folder with an
+            adapter. All but "current" need a student that `SharesBase`.
+
+    Raises:
+        ConfigurationError: if the folder does not exist.
+    """
+
+    def __init__(self, adapter: str | Path = CURRENT) -> None:
+        self.adapter = str(adapter)
+        self.folder: Path | None = None
+        if self.adapter not in _NAMES:
+            self.folder = Path(adapter).expanduser().absolute()
+            if not self.folder.is_dir():
+                raise ConfigurationError(
+                    f"adapter is {self.adapter!r}, and there is no such folder."
+                    f"{did_you_mean(self.adapter, _NAMES)} Expected {', '.join(_NAMES)}, or a "
+                    "folder with an adapter"
+                )
+
+    def of(self, student: PredictorInterface) -> PredictorInterface:
+        """The predictor that answers.
+
+        Raises:
+            ConfigurationError: if the student cannot answer with another adapter, or its adapter
+                before the last training is unknown.
+            AdapterError: if the folder contains no checkpoint.
+        """
+        if self.adapter == CURRENT:
+            return student
+        if not isinstance(student, SharesBase):
+            raise ConfigurationError(
+                f"adapter is {self.adapter!r}, and {type(student).__name__} cannot answer with "
+                "another adapter beside its own (it has no `with_adapter`): choose 'current', or "
+                "give the speaker a predictor of its own"
+            )
+        folder = student.former_adapter() if self.adapter == FORMER else self.folder
+        return student.with_adapter(folder)
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> NoReturn:
+        """Raise ConfigurationError: outside `rollout`, the student is unknown."""
+        raise ConfigurationError(
+            "a StudentSpeaker was asked by an environment that is stepped by itself, which knows "
+            "no student: use rollout() or task.attempt(), or give the speaker a predictor"
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """The name of the adapter; of a folder, a hash of its content."""
+        adapter = self.adapter if self.folder is None else hash_files(self.folder)[:16]
+        return {"name": type(self).__name__, "adapter": adapter}
+
+
+def student_speakers(others: Mapping[str, Any]) -> dict[str, StudentSpeaker]:
+    """The speakers that are the student, by name."""
+    return {n: speaker for n, speaker in others.items() if isinstance(speaker, StudentSpeaker)}
+
+
+@contextmanager
+def with_student(
+    others: Mapping[str, PredictorInterface], student: PredictorInterface
+) -> Iterator[dict[str, PredictorInterface]]:
+    """The speakers with each `StudentSpeaker` replaced by a predictor; closed after the block."""
+    answering = dict(others)
+    beside: list[PredictorInterface] = []
+    try:
+        for name, speaker in student_speakers(others).items():
+            answering[name] = speaker.of(student)
+            if answering[name] is not student:
+                beside.append(answering[name])
+        yield answering
+    finally:
+        for predictor in beside:
+            if isinstance(predictor, Closes):
+                predictor.close()

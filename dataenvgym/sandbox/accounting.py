@@ -14,9 +14,12 @@ from dataenvgym.sandbox.run_proc import RunProc, Stat
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _AGAIN = 0.002  # seconds before too much memory is measured again
+_COUNT_EVERY = 0.1  # seconds between two counts of what takes longer to count
 _TRIES = 16  # to find a live thread where the first one has ended
 _NEWCOMERS = 16  # processes that may end and begin while they are listed
 _MOST_PIPES = 256  # a quarter of a user's pipes before the kernel makes new ones smaller
+_MOST_LOCKS = 512  # on parts of files, each some 200 bytes of the kernel's
+_MOST_MAPPINGS = 2**15  # of which each costs the kernel memory, and every look its time
 _FREE_SOCKETS = 16
 _SOCKET = 2**18  # largest number of bytes in a socket's buffers (see `inside.networks`, `seccomp`)
 
@@ -31,6 +34,7 @@ class Accounting:
         self._memory = limits.memory + allowance
         self._pages: dict[str, int] = {}  # of processes whose first thread has ended
         self._used = self.peak = 0
+        self._next_pipes, self._next_count = 0.0, time.monotonic() + _COUNT_EVERY
 
     def look(self) -> Status | None:
         """The limit that the run exceeds now, if any.
@@ -53,7 +57,7 @@ class Accounting:
         found = [self._living(pid) for pid in pids]
         if sum(stat.threads for stat in found) > self._limits.processes:
             return "killed"
-        if self._has_too_many_pipes(found):
+        if self._has_too_many_pieces(found):
             return "killed"
         found = self._without_borrowers(found)
         in_sockets = _SOCKET * max(0, self._proc.sockets() - _FREE_SOCKETS)
@@ -65,16 +69,30 @@ class Accounting:
         self.peak = max(self.peak, self._used)
         return None
 
-    def _has_too_many_pipes(self, found: list[Stat]) -> bool:
-        """Whether other runs would get small pipes, because the kernel counts all pipes of a user.
+    def _has_too_many_pieces(self, found: list[Stat]) -> bool:
+        """Whether there are too many pipes, locks or mappings, which are memory of the kernel.
 
-        Threads may have their own files. Their open files are listed only if there are many.
+        With too many pipes other runs would get small ones, because the kernel counts all pipes of
+        a user. Open files are listed only if there are many; locks and mappings, which take time
+        to make, are counted less often. No count takes more than a quarter of our time.
         """
-        several = [task for s in found if s.threads > 1 for task in self._proc.tasks(s.task)]
-        tasks = several + [stat.task for stat in found if stat.threads == 1]
-        if sum(map(self._proc.files, tasks)) <= _MOST_PIPES:
-            return False
-        return len(set().union(*map(self._proc.pipes, tasks))) > _MOST_PIPES
+        # All threads of a process have the same files; an ended one shows none.
+        tasks = [t for s in found for t in ([s.task] if s.lives else self._proc.tasks(s.task))]
+        start = time.monotonic()
+        if start >= self._next_pipes and sum(map(self._proc.files, tasks)) > _MOST_PIPES:
+            if len(set().union(*map(self._proc.pipes, tasks))) > _MOST_PIPES:
+                return True
+            self._next_pipes = _after(start)
+        start = time.monotonic()
+        if start >= self._next_count:
+            mappings, locks = 0, set[bytes]()
+            for task in tasks:
+                mappings += self._proc.mappings(task, _MOST_MAPPINGS - mappings)
+                locks |= self._proc.locks(task)
+                if mappings > _MOST_MAPPINGS or len(locks) > _MOST_LOCKS:
+                    return True
+            self._next_count = max(start + _COUNT_EVERY, _after(start))
+        return False
 
     def _living(self, pid: str) -> Stat:
         """Resource usage of a process, read from a live thread: an ended one shows nothing.
@@ -124,3 +142,9 @@ class Accounting:
         threads = map(self._proc.stat, self._proc.tasks(process.task)) if several else [process]
         waiting = [stat.task for stat in threads if stat.state == "D"]
         return sum(map(self._proc.lends_its_memory, waiting))
+
+
+def _after(start: float) -> float:
+    """When to repeat what began at `start` and ends now, to spend a quarter of the time on it."""
+    now = time.monotonic()
+    return now + 3 * (now - start)

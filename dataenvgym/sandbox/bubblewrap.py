@@ -23,7 +23,7 @@ from dataenvgym.sandbox.inside.places import WORK
 from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits
 from dataenvgym.sandbox.outcome import result_of
 from dataenvgym.sandbox.prepared import Order, Prepared
-from dataenvgym.sandbox.program import Program, checked_program
+from dataenvgym.sandbox.program import Program, check_inherited_limits, checked_program
 from dataenvgym.sandbox.seccomp import filter_program
 from dataenvgym.sandbox.supervision import Streams, supervise
 from dataenvgym.sandbox.worker import Worker
@@ -48,8 +48,10 @@ class BubblewrapSandbox:
             python: another interpreter for the runs; the default is this process's.
 
         Raises:
-            ConfigurationError: if no sandbox can be made here; the message lists the remedies.
+            ConfigurationError: if no sandbox can be made here, or this process's own limits
+                (ulimit) are too low; the message lists the remedies.
         """
+        check_inherited_limits(_rlimits(DEFAULT_LIMITS), DEFAULT_LIMITS)
         bwrap, interpreter, rules = find_bubblewrap(), find_interpreter(python), filter_program()
 
         def start() -> Worker:
@@ -73,6 +75,7 @@ class BubblewrapSandbox:
     ) -> ExecutionResult:
         """Run it; see `Sandbox.run`."""
         program = checked_program(code, command=command, stdin=stdin, files=files, limits=limits)
+        check_inherited_limits(_rlimits(limits), limits)
         order, request = _order(limits), _request(program)
         with self._pool.lend() as loan:
             try:

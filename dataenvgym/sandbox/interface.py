@@ -60,8 +60,8 @@ class ExecutionResult(Model):
 
     Attributes:
         status: ok (return code 0), error (another return code, or ended by a signal of its own),
-            timeout, out_of_memory, output_limit, or killed (from outside: too many processes, or
-            more than 256 pipes).
+            timeout, out_of_memory, output_limit, or killed (from outside: too many processes,
+            pipes, locks or mappings).
         stdout, stderr: the first `Limits.output` bytes, as they were written.
         return_code: of the main process; None if a signal ended it.
         signal: the number of the signal that ended the main process, or None.

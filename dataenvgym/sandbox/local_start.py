@@ -17,6 +17,12 @@ import sys
 def main() -> None:
     """Set the limits and become the command; exit with 127 if the program does not exist."""
     split = sys.argv.index("--")
+    for name in [name for name in dir(resource) if name.startswith("RLIMIT_")]:
+        # not the limits of the user's shell
+        hard = resource.getrlimit(getattr(resource, name))[1]
+        soft = 8 * 2**20 if name == "RLIMIT_STACK" else hard
+        resource.setrlimit(getattr(resource, name), (soft, hard))
+    os.umask(0o022)
     for setting in sys.argv[1:split]:
         name, _, amount = setting.partition("=")
         number = getattr(resource, name)

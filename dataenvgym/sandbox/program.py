@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import resource
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -12,6 +14,11 @@ from dataenvgym.sandbox.interface import Limits
 
 _BLOCK = 4096  # the size of the smallest file
 _MOST_FILES = 16_000  # with folders: as many as the file system of a run can hold
+
+
+_STACK = 8 * 2**20
+_ULIMIT = {"AS": "v", "CPU": "t", "DATA": "d", "FSIZE": "f", "NOFILE": "n", "NPROC": "u",
+           "SIGPENDING": "i", "STACK": "s"}  # fmt: skip
 
 
 class Program(NamedTuple):
@@ -88,6 +95,30 @@ def checked_program(
             f"holds {limits.disk}: give less, or raise Limits.disk"
         )
     return Program(None if code is None else source, argv, _bytes(stdin, "stdin"), placed, limits)
+
+
+def check_inherited_limits(rlimits: Mapping[str, int], limits: Limits) -> None:
+    """Refuse hard limits of this process, often of the user's shell, that are too low for a run.
+
+    A run inherits them and cannot raise them, so they would change its result.
+
+    Args:
+        rlimits: what the run sets for itself.
+
+    Raises:
+        ConfigurationError: naming the first one.
+    """
+    cpu = math.ceil(limits.seconds) * limits.processes
+    needed = {"RLIMIT_STACK": _STACK, "RLIMIT_CPU": cpu, "RLIMIT_FSIZE": limits.disk, **rlimits}
+    for name, amount in needed.items():
+        hard = resource.getrlimit(getattr(resource, name))[1]
+        letter = _ULIMIT.get(name.removeprefix("RLIMIT_"))
+        if letter and hard != resource.RLIM_INFINITY and hard < amount:
+            raise ConfigurationError(
+                f"the hard limit {name} of this process (`ulimit -H{letter}`) is {hard}, and a run "
+                f"with these limits needs {amount}, or its result could be another: start from a "
+                f"shell with a higher limit, or lower the limits of the run ({limits!r})"
+            )
 
 
 def _inside(path: str) -> str:

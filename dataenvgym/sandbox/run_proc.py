@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import platform
+import stat
 from typing import NamedTuple
 
 from dataenvgym.errors import SandboxError
@@ -15,7 +17,7 @@ INIT = "1"
 
 _SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _CLONE_VM, _CLONE_VFORK = 0x100, 0x4000
-_CALLS = MACHINES.get(platform.machine())
+_CALLS = machine.allowed if (machine := MACHINES.get(platform.machine())) else None
 
 
 class Stat(NamedTuple):
@@ -66,17 +68,7 @@ class RunProc:
 
     def tasks(self, pid: str) -> list[str]:
         """The threads of a process."""
-        try:
-            fd = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
-        except OSError as error:
-            _unless_short(error)
-            return []
-        try:
-            return [f"{pid}/task/{name}" for name in os.listdir(fd)]
-        except OSError:
-            return []
-        finally:
-            os.close(fd)
+        return [f"{pid}/task/{name}" for name in self._names(f"{pid}/task")]
 
     def proportional(self, task: str) -> int | None:
         """Bytes of a process, counting shared pages by its share, if that can be read."""
@@ -89,16 +81,20 @@ class RunProc:
         """Whether a waiting thread waits for a child that uses its memory.
 
         The system call in which it waits shows this: `vfork`, or `clone` with both flags. The state
-        alone does not, because many other waits look the same. True if the kernel hides the call.
+        alone does not, because many other waits look the same. True where the kernel shows no calls
+        of any process; a process that has made only itself unreadable lends nothing.
         """
-        words = self._read(f"{task}/syscall").split()
-        if not words or _CALLS is None:
+        if _CALLS is None:
+            return True
+        if not os.access(f"{task}/syscall", os.R_OK, dir_fd=self._processes):
+            return False
+        if not (words := self._read(f"{task}/syscall").split()):
             return True
         if words[0] == b"running":
             return False
         number, flags = int(words[0]), int(words[1], 16) if len(words) > 1 else 0
         both = flags & _CLONE_VM != 0 and flags & _CLONE_VFORK != 0
-        return number == _CALLS.vfork or (number == _CALLS.clone and both)
+        return number == _CALLS.get("vfork") or (number == _CALLS["clone"] and both)
 
     def files(self, task: str) -> int:
         """The number of open files of a thread, if the kernel reports it (since Linux 6.2)."""
@@ -108,8 +104,11 @@ class RunProc:
             _unless_short(error)
             return 0
 
-    def pipes(self, task: str) -> set[str]:
-        """The pipes among the open files of a thread; all open files if it hides them."""
+    def pipes(self, task: str) -> set[tuple[int, int] | str]:
+        """The pipes, with or without a name, among the open files of a thread.
+
+        All open files if it hides them.
+        """
         try:
             fd = os.open(f"{task}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
         except PermissionError:
@@ -117,18 +116,62 @@ class RunProc:
         except OSError as error:
             _unless_short(error)
             return set()
+        found: set[tuple[int, int] | str] = set()
         try:
-            links = [os.readlink(name, dir_fd=fd) for name in os.listdir(fd)]
-        except OSError:  # it was closed in the meantime
+            for name in os.listdir(fd):
+                with contextlib.suppress(OSError):  # it was closed in the meantime
+                    status = os.stat(name, dir_fd=fd)
+                    if stat.S_ISFIFO(status.st_mode):
+                        found.add((status.st_dev, status.st_ino))
+        except OSError:
             return set()
         finally:
             os.close(fd)
-        return {link for link in links if link.startswith("pipe:")}
+        return found
+
+    def locks(self, task: str) -> set[bytes]:
+        """The locks on parts of files that a thread's process holds: some of them if many."""
+        return {
+            line.partition(b": ")[2]
+            for name in self._names(f"{task}/fdinfo")
+            for line in self._read(f"{task}/fdinfo/{name}").splitlines()
+            if line.startswith(b"lock:")
+        }
+
+    def mappings(self, task: str, most: int) -> int:
+        """The number of parts of a process's address space, counted up to `most`."""
+        try:
+            fd = os.open(f"{task}/maps", os.O_RDONLY, dir_fd=self._processes)
+        except OSError as error:
+            _unless_short(error)
+            return 0
+        count = 0
+        try:
+            while count <= most and (chunk := os.read(fd, 1 << 16)):
+                count += chunk.count(b"\n")
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+        return count
 
     def sockets(self) -> int:
         """The number of sockets in its network, including closed ones that still hold data."""
         words = self._read(f"{INIT}/net/sockstat").split(maxsplit=3)
         return int(words[2]) if words[:2] == [b"sockets:", b"used"] else 0
+
+    def _names(self, path: str) -> list[str]:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
+        except OSError as error:
+            _unless_short(error)
+            return []
+        try:
+            return os.listdir(fd)
+        except OSError:
+            return []
+        finally:
+            os.close(fd)
 
     def _read(self, path: str) -> bytes:
         try:

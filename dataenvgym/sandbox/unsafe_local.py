@@ -25,7 +25,7 @@ from dataenvgym.errors import SandboxError
 from dataenvgym.sandbox import local_start
 from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits, Status
 from dataenvgym.sandbox.outcome import result_of
-from dataenvgym.sandbox.program import Program, checked_program
+from dataenvgym.sandbox.program import Program, check_inherited_limits, checked_program
 from dataenvgym.sandbox.supervision import Streams, supervise
 
 _HEADROOM = 32 * 2**20  # of address space, for an interpreter before it runs anything
@@ -49,6 +49,7 @@ class UnsafeLocalSandbox:
     ) -> ExecutionResult:
         """Run it; see `Sandbox.run`."""
         program = checked_program(code, command=command, stdin=stdin, files=files, limits=limits)
+        check_inherited_limits(_rlimits(limits), limits)
         with self._slots:
             if self._closed:
                 raise SandboxError("this sandbox is closed: open another one")
@@ -131,15 +132,9 @@ class _Run:
         return result_of(observed, wait_status=status, memory=self._peak)
 
     def _command_line(self) -> list[str]:
-        program, limits = self._program, self._program.limits
+        program = self._program
         wanted = program.command or (sys.executable, "-s", "-B", "-X", "utf8", str(self._main))
-        amounts = {
-            "RLIMIT_DATA": limits.memory + _HEADROOM,
-            "RLIMIT_NOFILE": limits.open_files,
-            "RLIMIT_FSIZE": limits.disk,
-            "RLIMIT_CORE": 1,
-        }
-        settings = [f"{name}={amount}" for name, amount in amounts.items()]
+        settings = [f"{name}={amount}" for name, amount in _rlimits(program.limits).items()]
         return [sys.executable, "-I", "-S", local_start.__file__, *settings, "--", *wanted]
 
     def _environment(self) -> dict[str, str]:
@@ -188,6 +183,15 @@ class _Run:
                 member.kill()
             except psutil.Error:
                 continue
+
+
+def _rlimits(limits: Limits) -> dict[str, int]:
+    return {
+        "RLIMIT_DATA": limits.memory + _HEADROOM,
+        "RLIMIT_NOFILE": limits.open_files,
+        "RLIMIT_FSIZE": limits.disk,
+        "RLIMIT_CORE": 1,
+    }
 
 
 def _proportional(process: psutil.Process) -> int:

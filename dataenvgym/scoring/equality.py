@@ -24,8 +24,7 @@ import re
 from collections.abc import Sequence
 
 from dataenvgym.scoring.normalize import clean, tokens, unwrap_text
-from dataenvgym.scoring.numerals import MAX_POWER_BITS
-from dataenvgym.scoring.quantities import Ask, compare_formulas, compare_numbers
+from dataenvgym.scoring.quantities import MAX_POWER_BITS, Ask, compare_formulas, compare_numbers
 from dataenvgym.scoring.reading import read, read_list
 from dataenvgym.scoring.values import (
     LIST,

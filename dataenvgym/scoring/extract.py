@@ -10,9 +10,9 @@ used:
 4. `answer is ...` or `answer: ...`, likewise.
 
 There is deliberately no fallback to the last number or the last formula of a response: a lucky
-intermediate result would score, and a student would never learn to state an answer. The text after
-a closing `</think>` takes precedence over the thought. Chat-template tokens are removed, and a
-response that continues with an invented next turn of the user ends there.
+intermediate result would score, and a student would never learn to state an answer. Thoughts do not
+count (see `said_in`). Chat-template tokens are removed, and a response that continues with an
+invented next turn of the user ends there.
 """
 
 # ruff: noqa: RUF001 (this module is about look-alikes of ASCII signs)
@@ -20,6 +20,8 @@ response that continues with an invented next turn of the user ends there.
 from __future__ import annotations
 
 import re
+
+from dataenvgym.tool_formats import said_in
 
 _TOKENS = re.compile(
     r"<[|｜][^<>|｜\s]{1,40}[|｜]>"
@@ -34,7 +36,7 @@ _BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])\s*")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BARE_BOX = re.compile(r"[^\s${}]+")
 _HASHES = re.compile(r"(?<!#)####(?!#)[^\S\n]*([^\n]*)")
-_MARK = r"answer\b[*_]*(?:\s+to\s+[^.\n]{1,80}?)?(?:\s+is\b\s*:?|\s*[:=])[*_]*\s*"
+_MARK = r"answer\b[*_]*+(?:\s++to\s++[^.\n]{1,80}?)?(?:\s++is\b\s*+:?+|\s*+[:=])[*_]*+\s*+"
 _FINAL_ANSWER = re.compile(rf"\bfinal\s+{_MARK}", re.IGNORECASE)
 _ANSWER = re.compile(rf"\b{_MARK}", re.IGNORECASE)
 _MATHS = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
@@ -50,11 +52,7 @@ def extract_final_answer(text: str) -> str | None:
 
     Units, currency and thousands separators stay: the comparison handles them.
     """
-    text = _reply_text(text)
-    _, thought_closes, conclusion = text.rpartition("</think>")
-    if thought_closes and (answer := _marked_answer(conclusion)) is not None:
-        return answer or None
-    return _marked_answer(text) or None
+    return _marked_answer(_reply_text(said_in(text))) or None
 
 
 def _marked_answer(text: str) -> str | None:

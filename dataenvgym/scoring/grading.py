@@ -14,8 +14,8 @@ from dataenvgym.scoring.equality import MAX_LENGTH, settle
 from dataenvgym.scoring.normalize import clean, unwrap_text
 from dataenvgym.scoring.pool import shared_pool
 from dataenvgym.scoring.process import WorkerReply, WorkerRequest
+from dataenvgym.scoring.quantities import split_unit
 from dataenvgym.scoring.reading import read
-from dataenvgym.scoring.units import split_unit
 from dataenvgym.scoring.values import Equation, Formula, Group, Opaque, Reading
 
 TIME_LIMIT = 5.0

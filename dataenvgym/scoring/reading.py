@@ -10,8 +10,7 @@ import re
 from dataclasses import replace
 
 from dataenvgym.scoring.normalize import unwrap_text
-from dataenvgym.scoring.numerals import is_grouped, read_number, read_numeral
-from dataenvgym.scoring.units import split_unit
+from dataenvgym.scoring.quantities import is_grouped, read_number, read_numeral, split_unit
 from dataenvgym.scoring.values import (
     LIST,
     UNION,

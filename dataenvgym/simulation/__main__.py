@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dataenvgym.errors import DataEnvGymError
-from dataenvgym.simulation.curves import LearningCurves, write_curves
+from dataenvgym.simulation.curves import write_curves
 from dataenvgym.simulation.fitting import fit_curves
 from dataenvgym.simulation.recordings import read_trajectories
-from dataenvgym.simulation.validation import HeldOutError, halves, held_out_errors
+from dataenvgym.simulation.validation import halves, held_out_errors
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,29 +44,19 @@ def _fit(arguments: argparse.Namespace) -> None:
     lines = [
         f"{curves.task}: fitted on {len(fitted_on)} runs, tested on {len(held_out)} others; "
         "root mean square error of a skill's accuracy",
-        *_table(errors),
+        f"{'':20}{'one step':>12}{'trajectory':>12}",
+        *(f"{e.prediction:20}{e.one_step:12.4f}{e.trajectory:12.4f}" for e in errors),
     ]
     if arguments.by_skill:
-        lines += ["", *_table_by_skill(curves, errors)]
+        lines += ["", "".join([f"{'trajectory':16}", *(f"{e.prediction:>20}" for e in errors)])]
+        for i, skill in enumerate(curves.skills):
+            cells = "".join(f"{e.trajectory_by_skill[i]:20.4f}" for e in errors)
+            lines.append(f"{skill:16}{cells}")
     if arguments.output is not None:
         everything = fit_curves(trajectories)
         write_curves(arguments.output, everything)
         lines += ["", f"{arguments.output}: fitted on all {everything.n_runs} runs"]
     sys.stdout.write("\n".join(lines) + "\n")
-
-
-def _table(errors: Sequence[HeldOutError]) -> list[str]:
-    lines = [f"{'':20}{'one step':>12}{'trajectory':>12}"]
-    return lines + [f"{e.prediction:20}{e.one_step:12.4f}{e.trajectory:12.4f}" for e in errors]
-
-
-def _table_by_skill(curves: LearningCurves, errors: Sequence[HeldOutError]) -> list[str]:
-    head = "".join(f"{e.prediction:>20}" for e in errors)
-    lines = [f"{'trajectory':16}{head}"]
-    for i, skill in enumerate(curves.skills):
-        cells = "".join(f"{e.trajectory_by_skill[i]:20.4f}" for e in errors)
-        lines.append(f"{skill:16}{cells}")
-    return lines
 
 
 if __name__ == "__main__":

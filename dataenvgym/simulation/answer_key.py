@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from dataenvgym.agents.engines.record_pool import question_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.pocket.recipes import read_exercise
 from dataenvgym.records import TaskInstance, TextDatum, TrainingDatum
 from dataenvgym.tasks.adapted import known_instances, task_of
+from dataenvgym.tasks.pocket import read_exercise
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.source import SPLITS
 from dataenvgym.tool_formats import as_reply
@@ -48,11 +49,11 @@ class AnswerKey:
     @cached_property
     def groups(self) -> list[list[str]]:
         """The task's own questions, grouped by split and skill."""
-        return [
-            list(questions)
-            for solutions in self._by_split
-            for questions in _by_skill(solutions).values()
-        ]
+        groups: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+        for split, solutions in enumerate(self._by_split):
+            for question, solution in solutions.items():
+                groups[split, solution.skill].append(question)
+        return list(groups.values())
 
     @cached_property
     def _known(self) -> dict[str, Solution]:
@@ -60,14 +61,16 @@ class AnswerKey:
 
     @cached_property
     def _by_split(self) -> list[dict[str, Solution]]:
-        return [
-            {
-                instance.instruction: Solution(instance.skill, _replies(instance, instance.answer))
-                for instance in instances
-                if instance.skill is not None and instance.answer is not None
-            }
-            for instances in _splits(self._task)
-        ]
+        splits = []
+        for instances in _splits(self._task):
+            solutions = {}
+            for one in instances:
+                if one.skill is not None and one.answer is not None:
+                    solved = _solved(one.instruction)
+                    replies = solved.replies if solved else (f"#### {one.answer}",)
+                    solutions[one.instruction] = Solution(one.skill, replies)
+            splits.append(solutions)
+        return splits
 
 
 def skill_of(record: TrainingDatum, known: Collection[str] | None = None) -> str | None:
@@ -106,18 +109,6 @@ def _splits(task: TaskInterface) -> Iterator[Sequence[TaskInstance]]:
         except ConfigurationError:
             if split == adapted.split:
                 raise  # other splits are optional
-
-
-def _by_skill(solutions: Mapping[str, Solution]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for question, solution in solutions.items():
-        groups.setdefault(solution.skill, []).append(question)
-    return groups
-
-
-def _replies(instance: TaskInstance, answer: str) -> tuple[str, ...]:
-    solution = _solved(instance.instruction)
-    return (f"#### {answer}",) if solution is None else solution.replies
 
 
 def _solved(question: str) -> Solution | None:

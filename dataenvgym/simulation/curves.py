@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import Model
@@ -141,12 +141,16 @@ def transfer_matrix(categories: tuple[str | None, ...], within: float, across: f
     return matrix
 
 
-def read_curves(source: str | Path) -> LearningCurves:
+def read_curves(source: LearningCurves | str | Path) -> LearningCurves:
     """Read learning curves that ship with the package, by the name of their task, or from a file.
+
+    Curves themselves are returned unchanged.
 
     Raises:
         ConfigurationError: if there are none with this name, or the file has other contents.
     """
+    if isinstance(source, LearningCurves):
+        return source
     path = SHIPPED / f"{source}.json"
     if not path.exists():
         path = Path(source).expanduser()
@@ -158,7 +162,7 @@ def read_curves(source: str | Path) -> LearningCurves:
         )
     try:
         return LearningCurves.model_validate(read_json(path))
-    except (ValueError, ValidationError) as error:
+    except ValueError as error:
         raise ConfigurationError(f"{path} has no learning curves: {error}") from error
 
 

@@ -74,11 +74,22 @@ def one_step(transition: Transition, recordings: Recordings) -> Array:
     return transition(recordings.accuracies[:, :-1], recordings.counts)
 
 
-def whole_trajectory(transition: Transition, recordings: Recordings) -> Array:
-    """Predict all iterations' accuracies from the base student's (n_runs, T, n_skills)."""
+def whole_trajectory(
+    transition: Transition,
+    recordings: Recordings,
+    noise: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> Array:
+    """Predict all iterations' accuracies from the base student's (n_runs, T, n_skills).
+
+    Args:
+        noise, rng: simulate students with this training noise; exact without `rng`.
+    """
     state, states = recordings.accuracies[:, 0], []
     for step in range(recordings.counts.shape[1]):
         state = transition(state, recordings.counts[:, step])
+        if rng is not None:
+            state = with_noise(state, noise, rng)
         states.append(state)
     return np.stack(states, axis=1)
 
@@ -175,20 +186,11 @@ def _training_noise(transition: Transition, recordings: Recordings) -> float:
     strays = []
     for noise in _NOISES:
         rng = derive_rng(0, "training noise")  # the same draws for each noise level
-        noisy = np.stack([_noisy(transition, recordings, noise, rng) for _ in range(_REPEATS)])
+        noisy = np.stack(
+            [whole_trajectory(transition, recordings, noise, rng) for _ in range(_REPEATS)]
+        )
         strays.append(np.mean((noisy - exact)[:, scored] ** 2))
     return round(float(_NOISES[np.abs(np.array(strays) - seen).argmin()]), 4)
-
-
-def _noisy(
-    transition: Transition, recordings: Recordings, noise: float, rng: np.random.Generator
-) -> Array:
-    """Simulate accuracies of the students with this training noise (n_runs, T, n_skills)."""
-    state, states = recordings.accuracies[:, 0], []
-    for step in range(recordings.counts.shape[1]):
-        state = with_noise(transition(state, recordings.counts[:, step]), noise, rng)
-        states.append(state)
-    return np.stack(states, axis=1)
 
 
 def _rounded(values: Array) -> tuple[float, ...]:

@@ -45,7 +45,7 @@ class SimulatedForest(gymnasium.Env[np.ndarray, np.ndarray]):
         iterations: int = 5,
     ) -> None:
         check_at_least(1, subskills=subskills)
-        self.curves = curves if isinstance(curves, LearningCurves) else read_curves(curves)
+        self.curves = read_curves(curves)
         self.student = SimulatedStudent(self.curves, replay=replay, n_instances=n_instances)
         self.subskills = subskills
         self.layout = FixedLayout(

@@ -22,7 +22,7 @@ import numpy as np
 
 from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TaskInterface, TrainingRun
-from dataenvgym.predictors.former_adapter import RemembersFormer
+from dataenvgym.predictors.adapted_student import RemembersFormer
 from dataenvgym.records import Conversation, Message, TrainingDatum
 from dataenvgym.seeding import derive_rng
 from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
@@ -60,7 +60,7 @@ class SimulatedPredictor(RemembersFormer):
         *,
         seed: int = 0,
     ) -> None:
-        self.curves = curves if isinstance(curves, LearningCurves) else read_curves(curves)
+        self.curves = read_curves(curves)
         self.seed = seed
         self._student = SimulatedStudent(self.curves)
         self._folder: Path | None = None  # has the learned accuracies
@@ -106,9 +106,12 @@ class SimulatedPredictor(RemembersFormer):
             return "#### ?"
         place = self._places.get(solution.skill)
         accuracy = 0.0 if place is None else float(self._student.accuracies[place])
-        above = accuracy - self._threshold(question)
+        if (threshold := self._thresholds.get(question)) is None:
+            threshold = _uniform(self.seed, "threshold", question)
+        above = accuracy - threshold
         if sampling.temperature > 0:
-            share = _logistic(above / (_SOFTNESS * sampling.temperature))
+            x = above / (_SOFTNESS * sampling.temperature)
+            share = 1 / (1 + math.exp(-x)) if x > -700 else 0.0
             right = _uniform(sampling.seed, "reply", attempt, question) < share
         else:
             right = above > 0
@@ -116,10 +119,6 @@ class SimulatedPredictor(RemembersFormer):
         if not right:
             return wrong_output(last)
         return solution.replies[turn] if turn < len(solution.replies) else last
-
-    def _threshold(self, question: str) -> float:
-        own = self._thresholds.get(question)
-        return _uniform(self.seed, "threshold", question) if own is None else own
 
     @cached_property
     def _thresholds(self) -> dict[str, float]:
@@ -134,6 +133,9 @@ class SimulatedPredictor(RemembersFormer):
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Learn from the number of records of each skill."""
+        plain = map(self._key.template.unframe, training_data)
+        counted = Counter(skill_of(record, self._places) for record in plain)
+        counts = np.array([counted[skill] for skill in self.curves.skills], dtype=float)
         before = (self._student.accuracies, self._student.taught)
         former = self._folder
         with run.phase("train"):
@@ -141,7 +143,7 @@ class SimulatedPredictor(RemembersFormer):
             student.reset(derive_rng(run.seed, "simulated"))
             if run.start == "adapter":
                 student.accuracies, student.taught = before
-            student.teach(self._counts(training_data))
+            student.teach(counts)
             _write(run.directory / "adapter", student)
         with run.phase("load"):
             self._student, self._folder = student, run.directory / "adapter"
@@ -186,11 +188,6 @@ class SimulatedPredictor(RemembersFormer):
         digest = hashlib.sha256(self.curves.model_dump_json().encode()).hexdigest()
         return {"name": type(self).__name__, "curves": digest[:16], "seed": self.seed}
 
-    def _counts(self, training_data: Sequence[TrainingDatum]) -> np.ndarray:
-        plain = map(self._key.template.unframe, training_data)
-        counted = Counter(skill_of(record, self._places) for record in plain)
-        return np.array([counted[skill] for skill in self.curves.skills], dtype=float)
-
     def _by_skill(self, values: dict[str, float]) -> np.ndarray:
         return np.array([values[skill] for skill in self.curves.skills], dtype=float)
 
@@ -219,7 +216,3 @@ def _uniform(*path: object) -> float:
     """A number in [0, 1) that depends only on `path`."""
     digest = hashlib.sha256("/".join(map(str, path)).encode()).digest()
     return int.from_bytes(digest[:7], "big") / 2**56
-
-
-def _logistic(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0

@@ -66,7 +66,7 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
         subskills: int = 3,
     ) -> None:
         check_at_least(1, subskills=subskills)
-        self.curves = curves if isinstance(curves, LearningCurves) else read_curves(curves)
+        self.curves = read_curves(curves)
         self.student = SimulatedStudent(self.curves, replay=replay, n_instances=n_instances)
         self.subskills = subskills
         self.observation_space = gymnasium.spaces.Dict(
@@ -112,7 +112,12 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
         if self._forest is None:
             raise ResetNeeded("step() needs an episode in progress: call reset() first")
         moves = parse_tree_action(action, self._forest)
-        names = {m.skill: self._proposed(m) for m in moves if isinstance(m, Explore)}
+        names = {}
+        for move in moves:
+            if isinstance(move, Explore):  # its next unopened subskills
+                n_open = len(self._forest.tree(move.skill).subskills)
+                last = min(self.subskills, n_open + move.subskills)
+                names[move.skill] = [f"part {i + 1}" for i in range(n_open, last)]
         forest = apply_action(self._forest, moves, names)
         counts = np.array([tree.allocation for tree in forest.trees], dtype=float)
         before = self._report.score
@@ -123,13 +128,6 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
         self._report = self._reported(seen)
         self._settle(forest, made, seen)
         return self._observation(), self._report.score - before, False, False, self._info()
-
-    def _proposed(self, move: Explore) -> tuple[str, ...]:
-        """The skill's next unopened subskills."""
-        assert self._forest is not None
-        n_open = len(self._forest.tree(move.skill).subskills)
-        last = min(self.subskills, n_open + move.subskills)
-        return tuple(f"part {i + 1}" for i in range(n_open, last))
 
     def _settle(self, forest: Forest, made: Mapping[Key, int], seen: np.ndarray) -> None:
         by_skill = dict(zip(self.curves.skills, seen.tolist(), strict=True))

@@ -78,7 +78,14 @@ class SkillTeacher:
                 missing[start : start + self.batch_size]
                 for start in range(0, len(missing), self.batch_size)
             ]
-            conversations = [self._to_label([questions[i] for i in b], known) for b in batches]
+            conversations = [
+                self.label_prompt.render(
+                    count=len(batch),
+                    problems="\n\n".join(f"{n}. {questions[i]}" for n, i in enumerate(batch, 1)),
+                    known="; ".join(known[-_LINES:]),
+                )
+                for batch in batches
+            ]
             try:
                 answers = self._ask(conversations, _LABELS)
             except (BudgetSpentError, PredictionError) as error:
@@ -116,12 +123,6 @@ class SkillTeacher:
                 members = (clean_name(skill) for skill in entry["skills"])
                 groups |= {m: group for m in members if m in of_part and m not in groups}
         return groups
-
-    def _to_label(self, questions: list[str], known: Sequence[str]) -> Conversation:
-        problems = "\n\n".join(f"{i}. {text}" for i, text in enumerate(questions, start=1))
-        return self.label_prompt.render(
-            count=len(questions), problems=problems, known="; ".join(known[-_LINES:])
-        )
 
     def _ask(self, conversations: Sequence[Conversation], schema: Schema) -> list[Any | None]:
         return ask_json(self.teacher, conversations, schema, self.sampling, purpose="skills")

@@ -1,5 +1,6 @@
 """A skill catalog: the skills that a task's questions need, in a file (`skills.json` of a run).
 
+Questions that a labeler met later are its additions (`skills_added.json`).
 Other runs can read it. It contains the questions that it was made from, so that new questions can
 be compared with them.
 """
@@ -15,7 +16,8 @@ import orjson
 from pydantic import Field, JsonValue, model_validator
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.records import Model, TaskInstance
+from dataenvgym.interfaces import SkillLabel
+from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance
 from dataenvgym.storage import read_json, write_json
 
 
@@ -32,6 +34,16 @@ class LabeledQuestion(Model):
     id: str
     question: str
     skill: str
+
+
+def labeled(
+    instances: Sequence[TaskInstance], skills: Iterable[str]
+) -> tuple[LabeledQuestion, ...]:
+    """The questions of these instances, each with the name of its skill."""
+    return tuple(
+        LabeledQuestion(id=i.id, question=i.instruction, skill=skill)
+        for i, skill in zip(instances, skills, strict=True)
+    )
 
 
 class SkillCatalog(Model):
@@ -106,3 +118,59 @@ def hash_of_questions(instances: Sequence[TaskInstance]) -> str:
     """16 hex digits of a hash of these questions."""
     asked: list[Any] = [[instance.id, instance.instruction] for instance in instances]
     return hashlib.sha256(orjson.dumps(asked)).hexdigest()[:16]
+
+
+Labels = dict[tuple[str, str], SkillLabel]
+"""Labels by id and question. An id alone is not enough: a redrawn task may reuse it."""
+
+
+class Added(Model):
+    """Labels of questions not in the catalog with that hash, and their new skills."""
+
+    catalog: str
+    skills: tuple[Skill, ...] = ()
+    labels: tuple[LabeledQuestion, ...] = ()
+
+    def to(self, catalog: SkillCatalog) -> SkillCatalog:
+        """Return the catalog with the additions."""
+        return catalog.model_copy(
+            update={
+                "skills": (*catalog.skills, *self.skills),
+                "labels": (*catalog.labels, *self.labels),
+            }
+        )
+
+    def save(self, directory: Path) -> None:
+        """Write it into the run directory, atomically."""
+        write_json(directory / "skills_added.json", self.model_dump(mode="json"))
+
+
+def read_added(directory: Path | None, catalog: SkillCatalog) -> Added:
+    """Read the additions to this catalog in a run directory; none if they belong to another."""
+    file = None if directory is None else directory / "skills_added.json"
+    if file is not None and file.exists():
+        added = Added.model_validate(read_json(file))
+        if added.catalog == catalog.hash:
+            return added
+    return Added(catalog=catalog.hash)
+
+
+def labels_of(catalog: SkillCatalog) -> Labels:
+    """The label of each question in the catalog."""
+    labels = {skill.name: SkillLabel(skill.name, skill.category) for skill in catalog.skills}
+    return {(label.id, label.question): labels[label.skill] for label in catalog.labels}
+
+
+def labeled_as_in_run(
+    completed: Sequence[CompletedTaskInstance], directory: Path
+) -> list[CompletedTaskInstance]:
+    """Give the instances the skills that the run in `directory` gave them.
+
+    Instances that the run never labeled stay unchanged; all do if it has no skill catalog.
+    """
+    if not (directory / "skills.json").exists():
+        return list(completed)
+    catalog = read_catalog(directory)
+    labels = labels_of(read_added(directory, catalog).to(catalog))
+    found = (labels.get((c.instance.id, c.instance.instruction)) for c in completed)
+    return [c if x is None else c.with_skill(*x) for c, x in zip(completed, found, strict=True)]

@@ -15,15 +15,15 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
-from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, sorted_skills
+from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
 from dataenvgym.skills.embeddings import (
     EmbedderInterface,
     TfidfEmbedder,
     Vectors,
+    most_similar,
     require_scikit_learn,
 )
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
-from dataenvgym.skills.similarity import most_similar
 from dataenvgym.tasks.words import words_of
 
 
@@ -80,15 +80,11 @@ class ClusteredSkills(CatalogLabeler):
         centres = _centres(vectors, groups)
         names = telling_words(_grouped(questions, groups), count=3)
         skills = self._with_categories(names, questions, groups, centres)
-        labels = (
-            LabeledQuestion(id=i.id, question=i.instruction, skill=names[group])
-            for i, group in zip(instances, groups, strict=True)
-        )
         return SkillCatalog(
             method=self.method,
             task=self._task_name,
             skills=sorted_skills(skills),
-            labels=tuple(labels),
+            labels=labeled(instances, [names[group] for group in groups]),
             counts={"questions": len(questions), "clusters": len(names)},
         )
 
@@ -163,10 +159,14 @@ def telling_words(groups: Sequence[Sequence[str]], *, count: int) -> list[str]:
     of the ratio of this share to its mean over all groups. Numbers and words of one or two letters
     are ignored; a group without other words is named "group N".
     """
-    shares = [_shares(texts) for texts in groups]
-    spread: Counter[str] = Counter()
-    for group in shares:
-        spread.update(group)  # a word's shares over all groups, summed
+    shares: list[dict[str, float]] = []
+    spread: Counter[str] = Counter()  # a word's shares over all groups, summed
+    for texts in groups:
+        found: Counter[str] = Counter()
+        for text in texts:
+            found.update({w for w in words_of(text) if len(w) > 2 and not any(map(str.isdigit, w))})
+        shares.append({word: n / len(texts) for word, n in found.items()})
+        spread.update(shares[-1])
     names: list[str] = []
     for number, group in enumerate(shares, start=1):
         weights = {
@@ -175,21 +175,9 @@ def telling_words(groups: Sequence[Sequence[str]], *, count: int) -> list[str]:
             for word, share in group.items()
         }
         best = sorted(weights, key=lambda word: (-weights[word], word))[:count]
-        names.append(_other_than(names, " ".join(best) or f"group {number}"))
+        name = other = " ".join(best) or f"group {number}"
+        again = 2
+        while other in names:
+            other, again = f"{name} {again}", again + 1
+        names.append(other)
     return names
-
-
-def _shares(texts: Sequence[str]) -> dict[str, float]:
-    """For each word, the share of the texts that contain it."""
-    found: Counter[str] = Counter()
-    for text in texts:
-        found.update({w for w in words_of(text) if len(w) > 2 and not any(map(str.isdigit, w))})
-    return {word: n / len(texts) for word, n in found.items()}
-
-
-def _other_than(names: Sequence[str], name: str) -> str:
-    """`name`, or `name 2`, `name 3`, ... if it is taken."""
-    other, number = name, 2
-    while other in names:
-        other, number = f"{name} {number}", number + 1
-    return other

@@ -19,15 +19,15 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.asking import PromptLike, SkillTeacher
-from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, sorted_skills
+from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
 from dataenvgym.skills.embeddings import (
     EmbedderInterface,
     TfidfEmbedder,
+    nearest,
     require_scikit_learn,
 )
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.skills.placing import place
-from dataenvgym.skills.similarity import nearest
 
 _ROUNDS = 4
 
@@ -114,10 +114,7 @@ class DiscoveredSkills(CatalogLabeler):
             method=self.method,
             task=self._task_name,
             skills=sorted_skills(Skill(name=s, category=groups.get(s)) for s in skills),
-            labels=tuple(
-                LabeledQuestion(id=i.id, question=i.instruction, skill=merged[label])
-                for i, label in zip(instances, labels, strict=True)
-            ),
+            labels=labeled(instances, [merged[label] for label in labels]),
             counts={
                 "questions": len(questions),
                 "labeled by similarity": names.count(None),

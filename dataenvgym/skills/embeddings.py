@@ -19,6 +19,32 @@ from dataenvgym.llm import ChatClient, key_from
 from dataenvgym.llm.transient import is_transient
 from dataenvgym.tasks.words import words_of
 
+
+def nearest(texts: Sequence[str], known: Sequence[str], embedder: EmbedderInterface) -> list[int]:
+    """For each text, the position of the most similar one in `known`; of equals, the first.
+
+    Args:
+        known: at least one text.
+    """
+    if not texts:
+        return []
+    return most_similar(embedder.embed(texts, known), embedder.embed(known, known))
+
+
+def most_similar(rows: Vectors, others: Vectors) -> list[int]:
+    """For each row, the position of the row of `others` with the largest dot product."""
+    found: list[int] = []
+    for start in range(0, rows.shape[0], _CHUNK):
+        products = rows[start : start + _CHUNK] @ others.T
+        dense = products.toarray() if hasattr(products, "toarray") else np.asarray(products)
+        # rounded, so that equal texts stay equal in any order of additions
+        found += [int(i) for i in dense.round(9).argmax(axis=1)]
+    return found
+
+
+_CHUNK = 512
+
+
 Vectors = Any
 """(n, d), each row of length 1 or 0: a NumPy array, or a sparse matrix of SciPy."""
 
@@ -125,7 +151,8 @@ class EndpointEmbedder:
             "input": [*texts],
             "encoding_format": "float",
         }
-        for tried in range(self.retries + 1):
+        tried = 0
+        while True:
             try:
                 answer = self._client.request("POST", "/v1/embeddings", payload)
                 return _parsed(answer, len(texts), self._client.base_url)
@@ -134,7 +161,7 @@ class EndpointEmbedder:
                 if tried == self.retries or not passing:
                     raise
             time.sleep(2.0**tried)
-        raise AssertionError("the last try returns or raises")
+            tried += 1
 
 
 def masked(text: str) -> str:

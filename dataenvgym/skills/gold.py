@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
-from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, sorted_skills
+from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
 from dataenvgym.skills.placing import PlacingLabeler
 
 
@@ -37,6 +37,7 @@ class FilledGoldSkills(PlacingLabeler):
         for instance in instances:
             if instance.skill:
                 categories.setdefault(instance.skill, instance.category)
+        known = [i for i in instances if i.skill]
         if not categories:
             raise ConfigurationError(
                 f"no instance of task {self._task_name!r} has a gold skill: use skills=clusters, "
@@ -46,7 +47,7 @@ class FilledGoldSkills(PlacingLabeler):
             method=self.method,
             task=self._task_name,
             skills=sorted_skills(Skill(name=n, category=c) for n, c in categories.items()),
-            labels=tuple(_labeled(i, i.skill) for i in instances if i.skill),
+            labels=labeled(known, [i.skill for i in known if i.skill]),
         )
         missing = [i for i in instances if not i.skill]
         placed = super().place(missing, catalog)
@@ -55,9 +56,7 @@ class FilledGoldSkills(PlacingLabeler):
         return catalog.model_copy(
             update={
                 "skills": sorted_skills((*catalog.skills, *new.values())),
-                "labels": tuple(
-                    _labeled(i, i.skill if i.skill else filled[i.id].name) for i in instances
-                ),
+                "labels": labeled(instances, [i.skill or filled[i.id].name for i in instances]),
                 "counts": {"questions": len(instances), "without a gold skill": len(missing)},
             }
         )
@@ -68,7 +67,3 @@ class FilledGoldSkills(PlacingLabeler):
         left = [i for i, skill in zip(instances, gold, strict=True) if skill is None]
         placed = iter(super().place(left, catalog))
         return [next(placed) if skill is None else skill for skill in gold]
-
-
-def _labeled(instance: TaskInstance, skill: str) -> LabeledQuestion:
-    return LabeledQuestion(id=instance.id, question=instance.instruction, skill=skill)

@@ -20,12 +20,15 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import SkillLabel, TaskInterface
 from dataenvgym.records import TaskInstance
-from dataenvgym.skills.added import Added, Labels, labels_of, read_added
 from dataenvgym.skills.catalog import (
-    LabeledQuestion,
+    Added,
+    Labels,
     Skill,
     SkillCatalog,
     hash_of_questions,
+    labeled,
+    labels_of,
+    read_added,
     read_catalog,
 )
 from dataenvgym.tasks.adapted import known_instances, task_of
@@ -156,7 +159,7 @@ class CatalogLabeler(ABC):
         }
         file = None if self.directory is None else self.directory / "skills.json"
         catalog = read_catalog(file) if file is not None and file.exists() else None
-        if catalog is None or not self._is_mine(catalog, made_by):
+        if catalog is None or (catalog.task, catalog.options) != (self._task_name, made_by):
             catalog = self.discover(instances).model_copy(update={"options": made_by})
             _log.info(
                 "skills: %d in %d questions, by %s (%s)",
@@ -171,19 +174,13 @@ class CatalogLabeler(ABC):
         self._added = read_added(self.directory, catalog)
         self._labels = labels_of(self._added.to(catalog))
 
-    def _is_mine(self, catalog: SkillCatalog, made_by: dict[str, JsonValue]) -> bool:
-        return catalog.task == self._task_name and catalog.options == made_by
-
     def _add(self, unseen: list[TaskInstance]) -> None:
         assert self._catalog is not None
         catalog = self._added.to(self._catalog)
         placed = self.place(unseen, catalog)
         names = {skill.name for skill in catalog.skills}
         new = {skill.name: skill for skill in placed if skill.name not in names}
-        labels = (
-            LabeledQuestion(id=i.id, question=i.instruction, skill=skill.name)
-            for i, skill in zip(unseen, placed, strict=True)
-        )
+        labels = labeled(unseen, [skill.name for skill in placed])
         self._added = self._added.model_copy(
             update={
                 "skills": (*self._added.skills, *new.values()),

@@ -15,10 +15,10 @@ from dataenvgym.skills.catalog import Skill, SkillCatalog
 from dataenvgym.skills.embeddings import (
     EmbedderInterface,
     TfidfEmbedder,
+    nearest,
     require_scikit_learn,
 )
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
-from dataenvgym.skills.similarity import nearest
 
 _log = logging.getLogger(__name__)
 
@@ -65,15 +65,6 @@ class PlacingLabeler(CatalogLabeler):
         return place(instances, catalog, self.embedder, self.teacher) if instances else []
 
 
-def place_by_similarity(
-    questions: Sequence[str], catalog: SkillCatalog, embedder: EmbedderInterface
-) -> list[Skill]:
-    """For each question, the skill of the most similar question in the catalog."""
-    skills = {skill.name: skill for skill in catalog.skills}
-    known = [label.question for label in catalog.labels]
-    return [skills[catalog.labels[i].skill] for i in nearest(questions, known, embedder)]
-
-
 def place(
     instances: Sequence[TaskInstance],
     catalog: SkillCatalog,
@@ -87,22 +78,21 @@ def place(
             budget.
     """
     questions = [instance.instruction for instance in instances]
-    names = _named(questions, catalog, teacher) if teacher else [None] * len(questions)
+    names: list[str | None] = [None] * len(questions)
+    if teacher is not None:
+        try:
+            names = teacher.name_skills(questions, [skill.name for skill in catalog.skills])
+        except (BudgetSpentError, PredictionError) as error:
+            _log.warning("skills: %d new questions placed by similarity: %s", len(questions), error)
     skills = {skill.name.casefold(): skill for skill in catalog.skills}
     left = [i for i, name in enumerate(names) if name is None]
-    similar = place_by_similarity([questions[i] for i in left], catalog, embedder)
-    by_similarity = dict(zip(left, similar, strict=True))
+    known = [label.question for label in catalog.labels]
+    similar = nearest([questions[i] for i in left], known, embedder)
+    by_name = {skill.name: skill for skill in catalog.skills}
+    by_similarity = {
+        i: by_name[catalog.labels[s].skill] for i, s in zip(left, similar, strict=True)
+    }
     return [
         by_similarity[i] if name is None else skills.setdefault(name, Skill(name=name))
         for i, name in enumerate(names)
     ]
-
-
-def _named(
-    questions: Sequence[str], catalog: SkillCatalog, teacher: SkillTeacher
-) -> list[str | None]:
-    try:
-        return teacher.name_skills(questions, [skill.name for skill in catalog.skills])
-    except (BudgetSpentError, PredictionError) as error:
-        _log.warning("skills: %d new questions placed by similarity: %s", len(questions), error)
-        return [None] * len(questions)

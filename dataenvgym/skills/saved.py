@@ -11,12 +11,7 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
 from dataenvgym.records import TaskInstance
-from dataenvgym.skills.catalog import (
-    LabeledQuestion,
-    SkillCatalog,
-    read_catalog,
-    sorted_skills,
-)
+from dataenvgym.skills.catalog import SkillCatalog, labeled, read_catalog, sorted_skills
 from dataenvgym.skills.embeddings import EmbedderInterface
 from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
 
@@ -77,10 +72,7 @@ class SavedSkills(PlacingLabeler):
         unknown = [i for i, skill in zip(instances, found, strict=True) if skill is None]
         placed = self.place(unknown, saved)
         names = iter(skill.name for skill in placed)
-        labels = tuple(
-            LabeledQuestion(id=i.id, question=i.instruction, skill=skill or next(names))
-            for i, skill in zip(instances, found, strict=True)
-        )
+        labels = labeled(instances, [skill or next(names) for skill in found])
         new = {s.name: s for s in placed if s not in saved.skills}
         return saved.model_copy(
             update={

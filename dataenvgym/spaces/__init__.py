@@ -15,8 +15,7 @@ works with these spaces; `AsyncVectorEnv` needs `shared_memory=False`, because t
 size.
 """
 
-from dataenvgym.spaces.base import RecordSpace
-from dataenvgym.spaces.conversation import ConversationSpace, TextSpace
+from dataenvgym.spaces.conversation import ConversationSpace, RecordSpace, TextSpace
 from dataenvgym.spaces.teaching import CompletedInstancesSpace, RecordsSpace, ReportSpace
 
 __all__ = [

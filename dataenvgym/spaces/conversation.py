@@ -2,15 +2,83 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, Generic, TypeVar
 
+import gymnasium
 import numpy as np
+from gymnasium.error import Error
 from pydantic import TypeAdapter
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Conversation, Message
-from dataenvgym.spaces.base import RecordSpace, is_tuple_of
-from dataenvgym.spaces.samples import draw_problem, draw_text
+from dataenvgym.spaces.samples import draw_problem
+
+T = TypeVar("T")
+
+
+class RecordSpace(gymnasium.Space[T], Generic[T]):
+    """A space of Python objects that pydantic reads and writes.
+
+    A subclass defines its `adapter`, its `parameters` (the attributes that distinguish two spaces
+    of one class), `contains` and `draw`.
+    """
+
+    adapter: ClassVar[TypeAdapter[Any]]
+    parameters: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *, seed: int | np.random.Generator | None = None):
+        super().__init__(seed=seed)
+
+    @abstractmethod
+    def contains(self, x: Any) -> bool:
+        """Whether `x` is an element; nothing is parsed or converted."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator) -> T:
+        """A sensible element."""
+
+    def sample(self, mask: None = None, probability: None = None) -> T:
+        """A sensible element, drawn with the space's own generator (see `seed`).
+
+        Raises:
+            gymnasium.error.Error: for a mask or probabilities, which these spaces do not support.
+        """
+        if mask is not None or probability is not None:
+            raise Error(
+                f"{type(self).__name__}.sample takes neither mask nor probability, "
+                f"got mask={mask!r}, probability={probability!r}"
+            )
+        return self.draw(self.np_random)
+
+    def to_jsonable(self, sample_n: Iterable[T]) -> list[Any]:
+        """The elements as JSON values."""
+        return [self.adapter.dump_python(element, mode="json") for element in sample_n]
+
+    def from_jsonable(self, sample_n: list[Any]) -> list[T]:
+        """The elements that `to_jsonable` wrote."""
+        return [self.adapter.validate_python(value) for value in sample_n]
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """False: elements have no fixed size."""
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._values() == other._values()
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
+        return f"{type(self).__name__}({values})"
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.parameters}
+
+
+def is_tuple_of(value: Any, *models: type) -> bool:
+    """Whether `value` is a tuple whose items are all instances of `models`."""
+    return isinstance(value, tuple) and all(isinstance(item, models) for item in value)
 
 
 class TextSpace(RecordSpace[str]):
@@ -36,7 +104,9 @@ class TextSpace(RecordSpace[str]):
         return x.isascii() or not any("\ud800" <= character <= "\udfff" for character in x)
 
     def draw(self, rng: np.random.Generator) -> str:
-        return draw_text(rng)[: self.max_length]
+        problem = draw_problem(rng)
+        text = problem.question if rng.random() < 0.5 else problem.solution
+        return text[: self.max_length]
 
 
 class ConversationSpace(RecordSpace[Conversation]):

@@ -45,12 +45,6 @@ def draw_problem(rng: np.random.Generator) -> SampleProblem:
     return SampleProblem(question.format(sum=f"{a} {sign} {b}"), str(compute(a, b)), skill)
 
 
-def draw_text(rng: np.random.Generator) -> str:
-    """A short text: a question, or the solution of one."""
-    problem = draw_problem(rng)
-    return problem.question if rng.random() < 0.5 else problem.solution
-
-
 def draw_skills(rng: np.random.Generator) -> list[str]:
     """One or more names of skills, sorted."""
     return sorted(rng.permutation(list(SKILLS))[: int(rng.integers(1, len(SKILLS) + 1))].tolist())

@@ -23,7 +23,7 @@ from dataenvgym.records import (
     TextDatum,
     TrainingDatum,
 )
-from dataenvgym.spaces.base import RecordSpace, is_tuple_of
+from dataenvgym.spaces.conversation import RecordSpace, is_tuple_of
 from dataenvgym.spaces.samples import TASK, draw_problem, draw_skills
 
 

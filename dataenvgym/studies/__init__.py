@@ -3,16 +3,14 @@
 grid        Hydra's sweep syntax -> strategies, tasks, seeds
 plan        a grid -> episodes, each with its configuration and folder; floor and ceiling
 fairness    checks that strategies have equal conditions, before and after the runs
-checks      reasons to refuse a study before anything runs
+checks      reasons to refuse a study before anything runs; writes `study.json`
 study       the folder of a study: run it, resume it, sum it up
-state       `study.json`: the request, and the state of each episode
 comparison  compares existing runs in the same way
 measures    the measures of one run
 statistics  intervals, paired tests, corrections
 summing     runs -> results; `results` has their models
-doubts      warnings: reasons to doubt the numbers
-tables      results for a terminal and as Markdown; `notes` explains them, `plots` draws them,
-            `report` writes the files
+notes       notes for readers of the tables, and warnings: reasons to doubt the numbers
+tables      results for a terminal and as Markdown; `plots` draws them, `report` writes the files
 progress    the display while a study runs; `expected_time` estimates the time left
 """
 

@@ -5,14 +5,17 @@ Reasons: it is impossible, it would not be fair, or it would lose earlier result
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable
+
 from dataenvgym.config.run_directory import check_run
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.executors import build_executor
 from dataenvgym.executors.interface import build_episode
-from dataenvgym.format_version import check_format
-from dataenvgym.storage import read_json
+from dataenvgym.format_version import FORMAT, FORMAT_KEY, check_format
+from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.fairness import (
     Difference,
     allowed,
@@ -20,6 +23,56 @@ from dataenvgym.studies.fairness import (
     config_differences,
 )
 from dataenvgym.studies.plan import Cell, StudyPlan
+
+
+def study_command(plan: StudyPlan) -> str:
+    """The command that runs this study."""
+    words = ["dataenvgym", "study", *plan.overrides, "--name", plan.name]
+    for strategy in plan.named_strategies:
+        words += ["--strategy", strategy]
+    words += ["--baseline", plan.baseline]
+    if plan.test is not None:
+        words += ["--test", plan.test]
+    for key in plan.allow_unequal:
+        words += ["--allow-unequal", key]
+    if not any(cell.role != "strategy" for cell in plan.cells):
+        words.append("--no-bounds")
+    return shlex.join(words)
+
+
+def write_state(plan: StudyPlan, *, unfinished: Iterable[tuple[Cell, str]]) -> None:
+    """Write the file.
+
+    Args:
+        unfinished: the episodes without a result, and why.
+    """
+    reasons = {cell.directory: reason for cell, reason in unfinished}
+    grid = plan.grid
+    state = {
+        FORMAT_KEY: FORMAT,
+        "name": plan.name,
+        "command": study_command(plan),
+        "strategies": [{"name": s.name, "overrides": list(s.overrides)}
+                       for s in grid.strategies],
+        "tasks": [{"name": t.name, "overrides": list(t.overrides)} for t in grid.tasks],
+        "seeds": list(grid.seeds),
+        "fixed": list(grid.fixed),
+        "baseline": plan.baseline,
+        "allow_unequal": list(plan.allow_unequal),
+        "episodes": [
+            {
+                "role": cell.role,
+                "strategy": cell.strategy,
+                "task": cell.task,
+                "seed": cell.seed,
+                "run": cell.directory.name,
+                "status": "unfinished" if cell.directory in reasons else "finished",
+                "reason": reasons.get(cell.directory),
+            }
+            for cell in plan.cells
+        ],
+    }  # fmt: skip
+    write_json(plan.directory / "study.json", state)
 
 
 def check_study(plan: StudyPlan) -> list[Difference]:
@@ -42,7 +95,12 @@ def check_study(plan: StudyPlan) -> list[Difference]:
         kind = (cell.role, cell.strategy, cell.task)
         if kind not in tried and not cell.is_finished:
             tried.add(kind)
-            _try_to_build(cell)
+            try:
+                build_episode(cell.config, cell.directory)[0].close()
+            except DataEnvGymError as error:
+                raise ConfigurationError(
+                    f"{cell.strategy} on {cell.task} cannot run: {error}"
+                ) from error
     return differences
 
 
@@ -81,11 +139,3 @@ def _config_differences(plan: StudyPlan) -> list[Difference]:
             bound = {"ceiling": c.config for c in cells if c.role == "ceiling"}  # noqa: B035
             found += config_differences({**taught, **bound}, budget=False)
     return found
-
-
-def _try_to_build(cell: Cell) -> None:
-    try:
-        environment, _ = build_episode(cell.config, cell.directory)
-        environment.close()
-    except DataEnvGymError as error:
-        raise ConfigurationError(f"{cell.strategy} on {cell.task} cannot run: {error}") from error

@@ -52,22 +52,37 @@ def compare_runs(
     if not directories:
         raise ConfigurationError("there is nothing to compare: name two run directories or more")
     paths = [Path(directory) for directory in directories]
-    _refuse_unfinished(paths)
+    states = {path.name: read_summary(path).status for path in paths}
+    if open_ := [f"{name} ({state})" for name, state in states.items() if state != "finished"]:
+        raise RunDirectoryError(
+            f"{len(open_)} of {len(states)} runs are not finished: {', '.join(open_)}. Finish "
+            "them, or leave them out"
+        )
     runs = [_read(path) for path in paths]
     check_allowed_keys(allow_unequal, [run.config for run in runs])
     tasks: dict[str, list[_Group]] = {}
     for run in runs:
         groups = tasks.setdefault(run.task, [])
-        group = next((g for g in groups if g.has_place_for(run)), None)
+        group = next((g for g in groups if not _differing(g.runs[0], run)), None)
         if group is None:
             groups.append(group := _Group([]))
-        group.add(run)
+        if twin := next((one for one in group.runs if one.seed == run.seed), None):
+            raise ConfigurationError(
+                f"{twin.directory} and {run.directory} are the same strategy and seed: leave one "
+                "of them out"
+            )
+        group.runs.append(run)
     for groups in tasks.values():
         _name(groups)
     taught = {g.name: None for groups in tasks.values() for g in groups if g.role == "strategy"}
     if not taught:
         raise ConfigurationError("there is nothing to compare: all runs are floors or ceilings")
-    _refuse_empty_ceilings(runs)
+    for run in runs:
+        if run.agent == CEILING and not run.measures.result.records:
+            raise ConfigurationError(
+                f"{run.directory} is a ceiling that trained on no records, so it has no result: "
+                "leave it out, or run it again once its task has a train split"
+            )
     return sum_up(
         [_task_runs(task, groups) for task, groups in tasks.items()],
         name=name,
@@ -107,37 +122,8 @@ class _Group:
     def role(self) -> str:
         return {FLOOR: "floor", CEILING: "ceiling"}.get(self.runs[0].agent, "strategy")
 
-    def has_place_for(self, run: _Run) -> bool:
-        return not self.runs or not _differing(self.runs[0], run)
-
-    def add(self, run: _Run) -> None:
-        if twin := next((one for one in self.runs if one.seed == run.seed), None):
-            raise ConfigurationError(
-                f"{twin.directory} and {run.directory} are the same strategy and seed: leave one "
-                "of them out"
-            )
-        self.runs.append(run)
-
     def measures(self) -> dict[int, RunMeasures]:
         return {run.seed: run.measures for run in self.runs}
-
-
-def _refuse_unfinished(directories: Sequence[Path]) -> None:
-    states = {path.name: read_summary(path).status for path in directories}
-    if open_ := [f"{name} ({state})" for name, state in states.items() if state != "finished"]:
-        raise RunDirectoryError(
-            f"{len(open_)} of {len(states)} runs are not finished: {', '.join(open_)}. Finish "
-            "them, or leave them out"
-        )
-
-
-def _refuse_empty_ceilings(runs: Sequence[_Run]) -> None:
-    for run in runs:
-        if run.agent == CEILING and not run.measures.result.records:
-            raise ConfigurationError(
-                f"{run.directory} is a ceiling that trained on no records, so it has no result: "
-                "leave it out, or run it again once its task has a train split"
-            )
 
 
 def _read(directory: Path) -> _Run:
@@ -152,11 +138,12 @@ def _differing(one: _Run, other: _Run) -> list[str]:
     """The keys in which they differ, except keys that follow the seed in both."""
     keys = [k for k in sorted({*one.values, *other.values})
             if one.values.get(k) != other.values.get(k)]  # fmt: skip
-    return [k for k in keys if not (_follows_seed(one, k) and _follows_seed(other, k))]
-
-
-def _follows_seed(run: _Run, key: str) -> bool:
-    return key.rpartition(".")[2] == "seed" and run.values.get(key) == run.seed
+    return [
+        key
+        for key in keys
+        if key.rpartition(".")[2] != "seed"
+        or any(run.values.get(key) != run.seed for run in (one, other))
+    ]
 
 
 def _name(groups: list[_Group]) -> None:

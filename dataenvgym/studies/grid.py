@@ -92,7 +92,12 @@ def parse_grid(
         tasks=tuple(_combinations(axes["task"], "task") if axes["task"] else [Choice("")]),
         seeds=tuple(dict.fromkeys(_seed(value) for value in seeds)),
     )
-    _refuse_twins(grid.strategies)
+    names = [strategy.name for strategy in grid.strategies]
+    if twins := [name for name in names if names.count(name) > 1]:
+        raise ConfigurationError(
+            f"there are {names.count(twins[0])} strategies {twins[0]!r}; give each its own name: "
+            '--strategy "NAME: KEY=VALUE ..."'
+        )
     return _labeled(grid, config_dir)
 
 
@@ -186,15 +191,6 @@ def _refuse_single_run(override: Override) -> None:
     if override.key in instead:
         raise ConfigurationError(
             f"{override.text!r} is about a single run; a study has {instead[override.key]}"
-        )
-
-
-def _refuse_twins(strategies: Sequence[Choice]) -> None:
-    names = [strategy.name for strategy in strategies]
-    if twins := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise ConfigurationError(
-            f"there are {names.count(twins[0])} strategies {twins[0]!r}; give each its own name: "
-            '--strategy "NAME: KEY=VALUE ..."'
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,9 @@ from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.records import Model, Scores, TaskInstance, hashed_json
+from dataenvgym.records import CompletedTaskInstance, Model, Scores, TaskInstance, hashed_json
+from dataenvgym.records.instances import count_faults
+from dataenvgym.records.reports import Faults
 from dataenvgym.storage import read_jsonl
 
 Rewards = Mapping[str, float]
@@ -40,6 +43,8 @@ class SeedResult(Model):
         seconds: of all iterations together, without the test split's evaluation.
         ended: why the episode ended early, or None.
         score_gains: gain of each named score, such as `tests_passed`, on the validation split.
+        errors_before, errors: instances of both splits that were not scored because of an error, by
+            fault: of the base student and of the best iteration.
     """
 
     seed: int
@@ -57,6 +62,8 @@ class SeedResult(Model):
     seconds: float
     ended: str | None = None
     score_gains: Scores = {}
+    errors_before: Faults = {}
+    errors: Faults = {}
 
 
 @dataclass(frozen=True)
@@ -97,28 +104,40 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
     if summary.status != "finished":
         raise RunDirectoryError(f"the run {directory.name!r} is {summary.status}, not finished")
     best = summary.best_iteration
-    test_before, before_hash = _rewards(directory / "test" / "000.jsonl")
-    test_after, after_hash = _rewards(directory / "test" / f"{best:03d}.jsonl")
-    val_before, _ = _rewards(directory / "iterations" / "000" / "completed.jsonl")
-    val_best, _ = _rewards(directory / "iterations" / f"{best:03d}" / "completed.jsonl")
+    before, after = Counter[str](), Counter[str]()
+    test_before, before_hash = _rewards(directory / "test" / "000.jsonl", before)
+    test_after, after_hash = _rewards(directory / "test" / f"{best:03d}.jsonl", after)
+    validation = directory / "iterations"
+    val_before, _ = _rewards(validation / "000" / "completed.jsonl", before)
+    val_best, _ = _rewards(validation / f"{best:03d}" / "completed.jsonl", after)
     if before_hash != after_hash:
         raise RunDirectoryError(
             f"{directory.name!r} was tested on other instances before than after: run it again"
         )
+    environment = read_identity(directory) or {}
+    predictor = dict(environment.get("predictor", {}))
+    training = predictor.pop("training", None)
     return RunMeasures(
-        result=_numbers(summary, directory.name, iterations),
+        result=_numbers(summary, directory.name, iterations, before, after),
         directory=directory,
         val_before_rewards=val_before,
         val_best_rewards=val_best,
         test_before_rewards=test_before,
         test_after_rewards=test_after,
-        identity=_identity(directory, before_hash),
+        identity={
+            "student": predictor,
+            "trainer": training,
+            "instances": environment.get("instances"),
+            "test_instances": before_hash,
+        },
         records_hash=_records_hash(directory),
         warnings=tuple(warning_lines(summary.warnings)),
     )
 
 
-def _numbers(summary: Summary, run: str, iterations: int) -> SeedResult:
+def _numbers(
+    summary: Summary, run: str, iterations: int, errors_before: Faults, errors: Faults
+) -> SeedResult:
     scores = [one.val_score for one in summary.iterations]
     scores += [scores[-1]] * (iterations + 1 - len(scores))
     base, best, usage = summary.iterations[0], summary.best, summary.teacher
@@ -139,6 +158,8 @@ def _numbers(summary: Summary, run: str, iterations: int) -> SeedResult:
         seconds=sum(one.seconds.get("total", 0.0) for one in summary.iterations),
         ended=summary.ended,
         score_gains=difference(best.named_scores, base.named_scores),
+        errors_before=dict(errors_before),
+        errors=dict(errors),
     )
 
 
@@ -147,8 +168,12 @@ def difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict[
     return {i: after[i] - before[i] for i in after if i in before}
 
 
-def _rewards(path: Path) -> tuple[Rewards, str | None]:
-    """The rewards in a file of completed instances, and a hash of the instances."""
+def _rewards(path: Path, errors: Counter[str]) -> tuple[Rewards, str | None]:
+    """The rewards in a file of completed instances, and a hash of the instances.
+
+    Args:
+        errors: the errors in the file are added, by fault.
+    """
     if not path.exists():
         return {}, None
     rewards: dict[str, float] = {}
@@ -157,6 +182,8 @@ def _rewards(path: Path) -> tuple[Rewards, str | None]:
         digest.update(hashed_json(TaskInstance.model_validate(completed["instance"])))
         if completed.get("error") is None:
             rewards[str(completed["instance"]["id"])] = float(completed["reward"])
+        else:
+            errors.update(count_faults([CompletedTaskInstance.model_validate(completed)]))
     return rewards, digest.hexdigest()[:16]
 
 
@@ -169,15 +196,3 @@ def _records_hash(directory: Path) -> str | None:
             content = {key: value for key, value in record.items() if key != "provenance"}
             digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
     return digest.hexdigest()[:16] if found else None
-
-
-def _identity(directory: Path, test_instances: str | None) -> dict[str, Any]:
-    environment = read_identity(directory) or {}
-    predictor = dict(environment.get("predictor", {}))
-    training = predictor.pop("training", None)
-    return {
-        "student": predictor,
-        "trainer": training,
-        "instances": environment.get("instances"),
-        "test_instances": test_instances,
-    }

@@ -146,15 +146,26 @@ def plan_study(
             study: an unknown baseline, the same strategy twice, too many seeds for the test.
     """
     grid = parse_grid(overrides, strategies=strategies, config_dir=config_dir)
-    name = _default_name(grid) if name is None else _checked_name(name)
+    if name is None:
+        name = _default_name(grid)
+    else:
+        check_folder_name(name, "--name")
     directory = Path(studies_dir).expanduser() / name
-    extra = _executor(grid, workers)
+    is_chosen = any(parse_overrides([text])[0].key == "executor" for text in grid.fixed)
+    extra = [] if is_chosen else ["executor=processes"]
+    extra += [] if workers is None else [f"executor.workers={workers}"]
     cells = _Cells(grid, directory / "runs", extra, config_dir)
     planned = cells.of_strategies()
     if bounds:
         planned += cells.of_bounds()
     planned.sort(key=lambda cell: (grid.seeds.index(cell.seed), cell.role != "floor"))
-    _refuse_same(planned)
+    first: dict[Path, Cell] = {}
+    for cell in planned:
+        other = first.setdefault(cell.directory, cell)
+        if other is not cell and "strategy" in (cell.role, other.role):
+            raise ConfigurationError(
+                f"{other.label!r} and {cell.label!r} are the same episode: leave one of them out"
+            )
     if test == "sign_flip" and len(grid.seeds) > EXACT:
         raise ConfigurationError(
             f"--test sign_flip counts all 2^n sign flips, for {EXACT} seeds at most; "
@@ -188,35 +199,29 @@ def choose_baseline(strategies: Sequence[str], wanted: str | None) -> str:
     return wanted
 
 
+@dataclass(frozen=True)
 class _Cells:
     """Makes cells: composes each strategy and task once, and fills in the seeds."""
 
-    def __init__(
-        self,
-        grid: Grid,
-        runs: Path,
-        extra: Sequence[str],
-        config_dir: str | Path | None,
-    ) -> None:
-        self._grid = grid
-        self._runs = runs
-        self._extra = tuple(extra)
-        self._config_dir = config_dir
+    grid: Grid
+    runs: Path
+    extra: Sequence[str]
+    config_dir: str | Path | None
 
     def of_strategies(self) -> list[Cell]:
         return [
             cell
-            for task in self._grid.tasks
-            for strategy in self._grid.strategies
+            for task in self.grid.tasks
+            for strategy in self.grid.strategies
             for cell in self._seeded(
-                "strategy", strategy.name, task, self._grid.overrides(strategy, task)
+                "strategy", strategy.name, task, self.grid.overrides(strategy, task)
             )
         ]
 
     def of_bounds(self) -> list[Cell]:
-        fixed = [t for t in self._grid.fixed if parse_overrides([t])[0].section not in _OF_AGENTS]
+        fixed = [t for t in self.grid.fixed if parse_overrides([t])[0].section not in _OF_AGENTS]
         cells = []
-        for task in self._grid.tasks:
+        for task in self.grid.tasks:
             shared = [*fixed, *task.overrides]
             floor = [
                 *(t for t in shared if parse_overrides([t])[0].key != "episode.iterations"),
@@ -235,12 +240,12 @@ class _Cells:
     def _seeded(
         self, role: Role, strategy: str, task: Choice, overrides: Sequence[str]
     ) -> list[Cell]:
-        first = f"seed={self._grid.seeds[0]}"
-        composed = compose([*overrides, *self._extra, first], config_dir=self._config_dir)
+        first = f"seed={self.grid.seeds[0]}"
+        composed = compose([*overrides, *self.extra, first], config_dir=self.config_dir)
         cells = []
-        for seed in self._grid.seeds:
+        for seed in self.grid.seeds:
             config: Any = copy.deepcopy(composed)
-            config.seed, config.runs_dir = seed, str(self._runs)
+            config.seed, config.runs_dir = seed, str(self.runs)
             cells.append(Cell(role, strategy, task.name, seed, config))
         return cells
 
@@ -250,38 +255,11 @@ def _agent_of_bound(name: str) -> list[str]:
     return [f"agent={name}", "agent/policy=none", f"agent/engine={name}"]
 
 
-def _executor(grid: Grid, workers: int | None) -> list[str]:
-    """The overrides of the executor: processes, unless another executor is chosen."""
-    is_chosen = any(parse_overrides([text])[0].key == "executor" for text in grid.fixed)
-    extra = [] if is_chosen else ["executor=processes"]
-    return extra if workers is None else [*extra, f"executor.workers={workers}"]
-
-
 def _default_name(grid: Grid) -> str:
     """The tasks and a hash of the common overrides, so more seeds or strategies extend a study."""
     name = "-".join(re.sub(r"[^\w.-]+", "_", task.name) for task in grid.tasks).strip("._") or "all"
-    decisive = sorted(text for text in grid.fixed if not _is_free(text))
+    fixed = [(text, parse_overrides([text])[0]) for text in grid.fixed]
+    decisive = sorted(t for t, o in fixed if o.key not in FREE and o.section not in FREE_SECTIONS)
     if not decisive:
         return name
     return f"{name}-{hashlib.sha256(chr(10).join(decisive).encode()).hexdigest()[:8]}"
-
-
-def _is_free(text: str) -> bool:
-    (override,) = parse_overrides([text])[:1]
-    return override.key in FREE or override.section in FREE_SECTIONS
-
-
-def _checked_name(name: str) -> str:
-    check_folder_name(name, "--name")
-    return name
-
-
-def _refuse_same(cells: Sequence[Cell]) -> None:
-    """Refuse two cells with the same run directory: the same episode under two names."""
-    names: dict[Path, Cell] = {}
-    for cell in cells:
-        other = names.setdefault(cell.directory, cell)
-        if other is not cell and "strategy" in (cell.role, other.role):
-            raise ConfigurationError(
-                f"{other.label!r} and {cell.label!r} are the same episode: leave one of them out"
-            )

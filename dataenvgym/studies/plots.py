@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dataenvgym.episodes.plots import default_settings, png_of
 from dataenvgym.episodes.texts import one_line
 from dataenvgym.storage import write_bytes
-from dataenvgym.studies.doubts import ceiling_title, stronger_than
-from dataenvgym.studies.results import StrategyResult, StudyResults, TaskResult
+from dataenvgym.studies.notes import ceiling_title, stronger_than
+from dataenvgym.studies.results import StudyResults, TaskResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +113,14 @@ def _draw_gains(
     shown = [one for one in task.strategies if one.role == "strategy" and one.seeds]
     shown.sort(key=lambda one: one.measures[measure].mean or 0.0)
     for y, one in enumerate(shown):
-        _draw_gain(axes, y, one, measure, styles[one.name])
+        found, style = one.measures[measure], styles[one.name]
+        if found.mean is None:
+            continue
+        if found.low is not None and found.high is not None:
+            axes.plot([found.low, found.high], [y, y], color=style["color"], linewidth=2.4,
+                      zorder=2)  # fmt: skip
+        axes.plot([found.mean], [y], color=style["color"], marker=style["marker"], markersize=8,
+                  markeredgecolor="white", linestyle="none", zorder=3)  # fmt: skip
     for one in task.strategies:
         if one.role == "ceiling" and (mean := one.measures[measure].mean) is not None:
             axes.axvline(mean, color=_BOUND, linewidth=1.6, linestyle=(0, (1, 1.2)), zorder=1)
@@ -129,18 +136,6 @@ def _draw_gains(
     axes.grid(axis="x", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
-
-
-def _draw_gain(
-    axes: Axes, y: int, one: StrategyResult, measure: str, style: dict[str, Any]
-) -> None:
-    found = one.measures[measure]
-    if found.mean is None:
-        return
-    if found.low is not None and found.high is not None:
-        axes.plot([found.low, found.high], [y, y], color=style["color"], linewidth=2.4, zorder=2)
-    axes.plot([found.mean], [y], color=style["color"], marker=style["marker"], markersize=8,
-              markeredgecolor="white", linestyle="none", zorder=3)  # fmt: skip
 
 
 def _name_line(axes: Axes, x: float, name: str) -> None:

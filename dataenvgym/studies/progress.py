@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
-from dataenvgym.episodes.hearing import Hearing
-from dataenvgym.episodes.phase_progress import PhaseProgress
+from dataenvgym.episodes.phase_progress import Hearing, PhaseProgress
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome
 from dataenvgym.episodes.texts import minutes, plain
@@ -36,15 +35,6 @@ class Running:
     phase: str = "starting"
     score: float | None = None
     n_done: int = 0
-
-    @property
-    def n_planned(self) -> int:
-        """Iterations left when it began, including the evaluation of the base student."""
-        return self.plan.n_iterations + 1 - self.plan.n_finished
-
-    def now(self) -> str:
-        """Its phase and progress: `train, 48 of 95 training steps`."""
-        return ", ".join(filter(None, [self.phase, self.progress.counted() or self.progress.said]))
 
 
 class StudyProgress:
@@ -150,17 +140,15 @@ class StudyProgress:
         style = "red" if summary.status == "failed" else ""
         self._console.print(Text(plain(text), style=style), soft_wrap=self._live is None)
         if self._expected is not None and running is not None:
-            self._expected.end(running.kind, running.n_planned - running.n_done)
+            # left when it began, with the evaluation of the base student
+            planned = running.plan.n_iterations + 1 - running.plan.n_finished
+            self._expected.end(running.kind, planned - running.n_done)
             if summary.status == "finished":
-                self._expected.measured(running.kind, running.n_planned, seconds)
-            self._tell_expected(self._expected)
-
-    def _tell_expected(self, expected: ExpectedTime) -> None:
-        """Show the estimate once, when an episode of each kind has ended."""
-        if not self._knows_all and not expected.unknown:
-            self._knows_all = True
-            if expected.seconds:
-                self._console.print(f"left: {expected}", soft_wrap=self._live is None)
+                self._expected.measured(running.kind, planned, seconds)
+            if not self._knows_all and not self._expected.unknown:  # shown once
+                self._knows_all = True
+                if self._expected.seconds:
+                    self._console.print(f"left: {self._expected}", soft_wrap=self._live is None)
 
     def head(self) -> str:
         """The progress in one line."""
@@ -183,10 +171,11 @@ class StudyProgress:
         with self._lock:
             now, running = self._clock(), list(self._running.values())
             for one in running[: max(1, self._console.height - 3)]:
+                now_done = one.progress.counted() or one.progress.said
                 table.add_row(
                     Text(plain(one.label.removeprefix(self._prefix))),
                     f"iteration {one.iteration}/{one.plan.n_iterations}",
-                    Text(one.now()),
+                    Text(", ".join(filter(None, [one.phase, now_done]))),
                     "" if one.score is None else f"{one.score:.3f}",
                     minutes(now - one.began),
                 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from dataenvgym.episodes.texts import cell, change, score
 from dataenvgym.storage import write_json, write_text
 from dataenvgym.studies.plots import draw_study
-from dataenvgym.studies.results import StudyResults, TaskResult
+from dataenvgym.studies.results import StudyResults
 from dataenvgym.studies.tables import markdown
 
 
@@ -32,19 +32,14 @@ def _lines(results: StudyResults, has_runs: bool) -> Iterator[str]:
     for task in results.tasks:
         yield f"## {cell(task.task)}: every run"
         yield ""
-        yield from _runs(task)
-        yield ""
-
-
-def _runs(task: TaskResult) -> Iterator[str]:
-    names = ("strategy", "seed", "validation", "best iteration", "gain", "test", "gain", "area",
-             "records", "seconds", "run")  # fmt: skip
-    yield f"| {' | '.join(names)} |"
-    yield f"|{' --- |' * len(names)}"
-    for one in task.strategies:
-        for run in one.seeds:
+        names = ("strategy", "seed", "validation", "best iteration", "gain", "test", "gain", "area",
+                 "records", "seconds", "run")  # fmt: skip
+        yield f"| {' | '.join(names)} |"
+        yield f"|{' --- |' * len(names)}"
+        runs = [(one.name, run) for one in task.strategies for run in one.seeds]
+        for name, run in runs:
             row = (
-                one.name,
+                name,
                 run.seed,
                 f"{run.val_scores[0]:.3f} -> {run.val_scores[run.best_iteration]:.3f}",
                 run.best_iteration,
@@ -57,3 +52,4 @@ def _runs(task: TaskResult) -> Iterator[str]:
                 run.run,
             )
             yield f"| {' | '.join(cell(value) for value in row)} |"
+        yield ""

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dataenvgym.evaluation.estimates import Estimate, estimate
+from dataenvgym.evaluation.estimators import Estimate, estimate
 from dataenvgym.records import Model
+from dataenvgym.records.reports import Faults
 from dataenvgym.studies.measures import Rewards, RunMeasures, SeedResult, difference
 from dataenvgym.studies.statistics import (
     Test,
@@ -72,6 +73,7 @@ class StrategyResult(Model):
             after minus before, averaged over seeds for each instance, then sd / sqrt(instances).
         curve: validation score by iteration, over seeds.
         comparisons: with the baseline, by measure; empty for the baseline.
+        errors: of the best iteration by fault, mean over seeds (see `SeedResult`).
     """
 
     name: str
@@ -83,6 +85,7 @@ class StrategyResult(Model):
     curve: tuple[Estimate, ...]
     score_gains: dict[str, Estimate] = {}
     comparisons: dict[str, Comparison] = {}
+    errors: dict[str, float] = {}
 
 
 class Floor(Model):
@@ -91,12 +94,14 @@ class Floor(Model):
     Attributes:
         n_runs: the number of runs that scored it.
         deterministic: True if it scored the same in all of them.
+        errors: by fault, mean over these runs.
     """
 
     val_score: float
     test_score: float | None
     n_runs: int
     deterministic: bool
+    errors: dict[str, float] = {}
 
 
 class TaskResult(Model):
@@ -115,7 +120,7 @@ class StudyResults(Model):
         baseline, test: of the comparisons.
         unequal: differences between strategies that were allowed, in words.
         notes: for readers of the tables.
-        warnings: reasons to doubt the numbers (see `doubts`).
+        warnings: reasons to doubt the numbers (see `notes`).
     """
 
     name: str
@@ -168,45 +173,33 @@ def task_result(
     )
 
 
-def default_test(n_seeds: int, wanted: Test | None) -> Test:
-    """The test of a study: `wanted`, or by the number of seeds."""
-    return choose_test(n_seeds) if wanted is None else wanted
-
-
 def _strategy(one: StrategyRuns, comparisons: dict[str, Comparison]) -> StrategyResult:
     runs = [one.runs[seed] for seed in sorted(one.runs)]
     results = [run.result for run in runs]
+    length = max((len(one.val_scores) for one in results), default=0)
+    full = [one.val_scores for one in results if len(one.val_scores) == length]
     return StrategyResult(
         name=one.name,
         role=one.role,
         seeds=tuple(results),
         missing=tuple(one.missing),
         measures={name: _estimate([getattr(r, name) for r in results]) for name in MEASURES},
-        score_gains=_score_gains(results),
+        score_gains={name: _estimate([one.score_gains.get(name) for one in results])
+                     for name in sorted({n for one in results for n in one.score_gains})},
         instance_errors={
             "test_gain": _gain_error([(r.test_after_rewards, r.test_before_rewards) for r in runs]),
             "val_gain": _gain_error([(r.val_best_rewards, r.val_before_rewards) for r in runs]),
         },
-        curve=_curve([r.val_scores for r in results]),
+        curve=tuple(map(estimate, zip(*full, strict=True))),
         comparisons=comparisons,
-    )
+        errors=_mean_errors([run.errors for run in results]),
+    )  # fmt: skip
 
 
 def _estimate(values: Sequence[float | None]) -> Estimate:
     """Estimate over all runs; empty if a run has no value, such as the cost without a price."""
     known = [value for value in values if value is not None]
     return estimate(known) if len(known) == len(values) else Estimate(n=len(values))
-
-
-def _score_gains(results: Sequence[SeedResult]) -> dict[str, Estimate]:
-    names = sorted({name for one in results for name in one.score_gains})
-    return {name: _estimate([one.score_gains.get(name) for one in results]) for name in names}
-
-
-def _curve(scores: Sequence[tuple[float, ...]]) -> tuple[Estimate, ...]:
-    length = max(map(len, scores), default=0)
-    full = [one for one in scores if len(one) == length]
-    return tuple(estimate(at) for at in zip(*full, strict=True))
 
 
 def _compare(
@@ -255,4 +248,10 @@ def _floor(runs: Sequence[RunMeasures]) -> Floor | None:
         test_score=(sum(test) / len(test) if len(set(test)) > 1 else test[0]) if test else None,
         n_runs=len(runs),
         deterministic=len(set(val)) == 1 and len(set(test)) <= 1,
+        errors=_mean_errors([run.result.errors_before for run in runs]),
     )
+
+
+def _mean_errors(runs: Sequence[Faults]) -> dict[str, float]:
+    names = sorted({name for one in runs for name in one})
+    return {name: sum(one.get(name, 0) for one in runs) / len(runs) for name in names}

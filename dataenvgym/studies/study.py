@@ -12,10 +12,8 @@ seeds or strategies extend it, and a finished study only shows its table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
@@ -23,14 +21,13 @@ from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors import Episode, EpisodeOutcome, build_executor
 from dataenvgym.executors.in_process import InProcessExecutor
-from dataenvgym.studies.checks import check_study, has_result
+from dataenvgym.studies.checks import check_study, has_result, study_command, write_state
 from dataenvgym.studies.expected_time import ExpectedTime, run_seconds
 from dataenvgym.studies.fairness import Difference, record_budget
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
 from dataenvgym.studies.report import write_results
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
-from dataenvgym.studies.state import study_command, write_state
 from dataenvgym.studies.summing import TaskRuns, sum_up
 from dataenvgym.workspace import opened
 
@@ -120,31 +117,30 @@ class Study:
             KeyboardInterrupt: after Ctrl-C; all episodes have ended then.
         """
         with opened(self.directory, below=False):  # the runs have their own locks
-            return self._run(console)
+            cells = self.unfinished()
+            write_state(self.plan, unfinished=self.missing())
+            if not cells:
+                return []
+            executor = build_executor(cells[0].config)
+            if console is None:
+                outcomes = executor.run([Episode(cell.config, []) for cell in cells])
+            else:
+                from dataenvgym.studies.progress import StudyProgress
 
-    def _run(self, console: Console | None) -> list[EpisodeOutcome]:
-        cells = self.unfinished()
-        write_state(self.plan, unfinished=self.missing())
-        if not cells:
-            return []
-        executor = build_executor(cells[0].config)
-        progress: Any = nullcontext()
-        if console is not None:
-            from dataenvgym.studies.progress import StudyProgress
-
-            total = len(self.plan.cells)
-            done, expected = total - len(cells), self.expected_time()
-            tasks = self.plan.grid.tasks
-            prefix = f"{tasks[0].name}: " if len(tasks) == 1 else ""
-            progress = StudyProgress(
-                console, total=total, done=done, expected=expected, prefix=prefix
-            )
-        with progress:
-            watched = partial(_watched, progress if console is not None else None)
-            outcomes = executor.run([watched(cell) for cell in cells])
+                total, tasks = len(self.plan.cells), self.plan.grid.tasks
+                with StudyProgress(
+                    console,
+                    total=total,
+                    done=total - len(cells),
+                    expected=self.expected_time(),
+                    prefix=f"{tasks[0].name}: " if len(tasks) == 1 else "",
+                ) as progress:
+                    outcomes = executor.run(
+                        [Episode(c.config, [progress.watch(c.label, c.kind)]) for c in cells]
+                    )
         for cell, outcome in zip(cells, outcomes, strict=True):
-            if outcome.error is not None:
-                self._failures[cell.directory] = _described(outcome.error)
+            if (error := outcome.error) is not None:
+                self._failures[cell.directory] = f"{type(error).__name__}: {error}"
         return outcomes
 
     def finish(self) -> StudyResults:
@@ -180,28 +176,26 @@ class Study:
     def _task_runs(self, task: str) -> TaskRuns:
         cells = [cell for cell in self.plan.cells if cell.task == task]
         names = dict.fromkeys((cell.role, cell.strategy) for cell in cells if cell.role != "floor")
-        order = sorted(names, key=lambda key: key[0] == "ceiling")
+        strategies = []
+        for role, name in sorted(names, key=lambda key: key[0] == "ceiling"):
+            own = [cell for cell in cells if (cell.role, cell.strategy) == (role, name)]
+            strategies.append(
+                StrategyRuns(
+                    name=name,
+                    role="ceiling" if role == "ceiling" else "strategy",
+                    runs={cell.seed: _measures(cell) for cell in own if has_result(cell)},
+                    missing=[
+                        MissingRun(seed=cell.seed, reason=self._reason(cell))
+                        for cell in own
+                        if not has_result(cell)
+                    ],
+                )
+            )
         return TaskRuns(
             task=task,
-            strategies=[
-                self._strategy_runs([c for c in cells if (c.role, c.strategy) == key])
-                for key in order
-            ],
+            strategies=strategies,
             floor=[_measures(c) for c in cells if c.role == "floor" and c.is_finished],
             budgets={c.strategy: record_budget(c.config) for c in cells if c.role == "strategy"},
-        )
-
-    def _strategy_runs(self, cells: Sequence[Cell]) -> StrategyRuns:
-        role = cells[0].role
-        return StrategyRuns(
-            name=cells[0].strategy,
-            role="ceiling" if role == "ceiling" else "strategy",
-            runs={cell.seed: _measures(cell) for cell in cells if has_result(cell)},
-            missing=[
-                MissingRun(seed=cell.seed, reason=self._reason(cell))
-                for cell in cells
-                if not has_result(cell)
-            ],
         )
 
     def _reason(self, cell: Cell) -> str:
@@ -221,13 +215,5 @@ class Study:
         return f"{summary.status}: {summary.error}" if summary.error else summary.status
 
 
-def _watched(progress: Any, cell: Cell) -> Episode:
-    return Episode(cell.config, [] if progress is None else [progress.watch(cell.label, cell.kind)])
-
-
 def _measures(cell: Cell) -> RunMeasures:
     return measure_run(cell.directory, iterations=int(cell.config.episode.iterations))
-
-
-def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dataenvgym.studies.doubts import study_warnings
 from dataenvgym.studies.fairness import Difference, allowed, over_budget, result_differences
 from dataenvgym.studies.measures import RunMeasures
-from dataenvgym.studies.results import StrategyRuns, StudyResults, default_test, task_result
-from dataenvgym.studies.statistics import Test
+from dataenvgym.studies.notes import study_warnings
+from dataenvgym.studies.results import StrategyRuns, StudyResults, task_result
+from dataenvgym.studies.statistics import Test, choose_test
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def sum_up(
     found = [*differences, *(d for task in tasks for d in _differences(task))]
     unequal = allowed(found, allow_unequal)
     seeds = max((len(one.runs) for task in tasks for one in task.strategies), default=0)
-    chosen = default_test(seeds, test)
+    chosen = test or choose_test(seeds)
     summed = tuple(
         task_result(
             task.task,

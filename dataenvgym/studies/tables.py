@@ -11,9 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.texts import cell, one_line, plain
-from dataenvgym.evaluation.estimates import Estimate
-from dataenvgym.studies.doubts import ceiling_title
-from dataenvgym.studies.notes import study_notes
+from dataenvgym.evaluation.estimators import Estimate
+from dataenvgym.studies.notes import ceiling_title, errors_text, study_notes
 from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
 
 _NAME_WIDTH = 20
@@ -117,8 +116,13 @@ def _scores(task: TaskResult, where: str) -> Cells:
     names = ["strategy", "n", "test gain", "inst.", "valid. gain", "area", "records"]
     names += ["calls", "cost"] if asked else []
     named = sorted({name for one in task.strategies for name in one.score_gains})
-    rows = [_score_row(one, _title(one, task), asked, named) for one in task.strategies]
+    rows = []
+    for one in task.strategies:
+        title = f" ({ceiling_title(one, task)})" if one.role == "ceiling" else ""
+        rows.append(_score_row(one, one.name + title, asked, named))
+    errors = [one.errors for one in task.strategies]
     if task.floor is not None:
+        errors.append(task.floor.errors)
         dashes = ["0"] * 3 if asked else ["0"]
         test = "-" if task.floor.test_score is None else "+.000"
         zeros = ["+.000"] * len(named)
@@ -128,13 +132,11 @@ def _scores(task: TaskResult, where: str) -> Cells:
     seconds = len(names)
     of_named = range(seconds - 1, seconds - 1 - len(named), -1)
     expendable = (seconds, *of_named, 3, 5, 6)
-    return Cells(f"{where}gains", (*names, "sec."), tuple(rows), expendable)
-
-
-def _title(one: StrategyResult, task: TaskResult) -> str:
-    if one.role != "ceiling":
-        return one.name
-    return f"{one.name} ({ceiling_title(one, task)})"
+    names.append("sec.")
+    if any(errors):
+        names.append("errors")
+        rows = [(*row, errors_text(e)) for row, e in zip(rows, errors, strict=True)]
+    return Cells(f"{where}gains", tuple(names), tuple(rows), expendable)
 
 
 def _score_row(
@@ -187,13 +189,9 @@ def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
 def _gain(found: Estimate) -> str:
     if found.mean is None:
         return "-"
-    half = found.half_width
-    return _signed(found.mean) + ("" if half is None else f" ±{_number(half)}")
-
-
-def _signed(value: float) -> str:
-    text = f"{value:+.3f}"
-    return text.replace("0.", ".", 1) if text[1:3] == "0." else text
+    text = f"{found.mean:+.3f}"
+    text = text.replace("0.", ".", 1) if text[1:3] == "0." else text
+    return text + ("" if found.half_width is None else f" ±{_number(found.half_width)}")
 
 
 def _number(value: float | None) -> str:

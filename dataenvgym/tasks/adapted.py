@@ -24,9 +24,9 @@ from dataenvgym.interfaces import (
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.checked_instances import checked_instances
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.parts import checked_instances
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, template_read_off
 from dataenvgym.tasks.source import SPLITS, Split
 
@@ -72,7 +72,12 @@ class AdaptedTask(Task):
     """
 
     def __init__(self, task: TaskInterface) -> None:
-        super().__init__(domain=_domain_of(task), name=_name_of(task), **_options_of(task))
+        own = getattr(task, "domain", None)
+        domain = own if isinstance(own, Domain) else _AdaptedDomain(task)
+        options: dict[str, Any] = {
+            name: value for name, fits in _FITS.items() if fits(value := getattr(task, name, None))
+        }
+        super().__init__(domain=domain, name=_name_of(task), **options)
         self.inner: Any = task
 
     def offers(self, *names: str) -> bool:
@@ -228,31 +233,24 @@ def report_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -
         ) from error
 
 
-def _domain_of(task: TaskInterface) -> Domain:
-    own = getattr(task, "domain", None)
-    return own if isinstance(own, Domain) else _AdaptedDomain(task)
-
-
 def _name_of(task: TaskInterface) -> str:
     return str(getattr(task, "name", type(task).__name__))
 
 
-def _options_of(task: TaskInterface) -> dict[str, Any]:
-    """The options of a `Task` that it has, where they are of the right kind."""
-    kinds: dict[str, Callable[[Any], bool]] = {
-        "split": lambda value: value in SPLITS,
-        "sampling": lambda value: isinstance(value, SamplingParameters),
-        "chunk_size": lambda value: isinstance(value, int),
-        "threads": lambda value: isinstance(value, int),
-        "student": lambda value: isinstance(value, str),
-        "others": _are_speakers,
-    }
-    return {name: value for name, fits in kinds.items() if fits(value := getattr(task, name, None))}
-
-
-def _are_speakers(value: Any) -> bool:
-    models = value.values() if isinstance(value, Mapping) else [None]
-    return all(isinstance(model, PredictorInterface | TeacherInterface) for model in models)
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "split": lambda value: value in SPLITS,
+    "sampling": lambda value: isinstance(value, SamplingParameters),
+    "chunk_size": lambda value: isinstance(value, int),
+    "threads": lambda value: isinstance(value, int),
+    "student": lambda value: isinstance(value, str),
+    "others": lambda value: (
+        isinstance(value, Mapping)
+        and all(
+            isinstance(model, PredictorInterface | TeacherInterface) for model in value.values()
+        )
+    ),
+}
+"""Options of a `Task`, which the task may have, and whether a value is of the right kind."""
 
 
 def needed(task: TaskInterface, name: str, purpose: str) -> Any:

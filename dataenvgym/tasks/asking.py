@@ -25,8 +25,9 @@ from dataenvgym.errors import (
 )
 from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.records import Message
-from dataenvgym.records.faults import INFRASTRUCTURE
+from dataenvgym.records.instances import INFRASTRUCTURE
 from dataenvgym.rollouts.faults import STUDENT, is_outage
+from dataenvgym.tool_formats import said_in
 
 T = TypeVar("T")
 
@@ -37,7 +38,9 @@ SEEDS = 2**31
 def asks_of(
     turn: GeneratorType[Any, Any, T], where: str, *, seeds: Callable[[int], int], most: int
 ) -> Generator[Ask, str, T]:
-    """Pass on the asks of `begin` or `respond`, with seeds; return its result.
+    """Pass on the asks of `begin` or `respond`, with seeds, and what the replies say.
+
+    Returns its result.
 
     Args:
         turn: the result of a domain's `begin` or `respond`.
@@ -74,6 +77,8 @@ def asks_of(
                 seeded = ask.sampling.model_copy(update={"seed": seeds(number)})
                 ask = replace(ask, sampling=seeded)
             reply = yield ask
+            if isinstance(reply, str):  # not the failure of an ask that may fail
+                reply = said_in(reply)
             number += 1
 
 
@@ -101,7 +106,14 @@ def answered(
         try:
             ask = next(asks)
             while True:
-                ask = asks.send(_reply(ask, others, environment).text)
+                reply: Any
+                try:
+                    reply = _reply(ask, others, environment).text
+                except SpeakerError as error:
+                    if not ask.may_fail:
+                        raise
+                    reply = Failure(reason=str(error), outage=error.fault == INFRASTRUCTURE)
+                ask = asks.send(reply)
         except StopIteration as end:
             returned: T = end.value
             return returned

@@ -7,9 +7,12 @@ domain, which poses and judges them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
-from typing import Self, TypedDict
+from typing import Any, Self, TypedDict
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
@@ -20,13 +23,45 @@ from dataenvgym.records import (
     check_ids,
 )
 from dataenvgym.rollouts import rollout, speakers_of
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.checked_instances import checked_instances
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
-from dataenvgym.tasks.parts import TaskAsDomain, check_parts
+from dataenvgym.tasks.parts import TaskAsDomain, check_parts, checked_instances
 from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.source import SPLITS, Source, Split
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """The purpose of attempts.
+
+    Attributes:
+        run: the name of the run or evaluation; "" for attempts that are not recorded.
+        phase: the part of the run, such as "iteration-003" or "sample-000".
+    """
+
+    run: str = ""
+    phase: str = ""
+
+
+_CURRENT: ContextVar[Purpose] = ContextVar("purpose", default=Purpose())  # noqa: B039 - frozen
+
+
+def current_purpose() -> Purpose:
+    """The purpose set by the enclosing `attempts_for`; threads of a rollout see it."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def attempts_for(run: str, phase: str) -> Iterator[None]:
+    """Set the purpose of the attempts in this block."""
+    token = _CURRENT.set(Purpose(run, phase))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
 
 GREEDY = SamplingParameters()
 LONG_REPLIES = SamplingParameters(max_tokens=1024)
@@ -133,7 +168,14 @@ class Task:
                 something else.
         """
         if self.split not in self._loaded:
-            self._loaded[self.split] = _checked_instances(self, self.load(self.split))
+            where = f"task {self.name!r}, split {self.split!r}"
+            instances = checked_instances(self.load(self.split), where, "load()")
+            if not instances:
+                raise InvalidInstanceError(
+                    f"{where}: there are no instances, expected at least one"
+                )
+            check_ids(instances, where)
+            self._loaded[self.split] = instances
         return self._loaded[self.split]
 
     @property
@@ -228,6 +270,11 @@ class Task:
             return self.make_environment
         return partial(self.domain.make_environment, instances)
 
+    @classmethod
+    def evaluation_addition(cls) -> Any:
+        """What the domain adds to evaluations (see `evaluation.additions`), or None."""
+        return None
+
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
         """Let the predictor try every problem of the split, in order.
 
@@ -241,11 +288,13 @@ class Task:
     ) -> PerformanceReport:
         """Mean reward and accuracy over the instances without an error, overall and by skill.
 
-        The domain's `corpus_scores` are among the named scores.
+        The domain's `corpus_scores` are among the named scores; its `remark` is a warning.
 
         Raises:
             EvaluationError: if no instance could be scored; the message has the first reason.
         """
+        if (remark := self.domain.remark(completed)) is not None:
+            warn_run(remark)
         return report_on(self.name, completed, self.domain.corpus_scores)
 
 
@@ -266,12 +315,3 @@ def _checked(split: Split) -> Split:
             f"{did_you_mean(str(split), SPLITS)}"
         )
     return split
-
-
-def _checked_instances(task: Task, loaded: object) -> tuple[TaskInstance, ...]:
-    where = f"task {task.name!r}, split {task.split!r}"
-    instances = checked_instances(loaded, where, "load()")
-    if not instances:
-        raise InvalidInstanceError(f"{where}: there are no instances, expected at least one")
-    check_ids(instances, where)
-    return instances

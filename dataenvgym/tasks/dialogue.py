@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
@@ -44,12 +44,22 @@ class DialogueDomain(Domain):
         Raises:
             DataEnvGymError: if the problem cannot be posed.
         """
+        return self.conversation(instance, self.gold_replies(instance))
+
+    def conversation(
+        self, instance: TaskInstance, replies: Iterable[str]
+    ) -> CompletedTaskInstance | None:
+        """Play replies until the problem is over; None if there are none, or if it asks a model.
+
+        Raises:
+            DataEnvGymError: if the problem cannot be posed.
+        """
         if self.asks_model(instance):
             return None
         result = None
         with closing(self.make_environment()) as environment:
             environment.reset(seed=0, options={"instance": instance})
-            for reply in self.gold_replies(instance):
+            for reply in replies:
                 result = environment.step(reply)
                 if result[2] or result[3]:
                     break

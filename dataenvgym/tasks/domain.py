@@ -22,8 +22,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
-from dataenvgym.tasks.replies import last_reply
 from dataenvgym.tasks.words import words_of
+from dataenvgym.tool_formats import as_reply, said_in
 
 
 class Domain(ABC):
@@ -82,6 +82,10 @@ class Domain(ABC):
         """
         return {}
 
+    def remark(self, completed: Sequence[CompletedTaskInstance]) -> str | None:
+        """A warning about finished problems whose scores do not tell what happened; or None."""
+        return None
+
     def text_of(self, instance: TaskInstance) -> str:
         """The problem as one text for teachers, with everything that the student is given.
 
@@ -112,9 +116,9 @@ class Domain(ABC):
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """A short text of the answer that a reply gives; None if it gives none.
 
-        The default is the whole reply without surrounding space.
+        The default is all that the reply says, without surrounding space.
         """
-        return reply.strip() or None
+        return said_in(reply).strip() or None
 
     def answer_given(self, completed: CompletedTaskInstance) -> str | None:
         """The answer of a finished try, comparable with `answer_class`.
@@ -122,7 +126,7 @@ class Domain(ABC):
         The default is the answer in its last message.
         """
         reply = last_reply(completed)
-        return None if reply is None else self.answer_class(completed.instance, reply)
+        return None if reply is None else self.answer_class(completed.instance, said_in(reply))
 
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
         """Whether two different results of `answer_class` are equal answers, like 1/2 and 0.5."""
@@ -160,6 +164,22 @@ class Domain(ABC):
         """Remove the text that all prompts of the task share; the inverse of `frame`."""
         return self.prompt_template.unframe(record)
 
+    @property
+    def record_forms(self) -> tuple[str, ...]:
+        """The forms of records that a teacher may write, the best one first.
+
+        They are those of prompts (`Prompt.form`): "" is a question with its answer. The default
+        depends on `has_tools`.
+        """
+        return ("tool",) if self.has_tools else ("",)
+
+    def record_fault(self, record: TrainingDatum) -> str | None:
+        """Why a framed record must not be trained on, in one word; None if there is no such reason.
+
+        The record is dropped, and counted under that word.
+        """
+        return None
+
     def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
         """A record that solves the problem, or None.
 
@@ -180,6 +200,18 @@ class Domain(ABC):
         if fields is None or not output:
             return None
         return SupervisedDatum(**fields, output=output, provenance=Provenance(skill=instance.skill))
+
+    def gold_complaints(self, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
+        """For each problem, why its own gold answer does not solve it, or None.
+
+        Sources that read files ask when they load, if judging is cheap.
+        """
+        return [
+            f"its own gold answer does not solve it: {instance.answer!r:.200}"
+            if instance.answer and not self.judge(instance, instance.answer)
+            else None
+            for instance in instances
+        ]
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
         """The gold answer written as replies that may solve the problem, the best one first."""
@@ -227,3 +259,13 @@ class Domain(ABC):
             instruction=plain.prompt[-1].content,
             answer=plain.output,
         )
+
+
+def last_reply(completed: CompletedTaskInstance) -> str | None:
+    """The student's last message with its calls, as text that parses back to this message.
+
+    None if the student never answered.
+    """
+    ours = (m for m in reversed(completed.transcript) if m.role == "assistant")
+    last = next(ours, None)
+    return None if last is None else as_reply(last)

@@ -20,12 +20,14 @@ from types import GeneratorType
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.error import ResetNeeded
 
 from dataenvgym.errors import (
     ConfigurationError,
     EvaluationError,
     InvalidActionError,
+    InvalidInstanceError,
     did_you_mean,
 )
 from dataenvgym.interfaces import Ask, PredictorInterface, TeacherInterface
@@ -34,9 +36,42 @@ from dataenvgym.rollouts import speakers_of
 from dataenvgym.seeding import derive_seed
 from dataenvgym.spaces import ConversationSpace, TextSpace
 from dataenvgym.tasks.asking import SEEDS, answered, asks_of
-from dataenvgym.tasks.chosen_instance import OPTIONS, chosen_instance
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
-from dataenvgym.tool_formats import read_reply
+from dataenvgym.tool_formats import read_reply, said_in
+
+OPTIONS = ("instance", "instance_id")
+"""Options of `reset`: a TaskInstance, or the id of one."""
+
+
+def chosen_instance(
+    instances: Sequence[TaskInstance], options: Mapping[str, Any], rng: np.random.Generator
+) -> TaskInstance:
+    """The problem named in the options, or one that `rng` picks.
+
+    Raises:
+        InvalidInstanceError: if that problem does not exist, or there are none at all.
+    """
+    if "instance" in options:
+        instance = options["instance"]
+        if not isinstance(instance, TaskInstance):
+            raise InvalidInstanceError(
+                f"option 'instance' is {instance!r}, expected a TaskInstance"
+            )
+        return instance
+    if not instances:
+        raise InvalidInstanceError(
+            "there are no instances to pick from: make the environment with some, or call "
+            "reset(options={'instance': ...})"
+        )
+    if "instance_id" not in options:
+        return instances[int(rng.integers(len(instances)))]
+    wanted = options["instance_id"]
+    for instance in instances:
+        if instance.id == wanted:
+            return instance
+    hint = did_you_mean(str(wanted), (instance.id for instance in instances))
+    raise InvalidInstanceError(f"there is no instance with id {wanted!r}.{hint}")
+
 
 Begun = tuple[Conversation, dict[str, Any]]
 Stepped = tuple[Conversation, float, bool, bool, dict[str, Any]]
@@ -116,6 +151,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             self.max_turns = max_turns
         self._instance: TaskInstance | None = None
         self._conversation: Conversation = ()
+        self._without_thoughts: Conversation = ()
         self._turns = 0
         self._episode_seed: int | None = None
 
@@ -137,6 +173,8 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         self, instance: TaskInstance, conversation: Conversation
     ) -> Outcome | Generator[Ask, str, Outcome]:
         """The response to the student's message, the last one of `conversation`.
+
+        The student's messages there are without its thoughts (see `said_in`).
 
         Raise an exception only if the infrastructure failed; a bad answer is an `Outcome`. It may
         be a generator that yields an `Ask`, receives the text of the reply, and returns the
@@ -176,13 +214,19 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         """`reset` for a caller that answers the asks itself, as `rollout` does."""
         super().reset(seed=seed)
         self._instance = None
-        instance = self._choose(options or {})
+        for name in options or {}:
+            if name not in OPTIONS:
+                raise ConfigurationError(
+                    f"reset() has no option {name!r}.{did_you_mean(name, OPTIONS)} "
+                    f"It has: {', '.join(OPTIONS)}."
+                )
+        instance = chosen_instance(self.instances, options or {}, self.np_random)
         self._episode_seed = seed
         self._turns = 0
         begun: Any = self.begin(instance)
         if isinstance(begun, GeneratorType):
             begun = yield from self._asks_of(begun, "begin")
-        self._conversation = _checked_messages(self, "begin", begun)
+        self._conversation = self._without_thoughts = _checked_messages(self, "begin", begun)
         self._instance = instance
         return self._conversation, self._info(was_correct=False)
 
@@ -193,8 +237,12 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         if not self.action_space.contains(action):
             raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
         instance = self._instance
-        said = (*self._conversation, read_reply(self._conversation, action))
-        response: Any = self.respond(instance, said)
+        reply = read_reply(self._conversation, action)
+        heard = (
+            *self._without_thoughts,
+            reply.model_copy(update={"content": said_in(reply.content)}),
+        )
+        response: Any = self.respond(instance, heard)
         if isinstance(response, GeneratorType):
             response = yield from self._asks_of(response, "respond")
         outcome = _checked_outcome(self, response)
@@ -203,7 +251,8 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
                 f"respond() returned the reward {outcome.reward}, expected a finite one"
             )
         scores = checked_scores(outcome.scores, f"{type(self).__name__}.respond()")
-        self._conversation = (*said, *outcome.messages)
+        self._conversation = (*self._conversation, reply, *outcome.messages)
+        self._without_thoughts = (*heard, *outcome.messages)
         self._turns += 1
         truncated = not outcome.done and self._turns >= self.max_turns
         info = self._info(was_correct=outcome.done and outcome.was_correct) | dict(outcome.info)
@@ -229,15 +278,6 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         if self._episode_seed is None:  # drawn only if it is needed, so that nothing else changes
             self._episode_seed = int(self.np_random.integers(2**63))
         return derive_seed(self._episode_seed, method, self._turns, "ask", number) % SEEDS
-
-    def _choose(self, options: Mapping[str, Any]) -> TaskInstance:
-        for name in options:
-            if name not in OPTIONS:
-                raise ConfigurationError(
-                    f"reset() has no option {name!r}.{did_you_mean(name, OPTIONS)} "
-                    f"It has: {', '.join(OPTIONS)}."
-                )
-        return chosen_instance(self.instances, options, self.np_random)
 
     def _info(self, *, was_correct: bool) -> dict[str, Any]:
         instance = self._instance

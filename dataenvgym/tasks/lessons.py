@@ -33,15 +33,14 @@ def record_of(
 
     Args:
         prompt: the messages that the student saw first; assistant turns in it are not the
-            student's own. None: all assistant turns are.
+            student's own.
 
     Returns:
         None if the student's last message is empty, or if the conversation does not have the form
         of a record.
     """
     transcript = completed.transcript
-    ours = [i for i, message in enumerate(transcript) if message.role == "assistant"]
-    ours = [i for i in ours if i >= len(prompt)]
+    ours = students_turns(completed, prompt)
     if not ours:
         return None
     before, last = transcript[: ours[-1]], transcript[ours[-1]]
@@ -119,9 +118,8 @@ def prefix_records(
 
     A prefix ends with a message of the student.
     """
-    transcript = completed.transcript
-    ends = [i for i in range(len(prompt), len(transcript)) if transcript[i].role == "assistant"]
-    cut = (completed.model_copy(update={"transcript": transcript[: i + 1]}) for i in ends[::-1])
+    ends = students_turns(completed, prompt)[::-1]
+    cut = (completed.model_copy(update={"transcript": completed.transcript[: i + 1]}) for i in ends)
     records = (record_of(beginning, prompt) for beginning in cut)
     return [record for record in records if record is not None]
 

@@ -1,4 +1,4 @@
-"""The two parts of a task, source and domain.
+"""The two parts of a task, source and domain, and checks of what they give.
 
 A task class may define `load` instead of a source, and `make_environment` instead of a domain;
 `TaskAsDomain` is then its domain.
@@ -6,13 +6,14 @@ A task class may define `load` instead of a source, and `make_environment` inste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.errors import ConfigurationError
+from pydantic import BaseModel
+
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import TaskInstance
-from dataenvgym.tasks.checked_instances import shown
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
@@ -82,3 +83,33 @@ def _missing(task: type[Task], part: str, method: str) -> ConfigurationError:
         f"{task.__name__} has no {part}: pass one to Task.__init__ ({part}=...), or give the class "
         f"a method `{method}`"
     )
+
+
+def checked_instances(found: Any, where: str, what: str) -> tuple[TaskInstance, ...]:
+    """Check that the objects are problems, and return them.
+
+    Args:
+        where, what: name them in messages.
+
+    Raises:
+        InvalidInstanceError: if they are not.
+    """
+    # a pydantic model can be iterated over, too
+    if isinstance(found, str | bytes | Mapping | BaseModel) or not isinstance(found, Iterable):
+        raise InvalidInstanceError(
+            f"{where}: {what} is {shown(found)}, expected a sequence of TaskInstance"
+        )
+    instances = tuple(found)
+    for i, instance in enumerate(instances):
+        if not isinstance(instance, TaskInstance):
+            raise InvalidInstanceError(
+                f"{where}: item {i} of {what} is {shown(instance)}, expected a TaskInstance: "
+                "TaskInstance(id=..., task=self.name, instruction=..., answer=...)"
+            )
+    return instances
+
+
+def shown(value: Any) -> str:
+    """The value, cut to fit a message."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."

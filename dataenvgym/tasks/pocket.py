@@ -13,7 +13,8 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from importlib.metadata import entry_points
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -259,6 +260,20 @@ def family_of(task: TaskInterface) -> PocketFamily[Any]:
             "a pocket task such as task=pocket_math"
         )
     return task.domain.family
+
+
+@cache
+def families() -> tuple[PocketFamily[Any], ...]:
+    """The pocket families of all installed domains (entry points `dataenvgym.pocket_families`)."""
+    return tuple(point.load() for point in entry_points(group="dataenvgym.pocket_families"))
+
+
+def read_exercise(question: str) -> Exercise | None:
+    """The exercise of a question in plain words, from any family, or None.
+
+    Families do not share phrasings.
+    """
+    return next((e for family in families() if (e := family.read(question)) is not None), None)
 
 
 def find_skill(family: PocketFamily[Any], name: str) -> str:

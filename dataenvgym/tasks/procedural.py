@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,9 @@ from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.source import Source, Split
 
-
-class Draws(Protocol):
-    """Draws one problem of a skill."""
-
-    def __call__(
-        self, skill: str, split: Split, rng: np.random.Generator
-    ) -> tuple[str, Callable[[], Mapping[str, Any]]]:
-        """A question, and a maker of the other fields of its instance; both use `rng`."""
-        ...
+Draws = Callable[[str, Split, np.random.Generator], tuple[str, Callable[[], Mapping[str, Any]]]]
+"""Draws one problem of a skill and split: a question, and a maker of the other fields of its
+instance; both use the generator."""
 
 
 class ProceduralSource(Source):

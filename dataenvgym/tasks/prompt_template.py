@@ -98,7 +98,12 @@ class PromptTemplate:
         changes: dict[str, Any] = {}
         match record:
             case ChatDatum() | ScoredDatum() | PreferenceDatum(messages=(_, *_)):
-                changes["messages"] = tuple(map(self._unframed_message, record.messages))
+                changes["messages"] = tuple(
+                    m.model_copy(update={"content": self.instruction_in(m.content)})
+                    if m.role == "user"
+                    else m
+                    for m in record.messages
+                )
             case SupervisedDatum() | PreferenceDatum() | KTODatum():
                 changes["instruction"] = self.instruction_in(record.instruction)
                 if record.history == self.history:
@@ -108,11 +113,6 @@ class PromptTemplate:
         if record.system == self.system:
             changes["system"] = ""
         return record.model_copy(update=changes)
-
-    def _unframed_message(self, message: Message) -> Message:
-        if message.role != "user":
-            return message
-        return message.model_copy(update={"content": self.instruction_in(message.content)})
 
 
 PLAIN = PromptTemplate()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from math import fsum
+from typing import Any
 
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import (
@@ -13,20 +14,16 @@ from dataenvgym.records import (
     SkillReport,
     checked_scores,
 )
-from dataenvgym.records.faults import count_faults
+from dataenvgym.records.instances import count_faults
 
 CorpusScores = Callable[[Sequence[CompletedTaskInstance]], Mapping[str, float]]
 """Named scores of several instances together: at least one instance, none with an error."""
 
 
-def _no_scores(scored: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
-    return {}
-
-
 def report_on(
     task: str,
     completed: Sequence[CompletedTaskInstance],
-    corpus_scores: CorpusScores = _no_scores,
+    corpus_scores: CorpusScores = lambda scored: {},
 ) -> PerformanceReport:
     """Mean reward, accuracy, mean of each named score and corpus scores, overall and by skill.
 
@@ -42,8 +39,7 @@ def report_on(
         EvaluationError: if there are no instances, all have an error, or a corpus score is not a
             finite number.
     """
-    scored = [c for c in completed if c.error is None]
-    if not scored:
+    if all(c.error is not None for c in completed):
         reason = f"; the first one: {completed[0].error}" if completed else ""
         raise EvaluationError(
             f"task {task!r}: none of {len(completed)} instances could be scored{reason}"
@@ -51,57 +47,33 @@ def report_on(
     groups: defaultdict[tuple[str, str], list[CompletedTaskInstance]] = defaultdict(list)
     for c in completed:
         groups[c.instance.category or "", c.instance.skill or ""].append(c)
-    score, accuracy = _means(scored)
     return PerformanceReport(
         task=task,
-        score=score,
-        accuracy=accuracy,
-        n=len(completed),
-        n_errors=len(completed) - len(scored),
-        scores=_named_scores(scored, corpus_scores),
-        faults=count_faults(completed),
-        skills=tuple(_skill_report(*key, groups[key], corpus_scores) for key in sorted(groups)),
+        **_figures(completed, corpus_scores),
+        skills=tuple(
+            SkillReport(skill=skill, category=category or None, **_figures(group, corpus_scores))
+            for (category, skill), group in sorted(groups.items())
+        ),
     )
 
 
-def _skill_report(
-    category: str,
-    skill: str,
-    completed: Sequence[CompletedTaskInstance],
-    corpus_scores: CorpusScores,
-) -> SkillReport:
+def _figures(
+    completed: Sequence[CompletedTaskInstance], corpus_scores: CorpusScores
+) -> dict[str, Any]:
+    """The fields that the report of a task and that of a skill share."""
     scored = [c for c in completed if c.error is None]
-    score, accuracy = _means(scored) if scored else (None, None)
-    return SkillReport(
-        skill=skill,
-        category=category or None,
-        score=score,
-        accuracy=accuracy,
-        n=len(completed),
-        n_errors=len(completed) - len(scored),
-        scores=_named_scores(scored, corpus_scores),
-        faults=count_faults(completed),
-    )
-
-
-def _means(scored: Sequence[CompletedTaskInstance]) -> tuple[float, float]:
-    # fsum: the same score to the last bit, in any order
-    return (
-        fsum(c.reward for c in scored) / len(scored),
-        sum(c.was_correct for c in scored) / len(scored),
-    )
-
-
-def _named_scores(
-    scored: Sequence[CompletedTaskInstance], corpus_scores: CorpusScores
-) -> dict[str, float]:
-    of_all = checked_scores(corpus_scores(scored), "corpus_scores()") if scored else {}
-    return dict(sorted((_named_means(scored) | of_all).items()))
-
-
-def _named_means(scored: Sequence[CompletedTaskInstance]) -> dict[str, float]:
-    values: defaultdict[str, list[float]] = defaultdict(list)
+    named: defaultdict[str, list[float]] = defaultdict(list)
     for c in scored:
         for name, value in c.scores.items():
-            values[name].append(value)
-    return {name: fsum(found) / len(found) for name, found in values.items()}
+            named[name].append(value)
+    means = {name: fsum(values) / len(values) for name, values in named.items()}
+    of_all = checked_scores(corpus_scores(scored), "corpus_scores()") if scored else {}
+    return {
+        # fsum: the same score to the last bit, in any order
+        "score": fsum(c.reward for c in scored) / len(scored) if scored else None,
+        "accuracy": sum(c.was_correct for c in scored) / len(scored) if scored else None,
+        "n": len(completed),
+        "n_errors": len(completed) - len(scored),
+        "scores": dict(sorted((means | of_all).items())),
+        "faults": count_faults(completed),
+    }

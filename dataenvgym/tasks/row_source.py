@@ -18,7 +18,13 @@ from dataenvgym.errors import (
 )
 from dataenvgym.records import TaskInstance
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.tasks.rows import HubDataset, SourceRow, read_rows, source_name
+from dataenvgym.tasks.rows import (
+    HubDataset,
+    SourceRow,
+    UnfitRowError,
+    read_rows,
+    source_name,
+)
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
 Place = str | Path | HubDataset | Mapping[str, Any]
@@ -47,8 +53,8 @@ class RowSource(Source):
         places: one place, which all three splits then share, or one for each split. A place is a
             path (.jsonl, .jsonl.gz, .json with an array, or a folder of .json files with one
             problem each), a `HubDataset`, or a mapping with its fields (`dataset` and so on).
-        read: makes a problem of a row; it returns None for one that cannot be judged, which is left
-            out.
+        read: makes a problem of a row. Rows for which it raises `UnfitRowError` are left out, with
+            a warning that counts them and names the first.
         name: of the task, for messages.
         overlap_key: equal for two texts that pose the same problem (see `Domain`).
         complaints: for each instance, why the domain cannot judge by its gold answer, or None.
@@ -65,7 +71,7 @@ class RowSource(Source):
     def __init__(
         self,
         places: Places,
-        read: Callable[[SourceRow], TaskInstance | None],
+        read: Callable[[SourceRow], TaskInstance],
         *,
         name: str,
         overlap_key: Callable[[str], str],
@@ -173,41 +179,68 @@ class RowSource(Source):
         prefix = self._prefix(source)
         problems = []
         left_out = []
+        places: dict[str, str] = {}
         for position, row in enumerate(self._rows(source)):
-            instance = self._read(row)
-            if instance is None:
-                left_out.append(row.where)
+            try:
+                instance = self._read(row)
+            except UnfitRowError as error:
+                left_out.append(str(error))
                 continue
             instance = instance.model_copy(update={"id": prefix + instance.id})
             text = instance.instruction
             key = self._overlap_key(text if text.strip() else self._content(instance)[0])
             rank = hashlib.sha256(f"{self._seed} {key}".encode()).hexdigest()
+            if (known := places.setdefault(instance.id, row.where)) != row.where:
+                raise InvalidInstanceError(
+                    f"{row.where}: the id {instance.id!r} is also that of {known}: each problem "
+                    "needs an id of its own"
+                )
             problems.append(Located(instance, row.where, position, rank))
         if left_out:
             warn_run(
                 f"{self._name}: {len(left_out)} of {len(left_out) + len(problems)} rows cannot be "
-                f"judged (they have no tests) and are left out, the first one at {left_out[0]}"
+                f"judged and are left out, the first ones: {'; '.join(left_out[:3])}"
             )
+        if left_out and not problems:
+            raise InvalidInstanceError(f"{source}: no row can be judged; the first: {left_out[0]}")
         self._mention_repeats(source, problems)
         return problems
 
     def _mention_repeats(self, source: Path | HubDataset, problems: Sequence[Located]) -> None:
-        """Warn once of problems that occur more than once in the source."""
-        first: dict[tuple[str, str | None], str] = {}
-        repeats = [
-            (found.where, known)
-            for found in problems
-            if (known := first.setdefault(self._content(found.instance), found.where))
-            != found.where
-        ]
-        if repeats and source not in self._warned_of:
-            self._warned_of.add(source)
-            again, known = repeats[0]
-            warn_run(
-                f"{self._name}: {len(repeats)} of {len(problems)} problems repeat the question and "
-                f"answer of another one, first {again}, which repeats {known}: each counts in "
-                "scores; remove them from the data to count each problem once"
-            )
+        """Warn once of questions that occur more than once in the source."""
+        if source in self._warned_of:
+            return
+        self._warned_of.add(source)
+        first: dict[object, Located] = {}
+        same, other = [], []
+        for found in problems:
+            text, _ = content = self._content(found.instance)
+            if content in first:
+                same.append((found.where, first[content].where))
+            elif text in first:
+                pair = (found, first[text])
+                again, before = (f"{p.where} ({p.instance.answer!r:.80})" for p in pair)
+                other.append((again, before))
+            first.setdefault(content, found)
+            first.setdefault(text, found)
+        for repeats, what, so in (
+            (
+                same,
+                "repeat the question and answer of another one",
+                "each counts in scores; remove them to count each once",
+            ),
+            (
+                other,
+                "repeat the question of another one with another answer",
+                "correct them, unless several answers are meant",
+            ),
+        ):
+            if repeats:
+                again, before = repeats[0]
+                warn_run(
+                    f"{self._name}: {len(repeats)} of {len(problems)} problems {what}, first "
+                    f"{again}, which repeats {before}: {so}"
+                )
 
     def _without(self, problems: Sequence[Located], others: Sequence[Located]) -> list[Located]:
         """The problems that are not among the others."""

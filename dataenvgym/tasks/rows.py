@@ -21,8 +21,9 @@ from typing import Any, BinaryIO, Self
 import orjson
 from pydantic import Field, model_validator
 
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, need
 from dataenvgym.records import Model
+from dataenvgym.storage import encoding_fault
 
 
 class HubDataset(Model):
@@ -53,6 +54,10 @@ class HubDataset(Model):
         return self
 
 
+class UnfitRowError(InvalidInstanceError):
+    """A row of a public data set that cannot be judged; its source leaves it out and says so."""
+
+
 @dataclass(frozen=True)
 class SourceRow:
     """One JSON object of a source, its `id` in the source, and the place `where` it was found."""
@@ -72,10 +77,12 @@ def read_rows(source: Path | HubDataset) -> Iterator[SourceRow]:
     if isinstance(source, HubDataset):
         return _from_repository(source) if source.files else _from_hub(source)
     if not source.exists():
-        raise ConfigurationError(
+        error = ConfigurationError(
             f"there is no file or folder {str(source)!r}, expected one with problems, such as "
             "problems.jsonl"
         )
+        need(error)
+        raise error
     if source.is_dir():
         return _from_folder(source)
     return _from_file(source, source_name(source), str(source))
@@ -211,7 +218,8 @@ def _parse(data: bytes, where: str) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise InvalidInstanceError(f"{where}: not valid JSON: {error}") from None
+        why = encoding_fault(data) or f"not valid JSON: {error}"
+        raise InvalidInstanceError(f"{where}: {why}") from None
 
 
 def _object(values: Any, where: str) -> dict[str, Any]:

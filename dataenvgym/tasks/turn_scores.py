@@ -1,12 +1,12 @@
 """Weights for the turns of a dialogue, from a judge's verdict (EPO, Liu et al. 2025).
 
-The verdict says which turns mattered, and how the dialogue ended.
+The verdict says which turns were critical for achieving the goal, and how the dialogue ended.
 
     scores            a turn that the judge names scores 1.0, even if it is the last; otherwise
                       the last turn gets the final score; all others get 0
     discounted        the return of a turn is its score plus the discounted return of the next
-    normalized        divided by the largest absolute value of the dialogue, of a group of
-                      dialogues (of one scene, say), or not at all
+    normalized        divided by the largest absolute value of a group of dialogues (of one scene,
+                      say; the default), of the dialogue (EPO), or not at all
 
 If each dialogue is normalized by itself, one that ended badly gets the same weights as one that
 ended well when the judge named no turn in either; normalization by group tells them apart.
@@ -25,13 +25,14 @@ Normalization = Literal["dialogue", "group", "none"]
 NAMED = 1.0
 """The score of a turn that the judge names."""
 DISCOUNT = 0.99
+NORMALIZATION: Normalization = "group"
 
 
 def turn_weights(
     dialogues: Sequence[Sequence[float]],
     *,
     discount: float = DISCOUNT,
-    normalize: Normalization = "dialogue",
+    normalize: Normalization = NORMALIZATION,
 ) -> list[tuple[float, ...]]:
     """The weights of the turns of each dialogue, from their scores (see `turn_scores`).
 
@@ -44,7 +45,7 @@ def turn_weights(
             not finite.
     """
     returns = [discounted_returns(scores, discount) for scores in dialogues]
-    sizes = [_largest(values) for values in returns]
+    sizes = [max(map(abs, values), default=0.0) for values in returns]
     if normalize == "group":
         sizes = [max(sizes, default=0.0)] * len(sizes)
     elif normalize == "none":
@@ -63,7 +64,7 @@ def turn_scores(n_turns: int, named: Collection[int], final: float) -> tuple[flo
     """The score of each turn of one seat.
 
     Args:
-        named: positions of the turns that mattered, from 0.
+        named: positions of the named turns, from 0.
         final: how the dialogue ended, in -1..1 (Sotopia's goal score divided by 10).
 
     Raises:
@@ -100,7 +101,3 @@ def discounted_returns(scores: Sequence[float], discount: float = DISCOUNT) -> t
         value = score + discount * value
         values.append(value)
     return tuple(reversed(values))
-
-
-def _largest(values: Sequence[float]) -> float:
-    return max(map(abs, values), default=0.0)

@@ -10,6 +10,7 @@ llama_factory  calls are `Action:` lines: LLaMA-Factory's default
 pocket         calls are a few words: the pocket student of tools
 native         the server gets tools and calls separately from the text
 malformed      explains calls that cannot be parsed
+thoughts       what a reply says: `said_in`, its text without the model's thoughts
 json_objects   JSON in the middle of a text
 json_calls     ... that is a call
 json_faults    ... and why it is not a call
@@ -29,13 +30,14 @@ from dataenvgym.tool_formats.formats import (
 )
 from dataenvgym.tool_formats.hermes import HERMES, as_function, as_reply, calls_text
 from dataenvgym.tool_formats.interface import ToolFormat
-from dataenvgym.tool_formats.llama3 import LLAMA3, llama3
+from dataenvgym.tool_formats.llama3 import LLAMA3
 from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
 from dataenvgym.tool_formats.malformed import malformed_call
 from dataenvgym.tool_formats.mistral import MISTRAL
 from dataenvgym.tool_formats.native import NATIVE
 from dataenvgym.tool_formats.pocket import POCKET
 from dataenvgym.tool_formats.text import TextFormat, is_plain, spoken
+from dataenvgym.tool_formats.thoughts import said_in
 
 __all__ = [
     "DEFAULT",
@@ -52,9 +54,9 @@ __all__ = [
     "as_reply",
     "calls_text",
     "is_plain",
-    "llama3",
     "malformed_call",
     "read_reply",
+    "said_in",
     "spoken",
     "text_formats",
     "tool_format",

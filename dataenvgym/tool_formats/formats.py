@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import Conversation, Message, Tool, ToolCall
@@ -17,8 +18,7 @@ from dataenvgym.tool_formats.pocket import POCKET
 DEFAULT = "llama_factory"
 """The format of students, unless their predictor says otherwise."""
 
-# Replies are parsed in this order: JSON between tags is never mistaken for lines, and lines that
-# are quoted in JSON are part of it. `as_reply` writes in the first format.
+# If several formats find calls at the same place, the first one counts; `as_reply` writes in it.
 TOOL_FORMATS: dict[str, ToolFormat] = {
     "hermes": HERMES,
     "mistral": MISTRAL,
@@ -68,15 +68,24 @@ def training_format(name: str) -> ToolFormat:
 def read_reply(conversation: Conversation, text: str) -> Message:
     """Parse the student's message; calls are parsed if the conversation declares tools.
 
-    Bare JSON is a call only if it names one of these tools; otherwise it is an answer in JSON.
+    If several formats find calls, the one whose first call begins first counts: what is quoted in a
+    value of a call is part of it. Bare JSON is a call only if it names a declared tool; otherwise
+    it is an answer in JSON.
     """
     tools = conversation[0].tools if conversation else ()
-    if tools:
-        for known in formats_in(text):
-            message = known.parse(text)
-            if message.tool_calls and (not is_bare(known) or _names(tools, message.tool_calls)):
-                return message
-    return Message(role="assistant", content=text)
+    found = []
+    for known in formats_in(text) if tools else ():
+        message = known.parse(text)
+        if message.tool_calls and (not is_bare(known) or _names(tools, message.tool_calls)):
+            found.append(message)
+    plain = Message(role="assistant", content=text)
+    return min(found, key=partial(begin_of_calls, text), default=plain)
+
+
+def begin_of_calls(text: str, message: Message) -> int:
+    """Where a parsed message leaves its text."""
+    both = enumerate(zip(text, message.content, strict=False))
+    return next((i for i, (one, other) in both if one != other), len(message.content))
 
 
 def formats_in(text: str) -> list[ToolFormat]:

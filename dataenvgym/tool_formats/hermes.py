@@ -3,6 +3,8 @@
 <tool_call>
 {"name": "search", "arguments": {"query": "x"}}
 </tool_call>
+
+At the end of a text, or before the next call, the closing tag may be missing.
 """
 
 from __future__ import annotations
@@ -11,16 +13,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.tool_formats.json_faults import fault_at
-from dataenvgym.tool_formats.json_objects import read_object, to_json
+from dataenvgym.tool_formats.json_objects import parsed_arguments, read_object, to_json
 from dataenvgym.tool_formats.text import Span, TextFormat
 
 MARK, _END = "<tool_call>", "</tool_call>"
 _OPEN = re.compile(r"<tool_call>\s*+")
-_CLOSE = re.compile(r"\s*+</tool_call>")
+_CLOSE = re.compile(r"\s*+(?:</tool_call>|\Z|(?=<tool_call>))")
 
 _TOOLS = """\
 
@@ -38,11 +38,6 @@ For each function call, return a json object with function name and arguments wi
 <tool_call>
 {{"name": <function-name>, "arguments": <args-json-object>}}
 </tool_call>"""
-
-
-def as_reply(message: Message) -> str:
-    """The assistant's message as text that parses back to this message."""
-    return message.content + _calls(message.tool_calls)
 
 
 def calls_text(calls: Iterable[tuple[str, Any]]) -> str:
@@ -98,9 +93,14 @@ def _fault(text: str, at: int) -> str | None:
 def _call(value: dict[str, Any]) -> ToolCall | None:
     try:
         given = value["arguments"] if "arguments" in value else value["parameters"]
-        return ToolCall(name=value["name"], arguments=given)
-    except (KeyError, ValidationError):
+        return ToolCall(name=value["name"], arguments=parsed_arguments(given))
+    except (KeyError, ValueError, RecursionError):  # pydantic's is a ValueError
         return None
 
 
-HERMES = TextFormat(_tools, _calls, _results, _spans, marks=(MARK,), fault=_fault)
+HERMES = TextFormat(_tools, _calls, _results, _spans, marks=(MARK,), fault=_fault, between="\n")
+
+
+def as_reply(message: Message) -> str:
+    """The assistant's message as text that parses back to this message."""
+    return HERMES.written(message).content

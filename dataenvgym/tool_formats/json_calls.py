@@ -16,11 +16,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-
 from dataenvgym.records import ToolCall
 from dataenvgym.tool_formats.json_faults import call_fault, fault_at
-from dataenvgym.tool_formats.json_objects import parse_json, read_value, tokens_end
+from dataenvgym.tool_formats.json_objects import parsed_arguments, read_value, tokens_end
 from dataenvgym.tool_formats.text import Span
 
 _KEYS = {"name", "arguments", "parameters", "id", "type", "index"}
@@ -108,11 +106,6 @@ def _call(value: Any) -> ToolCall | None:
     if len(given) != 1:
         return None
     try:
-        return ToolCall(name=name, arguments=_arguments(given[0]))
-    except (ValidationError, ValueError, RecursionError):
+        return ToolCall(name=name, arguments=parsed_arguments(given[0]))
+    except (ValueError, RecursionError):  # pydantic's is a ValueError
         return None
-
-
-def _arguments(given: Any) -> Any:
-    """Arguments may be JSON text, as in OpenAI's API."""
-    return parse_json(given) if isinstance(given, str) else given

@@ -58,6 +58,11 @@ def parse_json(text: str) -> Any:
     return _DECODER.decode(text)
 
 
+def parsed_arguments(given: Any) -> Any:
+    """The arguments of a call; they may be JSON text, as in OpenAI's API (see `parse_json`)."""
+    return parse_json(given) if isinstance(given, str) else given
+
+
 def parse_from(text: str, start: int) -> tuple[Any, int]:
     """The value that begins at `start`, and its end; an error takes time linear in its position.
 

@@ -21,6 +21,8 @@ _NAME, _INPUT = "Action:", "Action Input:"
 # the prompt shows an input between such marks, and students repeat them
 _OPEN = re.compile(r"\s*+(?:```(?:json)?\s*+)?")
 _CLOSE = re.compile(r"(?:\s*+```)?")
+# between both marks, this is a call in another format whose value has the second one
+_OTHER = re.compile(r'\{"|##|\[TOOL_CALLS\]')
 # a tool's name in lower case at the end: an answer may say "Action: Refunded"
 _LONE = re.compile(r"(?:^|\n)Action: *+([a-z_][\w.-]*+)\s*+\Z")
 
@@ -97,7 +99,11 @@ def _fault(text: str, at: int) -> str | None:
 def _call(name: str, arguments: dict[str, Any]) -> ToolCall | None:
     name = name.strip()
     try:
-        return None if "\n" in name else ToolCall(name=name, arguments=arguments)
+        return (
+            None
+            if "\n" in name or _OTHER.search(name)
+            else ToolCall(name=name, arguments=arguments)
+        )
     except ValidationError:
         return None
 

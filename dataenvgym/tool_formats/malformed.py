@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataenvgym.tool_formats.formats import formats_in, is_bare
+from functools import partial
+
+from dataenvgym.tool_formats.formats import begin_of_calls, formats_in, is_bare
 from dataenvgym.tool_formats.text import TextFormat
 
 
@@ -15,10 +17,9 @@ def malformed_call(text: str) -> str | None:
     if not (formats := formats_in(text)):
         return None
     text = text.encode(errors="replace").decode()  # lone surrogates are in no message
-    for known in formats:
-        message = known.parse(text)
-        if message.tool_calls and not (is_bare(known) and message.content.strip()):
-            text = message.content
-            break
+    read = [(known, known.parse(text)) for known in formats]
+    found = [m for known, m in read if m.tool_calls and not (is_bare(known) and m.content.strip())]
+    if found:
+        text = min(found, key=partial(begin_of_calls, text)).content
     text_formats = (known for known in formats if isinstance(known, TextFormat))
     return next(filter(None, (known.malformed(text) for known in text_formats)), None)

@@ -2,8 +2,12 @@
 
 [TOOL_CALLS][{"name": "search", "arguments": {"query": "x"}}]
 
+Newer models write each call by itself, as a name and arguments behind which no text follows:
+
+[TOOL_CALLS]search[ARGS]{"query": "x"}
+
 The tokenizers have special tokens for the marks. A server or tokenizer may remove those from a
-reply; the remaining list is then parsed by `json_calls`.
+reply; a remaining list is then parsed by `json_calls`.
 """
 
 from __future__ import annotations
@@ -14,13 +18,19 @@ from collections.abc import Iterator, Sequence
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.tool_formats.hermes import as_function
 from dataenvgym.tool_formats.json_calls import calls_of
-from dataenvgym.tool_formats.json_faults import fault_at
+from dataenvgym.tool_formats.json_faults import fault_at, shown
 from dataenvgym.tool_formats.json_objects import read_value, to_json
 from dataenvgym.tool_formats.llama_factory import join_results
 from dataenvgym.tool_formats.text import Span, TextFormat
 
-MARK = "[TOOL_CALLS]"
-_OPEN = re.compile(r"\[TOOL_CALLS\]\s*+")
+MARK, _ARGS = "[TOOL_CALLS]", "[ARGS]"
+_NAME = r"[\w.:/-]++"
+_NAMED = rf"({_NAME})(?:\[CALL_ID\]\w*+)?+"
+_OPEN = re.compile(
+    rf"(?:\[TOOL_CALLS\]\s*+(?:{_NAMED}(?:\[ARGS\])?+\s*+(?=\{{))?+"
+    rf"|(?<![\w.:/-]){_NAMED}\[ARGS\]\s*+(?=\{{))"
+)
+_NEXT = re.compile(rf"\s*+(?:\Z|\[TOOL_CALLS\]|{_NAMED}\[ARGS\])")
 
 
 def _tools(tools: Sequence[Tool]) -> str:
@@ -37,18 +47,25 @@ def _results(results: Sequence[str]) -> str:
 
 def _spans(text: str, at: int) -> Iterator[Span]:
     while opening := _OPEN.search(text, at):
-        at = opening.end()
+        at, name = opening.end(), opening[1] or opening[2]
         found = read_value(text, at)
-        if found and (calls := calls_of(found[0])):
-            at = found[1]
+        if found is None or (name and not _NEXT.match(text, found[1])):
+            continue
+        value, end = found
+        if calls := calls_of({"name": name, "arguments": value} if name else value):
+            at = end
             yield opening.start(), at, calls[0]
             for call in calls[1:]:
                 yield at, at, call
 
 
 def _fault(text: str, at: int) -> str | None:
-    opening = _OPEN.search(text, at)
-    return fault_at(text, opening.end(), MARK, several=True) if opening else None
+    if not (opening := _OPEN.search(text, at)):
+        return None
+    if not (name := opening[1] or opening[2]):
+        return fault_at(text, opening.end(), MARK, several=True)
+    fault = fault_at(text, opening.end(), _ARGS, arguments=True)
+    return fault or f"text follows the arguments of {shown(name)}, which must come last"
 
 
-MISTRAL = TextFormat(_tools, _calls, _results, _spans, marks=(MARK,), fault=_fault)
+MISTRAL = TextFormat(_tools, _calls, _results, _spans, marks=(MARK, _ARGS), fault=_fault)

@@ -11,7 +11,8 @@ from typing import Any
 from dataenvgym.records import Conversation, Message, ToolCall
 from dataenvgym.tool_formats.hermes import HERMES
 from dataenvgym.tool_formats.json_calls import last_spans, listed_calls
-from dataenvgym.tool_formats.text import end_of_thought, message_of, spoken
+from dataenvgym.tool_formats.text import message_of, spoken
+from dataenvgym.tool_formats.thoughts import blanked
 
 
 class NativeFormat:
@@ -42,7 +43,7 @@ def _parse_message(text: str) -> Message:
             said.append(value.get("content"))
         return calls
 
-    message = message_of(text, last_spans(text, end_of_thought(text), calls_in))
+    message = message_of(text, last_spans(blanked(text), 0, calls_in))
     content = "".join([message.content, *(one for one in said if isinstance(one, str))])
     return (
         message if content == message.content else message.model_copy(update={"content": content})

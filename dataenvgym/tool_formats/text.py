@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from dataenvgym.records import Conversation, Message, Tool, ToolCall, is_one_turn, turns_of
+from dataenvgym.tool_formats.thoughts import blanked, missing_end
 
 Span = tuple[int, int, ToolCall]
 """The beginning and end of a call in a text, and the call."""
@@ -36,6 +37,7 @@ class TextFormat:
             it names a declared tool.
         fault: the fault of a malformed call in a text from a position on, in one sentence of at
             most 200 characters; None if the text attempts no call.
+        between: the text between words and calls.
     """
 
     tools: Callable[[Sequence[Tool]], str]
@@ -45,6 +47,7 @@ class TextFormat:
     marks: tuple[str, ...] = ()
     is_bare: bool = False
     fault: Callable[[str, int], str | None] = _no_fault
+    between: str = ""
 
     def flatten(self, conversation: Conversation) -> Conversation:
         """The conversation in plain turns of system, user and assistant."""
@@ -54,26 +57,29 @@ class TextFormat:
         leads = first.role == "system"
         system = first.content if leads else ""
         if first.tools:
-            system += self.tools(first.tools)
+            system += self.tools(first.tools) if system else self.tools(first.tools).lstrip("\n")
         plain = [Message(role="system", content=system)] if leads or first.tools else []
         for _, turn in turns_of(conversation[leads:]):
             if is_one_turn(turn):
                 plain.append(Message(role="user", content="\n".join(self._heard(turn))))
             else:
-                plain += (m if _is_plain(m) else self._written(m) for m in turn)
+                plain += (m if _is_plain(m) else self.written(m) for m in turn)
         return tuple(plain)
 
     def parse(self, text: str) -> Message:
-        """Parse a text into the assistant's message; calls in its opening thought do not count."""
-        return message_of(text, self.spans(text, end_of_thought(text)))
+        """Parse a text into the assistant's message; calls in its thoughts do not count."""
+        return message_of(text, self.spans(blanked(text), 0), self.between)
 
     def malformed(self, text: str) -> str | None:
         """The fault of a malformed call in the text; None if there is no such call."""
-        return self.fault(text, end_of_thought(text))
+        return self.fault(blanked(text), 0)
 
-    def _written(self, message: Message) -> Message:
-        calls = self.calls(message.tool_calls) if message.tool_calls else ""
-        return Message(role=message.role, content=message.content + calls)
+    def written(self, message: Message) -> Message:
+        """The message as text alone."""
+        content = message.content
+        if message.tool_calls:
+            content += (self.between if content else "") + self.calls(message.tool_calls)
+        return Message(role=message.role, content=content)
 
     def _heard(self, turn: Conversation) -> Iterator[str]:
         for is_result, run in groupby(turn, key=lambda message: message.role == "tool"):
@@ -83,8 +89,11 @@ class TextFormat:
                 yield from map(spoken, run)
 
 
-def message_of(text: str, spans: Iterable[Span]) -> Message:
-    """The assistant's message for the text, with the calls at these positions."""
+def message_of(text: str, spans: Iterable[Span], between: str = "") -> Message:
+    """The assistant's message for the text, with the calls at these positions.
+
+    A thought that never ends gets an end, because its calls are written behind it.
+    """
     calls, pieces, at = [], [], 0
     for start, end, call in spans:
         calls.append(call)
@@ -93,21 +102,13 @@ def message_of(text: str, spans: Iterable[Span]) -> Message:
     if not calls:
         return Message(role="assistant", content=text)
     first, *others = [*pieces, text[at:]]
-    content = first + "".join(piece for piece in others if piece.strip())
-    return Message(role="assistant", content=content, tool_calls=tuple(calls))
+    content = first.removesuffix(between) + "".join(piece for piece in others if piece.strip())
+    return Message(role="assistant", content=content + missing_end(text), tool_calls=tuple(calls))
 
 
 def spoken(message: Message) -> str:
     """The message's text, with the name of the user before it."""
     return f"{message.name}: {message.content}" if message.name else message.content
-
-
-def end_of_thought(text: str) -> int:
-    """The end of a thought at the beginning of a reply; 0 if there is none."""
-    if not text.lstrip().startswith("<think>"):
-        return 0
-    end = text.find("</think>")
-    return end if end >= 0 else len(text)
 
 
 def is_plain(conversation: Conversation) -> bool:

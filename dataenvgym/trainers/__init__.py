@@ -8,11 +8,9 @@ in_process      a trainer in this process: its options, and the steps of one tra
     objectives    the losses of the stages
     batches       the order of the examples, and padding
     loop          the optimization
-    folding       ... and a faster computation of small layers
     student       base models and tokenizers from disk
-    adapters      LoRA adapters: new ones, on a base model, as files
-    merging       ... and merged into its weights
-    support       the supported options of LLaMA-Factory
+    adapters      LoRA adapters: new ones, on a base model or merged into it, as files
+    support       the supported options of LLaMA-Factory, and those without effect
     compute       the use of CPU cores
 
 Training in this process matches LLaMA-Factory 0.9.5 on the same files: the same tokens, the same

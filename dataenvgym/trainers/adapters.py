@@ -7,16 +7,19 @@ shares its weights.
 from __future__ import annotations
 
 import copy
+import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from peft import LoraConfig, PeftConfig, get_peft_model, get_peft_model_state_dict
+from peft.tuners.lora import Linear
 from peft.utils import set_peft_model_state_dict
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
@@ -88,7 +91,8 @@ def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
     """
     with _quiet():
         try:
-            config = _peft_config(adapter)
+            make: Any = PeftConfig.from_peft_type
+            config = make(**copy.deepcopy(adapter.config))
             config.inference_mode = not trainable
             config.base_model_name_or_path = None
             # on "meta", weights are neither initialized nor drawn at random
@@ -135,11 +139,6 @@ def new_adapter(base: Any, config: TrainingConfig) -> Any:
             ) from error
 
 
-def _peft_config(adapter: Adapter) -> Any:
-    make: Any = PeftConfig.from_peft_type
-    return make(**copy.deepcopy(adapter.config))
-
-
 def _linear_layers(model: Any) -> list[str]:
     """The names of all linear layers except the output layer."""
     names = {
@@ -165,3 +164,110 @@ def _quiet() -> Iterator[None]:
         warnings.filterwarnings("ignore", category=UserWarning, module=r"peft\.")
         warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\.")
         yield
+
+
+# The largest number of weights of a small layer.
+_SMALL = 2**17
+
+
+def fold_small_layers(model: Any) -> None:
+    """Let the PEFT model's small LoRA layers use the faster computation.
+
+    Layers with dropout, with a variant of LoRA, or in half precision are unchanged.
+    """
+    layers: list[Any] = [layer for layer in model.modules() if type(layer) is Linear]
+    for layer in filter(_is_plain, layers):
+        layer.forward = _folded(layer)
+
+
+def _is_plain(layer: Any) -> bool:
+    (name,) = layer.active_adapters
+    weight = layer.base_layer.weight
+    return (
+        weight.numel() <= _SMALL
+        and weight.dtype == torch.float32
+        and isinstance(layer.lora_dropout[name], torch.nn.Identity)
+        and not layer.lora_variant
+        and not layer.lora_bias[name]
+    )
+
+
+def _folded(layer: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+    (name,) = layer.active_adapters
+    weight, bias = layer.base_layer.weight, layer.base_layer.bias
+    a, b, scale = layer.lora_A[name].weight, layer.lora_B[name].weight, layer.scaling[name]
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return F.linear(x, torch.addmm(weight, b, a, alpha=scale), bias)
+
+    return forward
+
+
+# The configuration of a plain LoRA: these may be anything, ...
+_ANY = {
+    *("r", "lora_alpha", "use_rslora", "target_modules", "lora_dropout", "init_lora_weights"),
+    *("task_type", "peft_type", "peft_version", "inference_mode"),
+    *("base_model_name_or_path", "revision", "auto_mapping"),
+}
+# ... these count only if set to something unusual, and all others must be off.
+_USUAL: dict[str, Any] = {"bias": "none", "megatron_core": "megatron.core", "qalora_group_size": 16}
+
+
+def merge(base: Any, adapter: Adapter) -> Any:
+    """A twin of the base model with the adapter merged into its weights.
+
+    It takes additional memory for the layers that the adapter changes.
+
+    Raises:
+        AdapterError: if the adapter was made for another base, or the sum is not finite.
+    """
+    layers = _plain_layers(base, adapter)
+    if layers is None:
+        return _merge_by_peft(base, adapter)
+    model = twin(base)
+    rank, alpha = adapter.config["r"], adapter.config["lora_alpha"]
+    scale = alpha / math.sqrt(rank) if adapter.config.get("use_rslora") else alpha / rank
+    for name, (a, b) in layers.items():
+        weight = model.get_submodule(name).weight
+        delta = (b.to(weight.device) @ a.to(weight.device)) * scale
+        # a new tensor: the base model's own must not be changed
+        weight.data = weight.data + delta.to(weight.dtype)
+        if not bool(torch.isfinite(weight.data).all()):
+            raise AdapterError(
+                f"the adapter cannot be merged into the student: {name} gets weights that are "
+                "infinite or no numbers (NaN)"
+            )
+    return model
+
+
+def _plain_layers(
+    base: Any, adapter: Adapter
+) -> dict[str, tuple[torch.Tensor, torch.Tensor]] | None:
+    """Matrices A and B by layer, if the adapter is plain and fits the base."""
+    config = adapter.config
+    unusual = {key for key, value in config.items() if value and value != _USUAL.get(key)} - _ANY
+    targets = config.get("target_modules")
+    if unusual or not isinstance(targets, list):
+        return None
+    rank, weights = config.get("r"), dict(adapter.weights)
+    layers = {}
+    for name, module in base.named_modules():
+        if name.rsplit(".", 1)[-1] not in targets:
+            continue
+        a = weights.pop(f"base_model.model.{name}.lora_A.weight", None)
+        b = weights.pop(f"base_model.model.{name}.lora_B.weight", None)
+        if type(module) is not torch.nn.Linear or a is None or b is None:
+            return None
+        if a.shape != (rank, module.in_features) or b.shape != (module.out_features, rank):
+            return None
+        layers[name] = (a, b)
+    return None if weights else layers
+
+
+def _merge_by_peft(base: Any, adapter: Adapter) -> Any:
+    model = put_on(base, adapter)
+    try:
+        # "safe" merges into a copy; the base model's own tensors must not be changed
+        return model.merge_and_unload(safe_merge=True)
+    except ValueError as error:
+        raise AdapterError(f"the adapter cannot be merged into the student: {error}") from error

@@ -22,6 +22,7 @@ from dataenvgym.tool_formats import LLAMA_FACTORY
 _HERE = "{{content}}"
 _EMPTY_THOUGHT = "<think>\n\n</think>\n\n"
 _THOUGHT = re.compile("<think>\n(.*?)\n</think>\n\n", re.DOTALL)
+_THOUGHT_ENDS = "\n</think>\n\n"
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,7 @@ class ChatFormat:
         prompt: tuple[str, ...] = ()
         for i, message in enumerate(messages[:-1]):
             if message.role == "assistant":
-                earlier = _THOUGHT.sub("", message.content).lstrip("\n")
-                content = earlier if self.thinks else message.content
+                content = _without_thoughts(message.content) if self.thinks else message.content
                 message = message.model_copy(update={"content": content})
                 prompt += self._response(message, False)
             else:
@@ -162,6 +162,11 @@ def check_chat_template(tokenizer: Any) -> None:
 
 def _fill(slot: str, content: str) -> str:
     return slot.replace(_HERE, content, 1)
+
+
+def _without_thoughts(text: str) -> str:
+    end = text.rfind(_THOUGHT_ENDS) + len(_THOUGHT_ENDS)  # beyond it, the search would be quadratic
+    return (_THOUGHT.sub("", text[:end]) + text[end:]).lstrip("\n")
 
 
 def _split(messages: Conversation) -> tuple[str, Conversation]:

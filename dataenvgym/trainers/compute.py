@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, need
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -79,7 +79,9 @@ def resolve_device(name: str) -> torch.device:
             f"device is {name!r}, expected 'cpu', 'cuda', 'cuda:N' or 'auto'."
         ) from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigurationError(
-            f"device is {name!r}, and there is no CUDA device here; use 'cpu' or 'auto'"
+        need(
+            ConfigurationError(
+                f"device is {name!r}, and there is no CUDA device here; use 'cpu' or 'auto'"
+            )
         )
     return device

@@ -15,7 +15,7 @@ from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_datas
 from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import publishing, write_jsonl
-from dataenvgym.trainers.cutoff import longer_sides, warn_of_cut
+from dataenvgym.trainers.cutoff import check_cut, longer_sides
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 from dataenvgym.trainers.support import STAGES, refuse_unsupported
 
@@ -37,6 +37,9 @@ class InProcessTrainer:
         options: LLaMA-Factory's, as in `TrainingConfig` (`lora_rank`, `learning_rate`,
             `num_train_epochs`, ...), for every training.
 
+    Attributes:
+        config: the options of every training.
+
     Raises:
         ConfigurationError: for an unknown option, an invalid value, or an option that the
             predictor sets for each training (paths, stage, seed).
@@ -50,13 +53,8 @@ class InProcessTrainer:
         refuse_options_of_one_training(options)
         self.threads = threads
         self.device = device
-        self._config = TrainingConfig(**options)
-        refuse_unsupported(self._config, stages=STAGES)
-
-    @property
-    def config(self) -> TrainingConfig:
-        """The options of every training."""
-        return self._config
+        self.config = TrainingConfig(**options)
+        refuse_unsupported(self.config, stages=STAGES)
 
     def train(self, config_path: Path) -> Path:
         """Train from the YAML file; return the adapter's folder (option `output_dir`).
@@ -67,7 +65,8 @@ class InProcessTrainer:
         Raises:
             UnsupportedStageError: for a stage or option that this trainer does not support.
             DatasetFormatError: if a file is malformed.
-            TrainingError: if there is nothing to learn from, or a loss is not finite.
+            TrainingError: if there is nothing to learn from, all records are cut, or a loss is not
+                finite.
         """
         config = TrainingConfig.read(config_path)
         refuse_unsupported(config)
@@ -78,8 +77,8 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
     import torch
 
     from dataenvgym.trainers import adapters
+    from dataenvgym.trainers.adapters import fold_small_layers
     from dataenvgym.trainers.compute import global_rng, resolve_device, workers
-    from dataenvgym.trainers.folding import fold_small_layers
     from dataenvgym.trainers.loop import Step, optimize
     from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
@@ -128,7 +127,7 @@ def _objective(
     data = cast(Any, records)
     if config.stage == "sft":
         found = examples.supervised_examples(data, tokenizer, cutoff)
-        warn_of_cut(found, cutoff)
+        check_cut(found, cutoff)
         return CrossEntropy(found, pad)
     if config.stage == "pt":
         # LLaMA-Factory's blocks are one token shorter than its cutoff_len
@@ -139,15 +138,15 @@ def _objective(
                 f"the texts do not fill one block of {room} tokens, and packing leaves the rest "
                 "out: set packing to False, or cutoff_len lower"
             )
-        warn_of_cut(texts, cutoff)
+        check_cut(texts, cutoff, are_texts=True)
         return CrossEntropy(texts, pad)
     reference = _reference(config, base)
     if config.stage == "dpo":
         pairs = examples.preference_examples(data, tokenizer, cutoff)
-        warn_of_cut(longer_sides(pairs), cutoff)
+        check_cut(longer_sides(pairs), cutoff)
         return DPO(pairs, config, pad, reference, run)
     judged = examples.judged_examples(data, tokenizer, cutoff)
-    warn_of_cut([one.example for one in judged], cutoff)
+    check_cut([one.example for one in judged], cutoff)
     return KTO(judged, config, pad, reference, run)
 
 
@@ -208,10 +207,7 @@ def _needed(config: TrainingConfig, name: str) -> str:
 
 def _draws_at_random(model: Any) -> bool:
     """Whether computing with the model in training mode uses torch's global generator."""
-    rates = [getattr(module, "p", 0.0) for module in model.modules() if _is_dropout(module)]
+    dropouts = [module for module in model.modules() if "Dropout" in type(module).__name__]
+    rates = [getattr(module, "p", 0.0) for module in dropouts]
     rates.append(getattr(model.config, "attention_dropout", 0.0) or 0.0)
     return bool(model.training) and any(rate > 0 for rate in rates)
-
-
-def _is_dropout(module: Any) -> bool:
-    return "Dropout" in type(module).__name__

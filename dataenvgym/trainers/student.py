@@ -9,8 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -100,23 +99,16 @@ def _state(student: str) -> tuple[tuple[str, int, int], ...]:
 
 
 def _load(loader: Callable[..., Any], student: str, **options: Any) -> Any:
-    with _without_progress_bars():
-        try:
-            return loader(student, **options)
-        except (OSError, ValueError, KeyError) as error:
-            raise ConfigurationError(
-                f"student {student!r} cannot be loaded, expected a folder in Hugging Face format "
-                f"or a name on its hub: {error}"
-            ) from error
-
-
-@contextmanager
-def _without_progress_bars() -> Iterator[None]:
     logging: Any = transformers_logging
-    enabled = logging.is_progress_bar_enabled()
+    shows_progress = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
-        yield
+        return loader(student, **options)
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigurationError(
+            f"student {student!r} cannot be loaded, expected a folder in Hugging Face format "
+            f"or a name on its hub: {error}"
+        ) from error
     finally:
-        if enabled:
+        if shows_progress:
             logging.enable_progress_bar()

@@ -9,10 +9,10 @@ PARTS = {
     "agents": "Policies, engines, and the agents made of them.",
     "plans": "Plans: the output of a policy and the input of an engine.",
     "tasks": "Problems, the environments in which a student works on them, and their scores.",
-    "tasks.math": "Math.",
-    "tasks.code": "Code.",
-    "tasks.tool_use": "Tool use: worlds, tools, users.",
-    "tasks.social": "Social simulation: scenes between characters.",
+    "domains.math": "Math.",
+    "domains.code": "Code.",
+    "domains.tool_use": "Tool use: worlds, tools, users.",
+    "domains.social": "Social simulation: scenes between characters.",
     "rollouts": "Lets predictors work on task environments, many at once.",
     "predictors": "Students that answer: in this process, on vLLM, behind an API, scripted.",
     "trainers": "Train a student on records: in this process, or with LLaMA-Factory.",
@@ -40,8 +40,8 @@ PARTS = {
 """Public parts of the package, and what each is for, in a sentence."""
 
 INTERNAL = (
-    "cli", "external", "format_version", "pocket", "progress", "registration", "run_warnings",
-    "secrets", "shipped_configs", "storage", "workspace",
+    "cli", "external", "format_version", "own_modules", "pocket", "progress", "registration",
+    "run_warnings", "secrets", "shipped_configs", "storage", "workspace",
 )  # fmt: skip
 """Parts without a page: their names may change with any version."""
 

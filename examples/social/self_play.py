@@ -8,13 +8,14 @@ import re
 import tempfile
 from pathlib import Path
 
+from dataenvgym.domains.social import SocialTask
+from dataenvgym.domains.social.problem import problem_of
 from dataenvgym.interfaces import TrainingRun
 from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
 from dataenvgym.rollouts import StudentSpeaker
-from dataenvgym.tasks.social import SocialTask
-from dataenvgym.tasks.social.problem import problem_of
 
 PRICE = re.compile(r"([\d,]+) euros")
+ACCEPT = "[action] accept"
 
 
 class Haggler(RemembersFormer, ScriptedPredictor):
@@ -25,7 +26,7 @@ class Haggler(RemembersFormer, ScriptedPredictor):
         self.opening = opening
 
     def reply(self, conversation):
-        if any("Deal." in message.content for message in conversation):
+        if any("] does: accept" in m.content or m.content == ACCEPT for m in conversation):
             return "[leave] Thank you, and goodbye."
         goal = conversation[0].content.partition("Your goal: ")[2]
         limit = float(PRICE.findall(goal)[0].replace(",", ""))
@@ -36,8 +37,8 @@ class Haggler(RemembersFormer, ScriptedPredictor):
         heard = PRICE.findall(conversation[-1].content.split("Your goal: ")[-1]) if turn else []
         offer = float(heard[-1].replace(",", "")) if heard else None
         if offer is not None and (offer >= price if sells else offer <= price):
-            return "Deal."
-        return f"{'I ask' if sells else 'I offer'} {price:,} euros." if turn < 9 else "[leave]"
+            return ACCEPT
+        return f"[action] offer {price:,} euros" if turn < 9 else "[leave]"
 
     def with_adapter(self, folder):
         """A student with another adapter; `StudentSpeaker` uses it for former versions."""

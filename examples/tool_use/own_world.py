@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from dataenvgym.domains.tool_use import Row, State, Table, ToolError, World, tool
+from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.tasks.tool_use import Row, State, Table, ToolError, World, tool
-from dataenvgym.tasks.tool_use.task import ToolUseTask
 
 
 class Plant(Row):
@@ -16,15 +16,15 @@ class Garden(State):
 
 
 class Greenhouse(World[Garden]):
-    name, policy = "greenhouse", "No plant ever gets over 200 ml: say so, and leave it."
+    name, policy = "greenhouse", "No plant gets over 200 ml: leave it, and say what it has."
 
     def initial(self):
         return Garden(plants={"fern": {"ml": 20}, "rose": {"ml": 90}, "cactus": {"ml": 150}})
 
     @tool
-    def thirsty(self, below: int) -> list[str]:
-        """The plants that have less water than so many ml."""
-        return [name for name, plant in self.state.plants.items() if plant.ml < below]
+    def thirsty(self, below: int) -> dict[str, int]:
+        """The plants that have less water than so many ml, and how much they have."""
+        return {name: plant.ml for name, plant in self.state.plants.items() if plant.ml < below}
 
     @tool(writes=True)
     def water(self, plant: str, ml: int) -> str:

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.agents import Agent, PocketEngine, RandomPolicy
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import DataGenerationAgentInterface, Stateful
 from dataenvgym.plans import EngineFit
 from dataenvgym.run_warnings import listening
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 def make(**options: int) -> Agent:

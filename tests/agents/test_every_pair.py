@@ -8,12 +8,12 @@ import pytest
 
 from dataenvgym.agents import Agent, SkillListPolicy, TreeAgent
 from dataenvgym.agents.fitting import check_fit
+from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.social.pocket import PocketSocialTask
+from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.environments import IterationFiles, SkillTree
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.tasks.code.pocket import PocketCodeTask
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.social.pocket import PocketSocialTask
-from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
 
 REFUSED_FOR_TOOLS = {
     "llm": "solved by calling tools",
@@ -85,6 +85,8 @@ def refusal(task, policy, engine) -> str | None:
         return "task's sandbox"
     if task.name == "pocket_tools" and engine in REFUSED_FOR_TOOLS:
         return REFUSED_FOR_TOOLS[engine]
+    if task.name == "pocket_social" and engine == "llm":
+        return "talking, turn by turn.*prompt=social_records"
     if policy == "none" and engine not in ("none", "gold"):
         return "NoPolicy plans nothing"
     if engine == "none" and policy != "none":

@@ -25,11 +25,11 @@ from dataenvgym.agents import (
     TreeAgent,
 )
 from dataenvgym.agents.fitting import check_fit
+from dataenvgym.domains.math.environment import MathEnvironment
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.math.environment import MathEnvironment
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 class Riddles(Task):

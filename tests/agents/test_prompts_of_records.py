@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, RandomSelection
+from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.storage import write_jsonl
-from dataenvgym.tasks.code.pocket import PocketCodeTask
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 SMALL = {"n_train": 24, "n_validation": 20, "n_test": 20}
 BEFORE, AFTER = "Read this twice, and work it out in 1 step:\n", "\nEnd with your answer."

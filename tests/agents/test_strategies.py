@@ -9,7 +9,7 @@ import pytest
 
 from dataenvgym.agents.fitting import check_fit
 from dataenvgym.config import build_agent, build_environment, build_task, compose
-from dataenvgym.environments.jsonl_files import read_completed
+from dataenvgym.environments.iterations import read_completed
 from dataenvgym.episodes import run_episode
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import PreferenceDatum

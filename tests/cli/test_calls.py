@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.environments.jsonl_files import read_completed
+from dataenvgym.environments.iterations import read_completed
 from dataenvgym.storage import read_json, read_jsonl
 
 from ..calls_files import write_bfcl, write_dialogues
@@ -19,8 +19,8 @@ from zlib import crc32
 
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ToolCall
-from dataenvgym.tasks.tool_use.calls.problem import as_calls_text
-from dataenvgym.tasks.tool_use.calls.task import APIBankTask, BFCLTask
+from dataenvgym.domains.tool_use.calls.problem import as_calls_text
+from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 
 
 class Caller(ScriptedPredictor):
@@ -155,8 +155,8 @@ def test_api_bank_can_be_evaluated_with_and_without_search(dataenvgym, folder):
 
 def test_a_bad_file_is_a_users_error_that_names_the_place(dataenvgym, folder):
     file = folder / "bfcl" / "BFCL_v4_multiple.json"
-    file.write_text(file.read_text().replace('"function"', '"tools"', 1))
+    file.write_text(file.read_text().replace('"function"', "function", 1))
     result = dataenvgym("eval", "task=bfcl", "task.sources=bfcl", "predictor=custom",
                         "predictor._target_=my_students.MyStudent", "--split", "all")  # fmt: skip
     assert result.code == 2
-    assert "bfcl/BFCL_v4_multiple.json:1, field 'function'" in result.err
+    assert "bfcl/BFCL_v4_multiple.json:1: not valid JSON" in result.err

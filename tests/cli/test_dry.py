@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from dataenvgym.config.composition import options_by_group
+
 MY_STUDENT = ("predictor=my_students.MyStudent", "task.n_validation=20", "task.n_test=20")
 TEACHER = ("agent/engine=llm", "teacher=openai", "teacher.model=big")
 
@@ -122,7 +124,9 @@ def test_no_key_is_needed_where_nothing_is_asked_and_the_run_refuses_at_once(
     result = dry(*TEACHER, "--prompts", "2")
     assert (result.code, result.err) == (0, "")
     assert "The teacher's prompt 2 of" in result.out
-    assert "(OPENAI_API_KEY is not set, which the run needs)" in " ".join(result.out.split())
+    assert "would need the environment variable OPENAI_API_KEY is not set" in " ".join(
+        result.out.split()
+    )
     result = dataenvgym("run", *MY_STUDENT, *TEACHER)
     assert (result.code, result.out) == (2, "")
     assert "the environment variable OPENAI_API_KEY is not set: set it to your key" in result.err
@@ -151,7 +155,7 @@ def test_it_shows_the_progress_of_an_existing_run(dry, dataenvgym):
 TALK = """
 from dataenvgym.records import Message
 from dataenvgym.tasks import Ask, TaskEnvironment
-from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.domains.math.pocket import PocketMathTask
 
 
 class Talk(TaskEnvironment):
@@ -176,3 +180,50 @@ def test_it_names_other_speakers_and_asks_none(dry, folder):
     assert (result.code, result.err) == (0, "")
     assert "user         big at https://api.openai.com/v1" in result.out
     assert "You heard (the user's answer)" in result.out
+
+
+EXPERIMENTS = sorted(set(options_by_group()["experiment"]) - {"none"})
+
+
+@pytest.fixture
+def laptop(dataenvgym, folder, monkeypatch):
+    """The command on a machine with nothing but the package; checks that no files are left."""
+    for name in ("DATAENVGYM_DATA", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DATAENVGYM_CACHE", str(folder / "none"))
+    for module in ("cli.dry", "external.environments", "predictors.vllm.starting"):
+        monkeypatch.setattr(f"dataenvgym.{module}.has_cuda", lambda: False)
+
+    def run(*arguments: str):
+        before = sorted(folder.rglob("*"))
+        result = dataenvgym(*arguments)
+        assert sorted(folder.rglob("*")) == before
+        return result
+
+    return run
+
+
+@pytest.mark.parametrize("command", ["run", "eval"])
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_shipped_experiment_is_shown_on_a_laptop_with_what_it_would_need(
+    laptop, experiment, command
+):
+    result = laptop(command, "--dry", f"experiment={experiment}")
+    assert (result.code, result.err) == (0, "")
+    needs = " ".join(result.out.split())
+    if "math_gemma" not in experiment:
+        assert "The student's first prompt" in result.out
+        assert "would need 1 GPU for the" in needs or "would need 2 GPUs for the" in needs
+        assert "the cpu environment of vllm is not installed" in needs
+    else:
+        assert "would need task.sources.train: the environment variable DATAENVGYM_DATA" in needs
+    if command == "run":
+        assert "would need the cpu environment of llamafactory is not installed" in needs
+
+
+def test_a_dry_evaluation_asks_nothing_and_refuses_the_impossible(laptop):
+    result = laptop("eval", "--dry", "task=pocket_math", "--split", "test", "--limit", "7")
+    assert (result.code, result.err) == (0, "")
+    for words in ("pocket_math, test split, 7 problems", "first prompt", "Nothing was asked."):
+        assert words in result.out
+    assert laptop("eval", "--dry", "samples=0").code == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.environments.jsonl_files import read_completed
+from dataenvgym.environments.iterations import read_completed
 from dataenvgym.evaluation_runs.directory import EVALUATIONS
 from dataenvgym.storage import read_json, read_jsonl, write_jsonl
 
@@ -391,7 +391,7 @@ def test_the_pocket_student_draws_samples_that_differ(dataenvgym, folder):
 
 def test_an_option_of_the_task_changes_the_runs_task_and_no_other(dataenvgym, small, folder):
     (folder / "own.py").write_text(
-        "from dataenvgym.tasks.math.pocket import PocketMathTask\n"
+        "from dataenvgym.domains.math.pocket import PocketMathTask\n"
         "class Own(PocketMathTask):\n"
         "    def __init__(self, n_validation):\n"
         "        super().__init__(n_validation=n_validation, n_test=1)\n"
@@ -418,7 +418,7 @@ def test_an_option_of_the_task_changes_the_runs_task_and_no_other(dataenvgym, sm
 
 def test_a_custom_task_is_told_to_add_its_temperature(dataenvgym, talkative):
     (talkative / "mine.py").write_text(
-        "from dataenvgym.tasks.math.pocket import PocketMathTask\n"
+        "from dataenvgym.domains.math.pocket import PocketMathTask\n"
         "class Mine(PocketMathTask):\n"
         "    def __init__(self, **options):\n"
         "        super().__init__(n_validation=5, **options)\n"

@@ -7,15 +7,12 @@ import io
 from rich.console import Console
 
 from dataenvgym.cli.evaluation_tables import (
-    dimension_lines,
     judge_lines,
     metric_table,
     score_tables,
     skill_table,
 )
 from dataenvgym.evaluation import JudgeResult
-from dataenvgym.evaluation.estimates import Estimate
-from dataenvgym.evaluation_runs.dimension_table import DimensionScores, DimensionTable
 from dataenvgym.records import PerformanceReport, SkillReport
 
 
@@ -42,6 +39,16 @@ def test_each_named_score_has_a_column():
         ["c", "b", "0.500", "0.250", "-", "-", "4"],
         ["all", "0.500", "0.250", "0.125", "0.750", "8"],
     ]
+
+
+def test_errors_are_shown_by_cause_beside_the_scores():
+    report = report_with().model_copy(
+        update={"n_errors": 3, "faults": {"environment": 2, "user": 1}}
+    )
+    console = Console(file=io.StringIO(), width=100)
+    console.print(skill_table(report))
+    last = console.file.getvalue().splitlines()[-1]
+    assert last.split("8")[1].strip() == "3 (2 environment, 1 user)"
 
 
 def test_without_named_scores_the_table_has_no_further_column():
@@ -84,17 +91,3 @@ def test_failed_verdicts_and_the_agreement_of_judges_are_shown():
     ]
     (line,) = judge_lines([judged(n_unscored=2)])
     assert line == "judge: 2 of 11 samples without a score (the judges have no majority)"
-
-
-def test_a_dimension_that_only_some_scenes_score_says_how_many_seats_that_are():
-    def lines(**seats: int) -> list[str]:
-        scored = {name: Estimate(n=n, mean=0.0) for name, n in seats.items()}
-        column = DimensionScores(scenes="all", n_scenes=15, n_episodes=30, dimensions=scored)
-        return dimension_lines(
-            DimensionTable(
-                models={}, every_seat=False, columns=(column,), n_episodes=30, excluded={}
-            )
-        )
-
-    assert "secret is scored in 2 of 30 seats only" in lines(secret=2, goal=30)[-1]
-    assert not any("only" in line for line in lines(secret=30, goal=30))

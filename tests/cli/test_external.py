@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataenvgym.cli.findings import Finding
+from dataenvgym.cli.doctor import Finding
 from dataenvgym.errors import ExternalError
 from dataenvgym.external.environments import ExternalEnvironment
 from dataenvgym.storage import write_json
@@ -82,7 +82,7 @@ def test_the_doctor_lists_installed_parts_and_the_next_command(dataenvgym, built
 
 def test_the_doctor_ends_with_1_if_not_even_the_default_episode_can_run(dataenvgym, monkeypatch):
     broken = Finding("pocket student", "problem", "cannot be loaded: why", "install again")
-    monkeypatch.setattr("dataenvgym.cli.findings.student_finding", lambda: broken)
+    monkeypatch.setattr("dataenvgym.cli.doctor.student_finding", lambda: broken)
     result = dataenvgym("doctor")
     assert result.code == 1
     assert "cannot be loaded: why" in result.out

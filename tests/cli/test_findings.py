@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.cli import findings
-from dataenvgym.cli.finding import Finding
-from dataenvgym.cli.findings import examine, what_next
+from dataenvgym.cli import doctor as findings
+from dataenvgym.cli.doctor import Finding, examine, what_next
 
 
 @pytest.fixture
@@ -76,5 +75,5 @@ def test_everything_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_asking_for_the_doctor_loads_no_torch() -> None:
-    code = "import sys, dataenvgym.cli.findings; assert 'torch' not in sys.modules"
+    code = "import sys, dataenvgym.cli.doctor; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

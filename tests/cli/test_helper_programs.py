@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dataenvgym.cli import helper_programs
-from dataenvgym.cli.helper_programs import redis_finding, sandbox_finding
+from dataenvgym.cli import doctor as helper_programs
+from dataenvgym.cli.doctor import redis_finding, sandbox_finding
 
 
 @pytest.fixture

@@ -43,6 +43,15 @@ def test_options_may_be_typed_between_overrides(dataenvgym, small):
     assert "runs/a" in result.out
 
 
+def test_a_run_is_named_by_name_or_as_in_a_study(dataenvgym, small, folder):
+    assert dataenvgym("run", *small, "--name", "my run, 1").code == 0
+    assert (folder / "runs/my run, 1/summary.json").exists()
+    assert "is finished" in dataenvgym("run", *small, "name='my run, 1'").out
+    result = dataenvgym("run", *small, "--name", "a/b")
+    assert result.code == 2
+    assert "name is 'a/b'" in result.err
+
+
 def test_a_finished_run_is_a_no_op_that_shows_its_report(dataenvgym, small, folder):
     dataenvgym("run", *small)
     before = {p: p.stat().st_mtime_ns for p in only_run(folder).rglob("*")}

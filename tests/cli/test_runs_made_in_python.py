@@ -7,9 +7,9 @@ import shutil
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import OpenEnded
 from dataenvgym.episodes import run_episode
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 class Writer:

@@ -18,10 +18,10 @@ from dataenvgym.config import (
     make_open_ended,
     make_skill_list,
 )
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 def test_the_default_task_is_pocket_math_with_the_options_of_the_files():

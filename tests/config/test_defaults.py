@@ -14,14 +14,14 @@ import yaml
 from dataenvgym.config import compose, config_directory
 from dataenvgym.config.bases import read_with_bases
 from dataenvgym.config.composition import files_by_group, options_by_group
+from dataenvgym.domains.code.domain import CodeDomain
+from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.code.task import CodeTask
 from dataenvgym.environments import OpenEnded, SkillList, SkillTree
 from dataenvgym.judging import RubricJudge
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.predictors.vllm.options import DEFAULTS
-from dataenvgym.tasks.code.domain import CodeDomain
-from dataenvgym.tasks.code.pocket import PocketCodeTask
-from dataenvgym.tasks.code.task import CodeTask
 from dataenvgym.trainers import InProcessTrainer, LlamaFactoryTrainer
 
 GROUPS = files_by_group()
@@ -48,13 +48,14 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/humaneval": {"name", "format", "template"},
     "task/humaneval_plus": {"name", "format", "template", "packages"},
     "task/livecodebench": _DATA_SET - {"packages"},
-    "task/mcp": {"name", "world", "tools", "mcp"},
+    "task/mcp": {"name", "world", "tools", "mcp", "student"},
     "task/mbpp": {"name", "format", "template"},
     "task/mbpp_plus": {"name", "format", "template", "packages"},
     # a world by name
-    "task/calendar": {"name", "world"},
-    "task/shop": {"name"},
-    "task/wallet": {"name", "world"},
+    "task/calendar": {"name", "world", "student"},
+    "task/shop": {"name", "student"},
+    "task/wallet": {"name", "world", "student"},
+    "task/world": {"student"},
     # the student that has learned some of it
     "task/pocket_social": {"student"},
     "task/pocket_tools": {"student"},

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
+from omegaconf import OmegaConf
 
 from dataenvgym.agents import ScoredTriesEngine
 from dataenvgym.agents.fitting import check_fit
 from dataenvgym.config import build_agent, build_task, compose
+from dataenvgym.config.annotated import _Comments
+from dataenvgym.config.composition import chosen_options, files_by_group, options_by_group
+from dataenvgym.config.overrides import keys_of
 from dataenvgym.config.targets import build_section
+from dataenvgym.errors import ConfigurationError
 
 EPO = "experiment=epo_sotopia_llama3_8b"
 
@@ -58,3 +64,44 @@ def test_epo_has_a_strategist_whose_tries_are_scored(key: None, tmp_path: Path) 
     assert config.environment.max_records == 10_000
     n = len(task.on("train").instances) * agent.engine.samples
     assert n >= agent.records_per_iteration
+
+
+GROUPS = options_by_group()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", sorted(GROUPS["experiment"]))
+def test_any_other_choice_with_an_experiment_fits_or_is_refused_in_the_users_words(
+    experiment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
+    refusals: list[str] = []
+    for group, options in GROUPS.items():
+        for option in options if group not in ("experiment", "prompt") else ():
+            try:
+                compose([f"experiment={experiment}", f"{group}={option}"])
+            except ConfigurationError as error:
+                refusals.append(str(error))
+    assert not [text for text in refusals if re.search(r"override|efaults list|mega|In '", text)]
+    with pytest.raises(ConfigurationError, match=r"trainer=in_process: leave out one of them"):
+        compose(["experiment=qwen3_8b_one_gpu", "trainer=in_process"])
+
+
+@pytest.mark.parametrize("experiment", sorted(GROUPS["experiment"]))
+def test_a_value_whose_comment_names_null_takes_null_under_an_experiment(
+    experiment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
+    chosen = [f"experiment={experiment}"]
+    config = compose(chosen)
+    comments = _Comments(chosen_options(chosen), files_by_group())
+    nullable = [
+        key
+        for key in keys_of(config)
+        if "null" in f"{comments.behind.get(key)} {comments.above.get(key)}"
+    ]
+    assert len(nullable) > 5
+    for key in nullable:
+        assert OmegaConf.select(compose([*chosen, f"{key}=null"]), key) is None
+    with pytest.raises(ConfigurationError, match=r"predictor.student is null|seed is null"):
+        compose([*chosen, "seed=null"])

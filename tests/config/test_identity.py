@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.config import compose, run_name
-from dataenvgym.config.identity import decisive_values
 from dataenvgym.errors import ConfigurationError
 
 
@@ -27,32 +26,6 @@ def test_the_name_depends_only_on_options_that_determine_results():
         assert run_name(compose([free])) == name
     for decisive in ("trainer.lora_rank=8", "environment.replay=1", "agent.policy.floor=0.1"):
         assert run_name(compose([decisive])).split("-")[-1] != name.split("-")[-1]
-
-
-def test_runs_of_versions_without_the_key_keep_their_names():
-    name = run_name(compose([]))
-    values = decisive_values(compose([]))
-    assert "predictor.tool_format" not in values
-    assert not {f"agent.policy.{key}" for key in ("choose", "skills", "below")} & {*values}
-    wrapped = decisive_values(compose(["agent=retention"]))
-    assert not [key for key in wrapped if key.endswith((".choose", ".skills", ".below"))]
-    assert values["trainer.template"] is None
-    assert run_name(compose(["predictor.tool_format=llama_factory"])) == name
-    assert run_name(compose(["predictor.tool_format=null"])) == name
-    assert run_name(compose(["predictor.tool_format=hermes"])) != name
-    assert run_name(compose(["agent.policy.choose=most_common"])) != name
-    assert "task.sampling.stop" not in values
-    assert run_name(compose(["task.sampling.stop=[]"])) == name
-    assert run_name(compose(["task.sampling.stop=[x]"])) != name
-
-
-def test_a_server_without_a_tool_parser_names_the_run_as_before():
-    values = decisive_values(compose(["predictor=vllm"]))
-    assert "predictor.tool_parser" not in values
-    parsing = compose(["predictor=vllm", "predictor.tool_parser=hermes"])
-    assert decisive_values(parsing)["predictor.tool_parser"] == "hermes"
-    speaker = compose(["+predictor@task.others.judge=vllm"])
-    assert "task.others.judge.tool_parser" not in decisive_values(speaker)
 
 
 def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():

@@ -16,7 +16,7 @@ from dataenvgym.errors import ConfigurationError
 MODULE = """
 from dataenvgym.environments import OpenEnded
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.domains.math.pocket import PocketMathTask
 
 
 class MyAgent:

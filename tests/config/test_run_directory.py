@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.config import compose, find_run, is_done, open_run, read_config
-from dataenvgym.config.run_directory import check_run, run_directory
+from dataenvgym.config.run_directory import check_run
 from dataenvgym.episodes import IterationSummary, Summary, read_summary
 from dataenvgym.errors import ConfigChangedError, NewerFormatError, RunDirectoryError
 from dataenvgym.format_version import FORMAT
@@ -226,20 +226,6 @@ def test_a_run_of_a_newer_format_is_refused_and_can_be_started_over(config_of, t
     with pytest.raises(NewerFormatError):
         read_summary(directory)
     assert not (opened(config, fresh=True) / "environment.json").exists()
-
-
-def test_a_class_that_has_moved_keeps_the_names_of_runs_and_their_folders_go_on(config_of):
-    config = config_of("student=simulated")
-    assert config.predictor._target_ == "dataenvgym.simulation.SimulatedPredictor"
-    assert run_directory(config).name == "pocket_math-skill_list-seed0-0332033a"  # of old
-    directory = opened(config)
-    begin(directory)
-    path = directory / "config.yaml"
-    path.write_text(path.read_text().replace("dataenvgym.simulation.S", "dataenvgym.predictors.S"))
-    assert read_config(directory).predictor._target_ == config.predictor._target_
-    check_run(config)
-    with pytest.raises(ConfigChangedError, match=r"'dataenvgym\.simulation\.Sim"):
-        check_run(config_of(f"name={directory.name}"))
 
 
 def test_a_damaged_configuration_is_named_in_one_line_with_the_way_out(config_of):

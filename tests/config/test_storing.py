@@ -6,11 +6,11 @@ import pytest
 
 from dataenvgym.config import build_task, compose, run_name
 from dataenvgym.config.storing import model_names
+from dataenvgym.domains.social.kinds import EPISODES
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.store import open_store
-from dataenvgym.tasks.purposes import attempts_for
-from dataenvgym.tasks.social.kinds import EPISODES
+from dataenvgym.tasks.base import attempts_for
 
 
 def test_the_task_keeps_its_episodes_in_the_store(tmp_path):

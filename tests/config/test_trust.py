@@ -67,6 +67,8 @@ EVIL = {
     "trainer.environment": {"LD_PRELOAD": "evil.so"},
     "predictor.base_url": "http://evil",
     "predictor.api_key_variable": "AWS_SECRET_ACCESS_KEY",
+    "task.others": {"user": {"cache": "redis://127.0.0.1:46379"}},
+    "task.anything": ["Unix:///run/redis"],
 }
 
 

@@ -6,6 +6,10 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dataenvgym.domains.social import shipped_profiles, write_profiles
 
 from .pages import ROOT, blocks, files
 
@@ -24,8 +28,8 @@ class MyAgent:
 _TASK = """
 from dataenvgym.records import Message
 from dataenvgym.tasks import Ask
-from dataenvgym.tasks.math.environment import MathEnvironment
-from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.domains.math.environment import MathEnvironment
+from dataenvgym.domains.math.pocket import PocketMathTask
 
 
 class Greeted(MathEnvironment):
@@ -145,13 +149,31 @@ def _lines(rows: list[dict[str, object]]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
+def _depot() -> dict[str, str]:
+    """What `python depot.py` of the page writes."""
+    names: dict[str, Any] = {}
+    exec(files("docs/tools_tutorial.md")["depot.py"], names)
+    rows = ({"id": f"p{n}", **row} for n, row in enumerate(names["problems"]()))
+    return {"depot.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
+
+
+def _profiles() -> dict[str, str]:
+    """The folder that the page writes from a dump of Sotopia; here with the shipped profiles."""
+    with TemporaryDirectory() as folder:
+        write_profiles(folder, shipped_profiles())
+        found = Path(folder).rglob("*")
+        return {f"sotopia_scenes/{f.name}": f.read_text() for f in found if f.is_file()}
+
+
 _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "README.md": _agent_of_the_front_page,
     "docs/speakers.md": _own_task,
+    "docs/store.md": _profiles,
     "docs/tool_use.md": _world_behind_a_server,
     "docs/tool_use_mcp.md": _world_behind_a_server,
     "docs/tool_use_plans.md": _plans,
     "docs/tool_use_users.md": _world_with_a_user,
     "docs/tool_use_worlds.md": _world,
+    "docs/tools_tutorial.md": _depot,
     "docs/write_your_own.md": _own_classes,
 }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import runpy
 
 import pytest
 
-from .pages import PAGES, files
+from .pages import PAGES, commands, files
 from .readers_files import write_files
 
 WITH_FILES = [page for page in PAGES if files(page)]
@@ -61,3 +62,19 @@ def test_the_least_task_and_the_least_student_work_together(folder):
     resumed.reset(seed=0, options={"resume": True})
     assert resumed.predictor.known == student.known
     assert resumed.step([leak])[4]["n_dropped"] == 1.0
+
+
+@pytest.mark.slow
+def test_the_pocket_student_learns_the_world_of_the_tutorial(folder, monkeypatch):
+    from dataenvgym.cli.main import main
+    from dataenvgym.storage import read_json
+
+    page = "docs/tools_tutorial.md"
+    write_files(page, folder)
+    runpy.run_path("depot.py", run_name="__main__")
+    monkeypatch.syspath_prepend(folder)
+    (command,) = (line for line in commands(page) if "depot.Depot" in line)
+    assert main([*command.split()[1:], "name=depot"]) == 0
+    summary = read_json(folder / "runs" / "depot" / "summary.json")
+    assert summary["iterations"][0]["val_score"] == 0.0
+    assert summary["iterations"][1]["val_score"] >= 0.8

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.math.pocket_skills import SKILLS
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import Conversation, TrainingDatum, parse_training_data
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_skills import SKILLS
 
 
 class ImprovingStudent(ScriptedPredictor):

@@ -8,6 +8,7 @@ import logging
 import pytest
 
 from dataenvgym.config import build_environment, compose
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, IterationResult, SkillList
 from dataenvgym.episodes import run_episode
 from dataenvgym.episodes.report import write_report
@@ -15,7 +16,6 @@ from dataenvgym.errors import BudgetSpentError, RunDirectoryError, TrainingError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.storage import read_json
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 KNOWN = "Put 7 7 7 7 2 1 in rising order."
 LONG = (

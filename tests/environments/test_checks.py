@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import RecordChecks
 from dataenvgym.environments.checks import reasons_in_words
 from dataenvgym.environments.near_duplicates import SeenTexts
@@ -15,7 +16,6 @@ from dataenvgym.records import (
     ToolCall,
     parse_training_data,
 )
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 LONG = (
     "A farmer who lives beside the river counts the animals in her meadow every evening before "

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import random
 
+from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.environments.evaluated_problems import EvaluatedProblems
 from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
 from dataenvgym.environments.record_texts import words_and_stops
 from dataenvgym.records import SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.math.domain import MathDomain
 
 PROBLEM = (
     "Every evening the farmer counts 17 cows and 4 horses in her meadow beside the river, and then "

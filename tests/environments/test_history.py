@@ -6,8 +6,7 @@ import pytest
 from dataenvgym.environments.checks import CheckedRecords
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.history import History
-from dataenvgym.environments.iteration_result import IterationResult
-from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.student import Student
@@ -58,7 +57,8 @@ def test_read_from_files_it_is_what_was_appended(files, tmp_path, keeps_records)
     everything = [record for batch in BATCHES for record in batch]
     for history in (appended, resumed):
         assert history.records == everything
-        assert history.counts == {0: 0, 1: 7, 2: 3, 3: 0, 4: 1, 5: 12}
+        counts = {one.iteration: one.n_records for one in history.results}
+        assert counts == {0: 0, 1: 7, 2: 3, 3: 0, 4: 1, 5: 12}
         assert history.last.iteration == 5
         assert history.sample(9, "sft", np.random.default_rng(3)) == appended.sample(
             9, "sft", np.random.default_rng(3)
@@ -83,7 +83,7 @@ def test_a_stage_without_records_has_no_sample(files, tmp_path):
 def test_unless_they_are_kept_a_sample_reads_only_its_own_records(files, tmp_path, monkeypatch):
     history = History.of(tmp_path, files)
     read: list[str] = []
-    from dataenvgym.environments import jsonl_files
+    from dataenvgym.environments import iterations as jsonl_files
 
     parse = jsonl_files.parse_training_datum
     monkeypatch.setattr(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import PerformanceReport

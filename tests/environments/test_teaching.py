@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from gymnasium.error import ResetNeeded
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import OpenEnded, SkillList
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.errors import (
@@ -18,7 +19,6 @@ from dataenvgym.errors import (
 from dataenvgym.interfaces import Failure
 from dataenvgym.records import TrainingDatum, parse_training_data
 from dataenvgym.storage import write_json
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 def files_below(folder: Path) -> dict[str, bytes]:

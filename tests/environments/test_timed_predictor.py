@@ -6,8 +6,8 @@ from concurrent.futures import Future
 
 import pytest
 
-from dataenvgym.environments import timed_predictor
-from dataenvgym.environments.timed_predictor import TimedPredictor
+from dataenvgym.environments import shown_student as timed_predictor
+from dataenvgym.environments.shown_student import TimedPredictor
 from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.records import Message
 

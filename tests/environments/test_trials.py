@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from gymnasium.error import ResetNeeded
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, OpenEnded, SkillList, SkillTree
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.episodes import run_episode
@@ -16,7 +17,6 @@ from dataenvgym.errors import AgentError, InvalidRecordError
 from dataenvgym.interfaces import SamplingParameters, ShownStudentInterface
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import parse_training_data
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 class Chooser:

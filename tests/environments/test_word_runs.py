@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 
-from dataenvgym.environments.word_runs import RUN, WordRuns
+from dataenvgym.environments.evaluation_overlap import RUN, WordRuns
 
 ALPHABET = [f"w{i}" for i in range(500)]
 

@@ -19,11 +19,11 @@ from dataenvgym.agents import (
     SkillListPolicy,
     TreeAgent,
 )
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList, SkillTree
 from dataenvgym.episodes import EpisodeCallback, run_episode
 from dataenvgym.episodes.report import write_report
 from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.trainers import InProcessTrainer
 
 

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from dataenvgym.agents import AlternatingPolicy, PocketEngine, TreeAgent
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillTree
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.episodes import run_episode
@@ -18,7 +19,6 @@ from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.storage import read_json, write_json
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 DAMAGES = ("emptied", "shortened", "deleted", "overwritten")
 UNREAD = {"events.jsonl", "files.json"}  # a log, and marks, which are not results

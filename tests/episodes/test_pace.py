@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataenvgym.episodes.pace import Pace, episode_seconds_left
+from dataenvgym.episodes.phase_progress import Pace, episode_seconds_left
 from dataenvgym.episodes.summary import IterationSummary
 from dataenvgym.progress import ProgressMessage
 

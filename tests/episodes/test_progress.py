@@ -85,7 +85,7 @@ def test_a_low_terminal_shows_the_last_iterations(play, tmp_path):
     progress = LiveProgress(console)
     play(tmp_path / "run", iterations=4, callbacks=[progress])
     with console.capture() as capture:
-        console.print(progress._view.render())
+        console.print(progress._view)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capture.get())
     assert "(3 earlier iterations)" in text
     assert "4/4" in text
@@ -136,7 +136,7 @@ def test_the_progress_of_a_phase_is_below_the_bar_until_it_ends():
 
 def drawn(progress, console):
     with console.capture() as capture:
-        console.print(progress._view.render())
+        console.print(progress._view)
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capture.get())
 
 

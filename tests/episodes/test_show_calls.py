@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from dataenvgym.episodes.show_calls import show_calls
+from dataenvgym.episodes.show import show_calls
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.llm.transcript import TeacherCall

@@ -6,13 +6,13 @@ import pytest
 
 from dataenvgym.agents import Agent, AlternatingPolicy, PocketEngine, RandomPolicy, TreeAgent
 from dataenvgym.config import build_agent, build_environment, compose
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import OpenEnded, SkillTree
 from dataenvgym.episodes import run_episode
 from dataenvgym.episodes.report import write_report
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.storage import read_json
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 from .killing import Killed
 

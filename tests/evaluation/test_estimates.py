@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dataenvgym.evaluation.estimates import clustered_estimate, estimate
+from dataenvgym.evaluation.estimators import clustered_estimate, estimate
 
 
 def test_the_interval_of_three_values_is_that_of_the_t_table():

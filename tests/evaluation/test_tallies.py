@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.evaluation.samples import Judgment
 from dataenvgym.evaluation.tallies import tally, tally_all
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 TASK = PocketMathTask(n_validation=2)
 

@@ -161,7 +161,7 @@ def test_the_same_run_is_not_written_twice_at_the_same_time(executor, scripted):
 
 DOUBTFUL = """
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.domains.math.pocket import PocketMathTask
 
 
 class Doubtful(PocketMathTask):

@@ -18,7 +18,7 @@ from pathlib import Path
 from dataenvgym.interfaces import Reply
 from dataenvgym.records import Message
 from dataenvgym.tasks import Ask, Outcome, TaskEnvironment
-from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.domains.math.pocket import PocketMathTask
 
 
 class Talk(TaskEnvironment):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Agent, Assignment, LLMEngine, OpenEndedPolicy
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import OpenEnded
 from dataenvgym.episodes import run_episode
 from dataenvgym.interfaces import SamplingParameters
@@ -25,7 +26,6 @@ from dataenvgym.llm.usage import read_usage
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.records import Message
 from dataenvgym.storage import read_jsonl
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.trainers import InProcessTrainer
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]

@@ -21,15 +21,15 @@ import pytest
 
 from dataenvgym.llama_factory import TrainingConfig, read_dataset, write_dataset
 from dataenvgym.pocket import student_path
-from dataenvgym.predictors.prompts import encode_prompts
+from dataenvgym.predictors.generation import encode_prompts
 from dataenvgym.records import ChatDatum, Conversation, Message, Tool, ToolCall
 from dataenvgym.tool_formats import (
     HERMES,
+    LLAMA3,
     LLAMA_FACTORY,
     MISTRAL,
     ToolFormat,
     as_function,
-    llama3,
 )
 from dataenvgym.trainers.examples import IGNORED, supervised_examples
 from dataenvgym.trainers.student import load_tokenizer
@@ -226,13 +226,18 @@ FAMILIES = {
 FORMATS: Mapping[str, ToolFormat] = {
     "llama_factory": LLAMA_FACTORY,  # it takes the tokenizer's own template
     "hermes": HERMES,
-    "llama3": llama3(datetime.now().strftime("%d %b %Y")),  # LLaMA-Factory writes the day
+    "llama3": LLAMA3,
     "mistral": MISTRAL,
 }
 # Results are turns of the user's in our text, and calls come behind what is said beside them.
 HEADER = "<|start_header_id|>{}<|end_header_id|>"
+DAY = datetime.now().strftime("%d %b %Y")
 DIFFERENCES: Mapping[str, list[tuple[str, str]]] = {
-    "llama3": [(HEADER.format("ipython"), HEADER.format("user"))],
+    "hermes": [("Let me see.\n<tool_call>", "Let me see.\n\n<tool_call>")],
+    "llama3": [
+        (HEADER.format("ipython"), HEADER.format("user")),
+        (f"Cutting Knowledge Date: December 2023\nToday Date: {DAY}\n\n", ""),
+    ],
     "mistral": [
         ("[TOOL_RESULTS]", "[INST][TOOL_RESULTS]"),
         ("[/TOOL_RESULTS]", "[/TOOL_RESULTS][/INST]"),

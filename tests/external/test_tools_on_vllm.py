@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,18 @@ from dataenvgym.llama_factory import read_dataset, write_dataset
 from dataenvgym.llm.payloads import RequestForm, chat_payload
 from dataenvgym.pocket import student_path
 from dataenvgym.predictors import InProcessPredictor, VllmPredictor
-from dataenvgym.predictors.prompts import encode_prompts
+from dataenvgym.predictors.generation import encode_prompts
 from dataenvgym.records import ChatDatum, Conversation, Message, Tool, ToolCall
 from dataenvgym.tool_formats import malformed_call, read_reply, text_formats, tool_format
 from dataenvgym.trainers.examples import supervised_examples
 from dataenvgym.trainers.student import load_tokenizer
+
+from ..tool_formats.test_other_readers import (
+    any_hermes,
+    any_mistral,
+    hermes_in_vllm,
+    mistral_in_vllm,
+)
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(900)]
 
@@ -169,3 +178,17 @@ def test_the_server_sees_the_tokens_that_were_trained_on(
         messages = orjson.loads(sent)["messages"]
         found = native.server._call("POST", "/tokenize", {"model": "student", "messages": messages})
         assert found["tokens"] == tokens == example.tokens[: len(found["tokens"])]
+
+
+def test_vllms_parsers_read_what_is_said_of_them(vllm_python: Path, tmp_path: Path) -> None:
+    rng = random.Random(4)
+    cases = [("hermes", text := any_hermes(rng), hermes_in_vllm(text)) for _ in range(2000)]
+    for name, is_new in (("older mistral", False), ("newer mistral", True)):
+        texts = [any_mistral(rng, is_new=is_new) for _ in range(1000)]
+        cases += [(name, text, mistral_in_vllm(text, is_new=is_new)) for text in texts]
+    asked, read = tmp_path / "asked.json", tmp_path / "read.json"
+    asked.write_bytes(orjson.dumps([case[:2] for case in cases]))
+    probe = Path(__file__).with_name("vllm_parsers_probe.py")
+    subprocess.run([vllm_python, probe, asked, read], check=True, capture_output=True)
+    for (name, text, calls), found in zip(cases, orjson.loads(read.read_bytes()), strict=True):
+        assert found == (calls and [list(call) for call in calls]), (name, text)

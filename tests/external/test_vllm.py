@@ -17,12 +17,12 @@ from typing import Any
 import psutil
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.llm import ChatClient
 from dataenvgym.predictors import InProcessPredictor, VllmPredictor
 from dataenvgym.records import Conversation, Message, SupervisedDatum
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.trainers import InProcessTrainer
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import Field
 
-from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.judging import Unscored, judge_ask, panel_ask, question
 from dataenvgym.llm.prompts import Prompt
 from dataenvgym.predictors import ScriptedPredictor
@@ -38,8 +38,51 @@ class ByPanel(TaskEnvironment):
         asked = question(PROMPT, Score, data={"text": conversation[-1].content})
         judged = yield from panel_ask(asked, Score, who=("judge", "other"), constrained=False)
         score = judged.score("score", min_judges=1)
-        assert score is not None
+        if score is None:
+            raise Unscored(judged.unscored["judge"]).error()
         return Outcome(reward=score / 10, scores={"judges": len(judged.verdicts)})
+
+
+def failing(error):
+    def fail(conversation):
+        raise error
+
+    return ScriptedPredictor(fail)
+
+
+GOOD = ScriptedPredictor(lambda conversation: verdict(6))
+PROSE = ScriptedPredictor(lambda conversation: "Nice.")
+BROKEN, OUT_OF_REACH = failing(RuntimeError("boom")), failing(TimeoutError("slow"))
+REFUSED = ScriptedPredictor(lambda conversation: Failure(reason="status 500"))
+
+
+@pytest.mark.parametrize("bad", [PROSE, BROKEN, OUT_OF_REACH, REFUSED])
+@pytest.mark.parametrize("order", [("judge", "other"), ("other", "judge")])
+def test_a_panel_is_not_voided_by_one_judge_that_fails(bad, order):
+    others = dict(zip(order, (GOOD, bad), strict=True))
+    (done, *_) = judged_in(ByPanel, **others)
+    assert (done.error, done.reward, done.scores) == (None, 0.6, {"judges": 1.0})
+    environment = ByPanel(INSTANCES, others=others)  # and in `step`, without a rollout
+    environment.reset(seed=0)
+    assert environment.step("fine")[1] == 0.6
+
+
+@pytest.mark.parametrize(
+    ("judge", "other", "fault"),
+    [
+        (BROKEN, PROSE, "judge"),
+        (PROSE, OUT_OF_REACH, "infrastructure"),
+        (OUT_OF_REACH, BROKEN, "infrastructure"),
+        (GOOD, None, "infrastructure"),  # it is missing, which is not a failed call
+    ],
+)
+def test_a_panel_without_a_verdict_is_an_error_of_its_judge_or_of_the_infrastructure(
+    judge, other, fault
+):
+    others = {"judge": judge} | ({} if other is None else {"other": other})
+    (done, *_) = judged_in(ByPanel, **others)
+    assert done.error is not None
+    assert done.fault == fault
 
 
 def judged_in(environment, said="fine", **others):
@@ -67,12 +110,3 @@ def test_a_student_that_writes_its_own_verdict_changes_nothing(server):
     server.say = lambda messages: verdict(2)
     (completed, *_) = judged_in(Judged, said=verdict(10), judge=server.teacher())
     assert completed.reward == 0.2
-
-
-def test_several_speakers_judge_and_a_bad_one_gives_no_score():
-    judge = ScriptedPredictor(lambda conversation: verdict(6))
-    prose = ScriptedPredictor(lambda conversation: "Nice.")
-    (completed, *_) = judged_in(ByPanel, judge=judge, other=prose)
-    assert completed.error is None
-    assert completed.scores == {"judges": 1.0}
-    assert completed.reward == pytest.approx(0.6)

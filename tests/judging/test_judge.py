@@ -42,7 +42,10 @@ def test_verdicts_come_in_the_order_of_the_questions(server):
 
 @pytest.mark.parametrize(
     ("first", "reason"),
-    [("Splendid!", "no whole JSON object"), (verdict(11), "less than or equal to 10, found 11")],
+    [
+        ("Splendid!", "not one whole JSON object"),
+        (verdict(11), "less than or equal to 10, found 11"),
+    ],
 )
 def test_an_unreadable_verdict_is_shown_to_the_judge_with_the_reason(server, first, reason):
     server.say = lambda messages: first if len(messages) == 1 else verdict(4)

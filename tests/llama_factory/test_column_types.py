@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dataenvgym.llama_factory import write_dataset
-from dataenvgym.llama_factory.column_types import BEGINNING, ColumnTypes
+from dataenvgym.llama_factory.dataset import BEGINNING, ColumnTypes
 from dataenvgym.records import KTODatum, PreferenceDatum, SupervisedDatum, TrainingDatum
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
+import numpy as np
 import pytest
 
 from dataenvgym.llama_factory import without_weights
@@ -155,3 +158,50 @@ def test_a_segment_ends_before_an_empty_reply():
     silent = dialogue("a", "A", "b", "X", "y", "", weights=(0.5, 0.1, 0.2))
     (pair,) = without_weights([silent, GOOD], "dpo", segment="tail")
     assert [turns(answer) for answer in pair.segments] == [["B"], ["X"]]
+
+
+def test_a_tail_has_the_value_of_its_own_dialogue():
+    # two dialogues begin with X; the one that ends in an insult is worth 0
+    insult = dialogue("80?", "X", "70?", "I insult you.", weights=(0.0, None))
+    deal = dialogue("80?", "X", "70?", "Deal.", weights=(1.0, None))
+    middle = dialogue("80?", "Y", "75?", "Fine.", weights=(0.4, None))
+    for order in ([insult, deal, middle], [deal, middle, insult]):
+        (pair,) = without_weights(order, "dpo", segment="tail")
+        assert [turns(answer)[-1] for answer in pair.segments] == ["Deal.", "Fine."]
+        (pair,) = without_weights(order, "dpo")  # of one turn: X is worth .5 in the mean
+        assert (pair.chosen, pair.rejected) == ("X", "Y")
+
+
+@pytest.mark.parametrize("segment", [1, 2, 3, "tail"])
+def test_no_pair_of_random_dialogues_is_inverted_or_equal(segment):
+    rng = np.random.default_rng(0)
+    n_pairs = 0
+    for _ in range(200):
+        records = []
+        for _ in range(int(rng.integers(2, 7))):
+            said = [str(w) for w in rng.integers(0, 3, size=int(rng.integers(1, 4)))]
+            weights = [float(rng.integers(0, 4)) / 3] + [None] * (len(said) - 1)
+            texts = [text for turn in said for text in ("?", turn)]
+            records.append(dialogue(*texts, weights=tuple(weights)))
+        by_tail: dict[tuple[str, ...], list[float]] = {}
+        for record in records:
+            tail = turns(record.messages[1:])[::2]
+            by_tail.setdefault(tuple(tail if segment == "tail" else tail[:segment]), []).append(
+                record.weights[0]
+            )
+        # of tails cut to the same length, several may have been the tail
+        values = {tail: fmean(weights) for tail, weights in by_tail.items()}
+        for pair in without_weights(records, "dpo", segment=segment):
+            chosen, rejected = (tuple(turns(answer)[::2]) for answer in pair.segments)
+            best, worst = (
+                [value for tail, value in values.items() if tail[: len(side)] == side]
+                for side in (chosen, rejected)
+            )
+            assert chosen[0] != rejected[0]
+            assert max(best) > min(worst)
+            n_pairs += 1
+            if segment == 1 or (
+                chosen in values and rejected in values and len(best) == len(worst) == 1
+            ):
+                assert values[chosen] > values[rejected]
+    assert n_pairs > 100

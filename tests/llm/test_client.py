@@ -21,7 +21,7 @@ from aiohttp import web
 
 from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm import ChatClient, ask_all, scouting
+from dataenvgym.llm import ChatClient, ask_all, outages
 from dataenvgym.llm.payloads import RequestForm, to_messages
 from dataenvgym.records import Message, Tool
 from dataenvgym.tool_formats import HERMES, NATIVE
@@ -265,7 +265,7 @@ def test_permanent_errors_fail_at_once_with_the_servers_message(server, connect,
 def test_a_server_that_refuses_everything_is_asked_once_and_all_calls_raise(
     server, connect, monkeypatch, code, check
 ):
-    monkeypatch.setattr(scouting, "_AHEAD_S", 60)  # on a busy machine a refusal may take a second
+    monkeypatch.setattr(outages, "_AHEAD_S", 60)  # on a busy machine a refusal may take a second
     submitted = threading.Event()  # no answer comes before all have been asked
 
     async def refuse(request, payload):

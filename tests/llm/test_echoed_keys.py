@@ -13,13 +13,13 @@ from aiohttp import web
 from dataenvgym import secrets
 from dataenvgym.agents import Agent, LLMEngine, OpenEndedPolicy
 from dataenvgym.cli.main import main
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import OpenEnded
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import PredictionError
 from dataenvgym.llm import Teacher
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.storage import read_jsonl
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 KEY = "sk-echo/0123456789+abc="
 PASSWORD = "pass-word-42"

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from dataenvgym.agents import Agent, LLMEngine, OpenEndedPolicy
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import OpenEnded
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import PredictionError
@@ -18,7 +19,6 @@ from dataenvgym.llm import Teacher
 from dataenvgym.llm.usage import read_usage
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.storage import read_jsonl
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 N = 30  # records an iteration
 

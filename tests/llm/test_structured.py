@@ -9,7 +9,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm.repair import json_in
+from dataenvgym.llm.repair import json_alone, json_in
 from dataenvgym.llm.structured import ask_json, parse_reply, problem_with
 from dataenvgym.records import Message
 
@@ -105,11 +105,21 @@ def test_of_several_values_each_is_found_and_none_within_another():
     assert list(json_in('As in [1], {"a": [2]} and {"b": 3}')) == [[1], {"a": [2]}, {"b": 3}]
 
 
-def test_cut_off_values_are_left_out_if_only_whole_ones_are_requested():
-    text = 'First {"a": [1, 2]}, then {"b": [1, {"c": 2'
-    assert list(json_in(text)) == [{"a": [1, 2]}, {"b": [1, {}]}]
-    assert list(json_in(text, whole=True)) == [{"a": [1, 2]}]
-    assert list(json_in('{"a": "half', whole=True)) == []
+@pytest.mark.parametrize(
+    "text", ['{"a": [1], }', "```json\n{'a': [1]}\n```", '<think>{}</think>{"a": [1]}']
+)
+def test_json_alone_is_read_and_repaired(text):
+    assert json_alone(text) == {"a": [1]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "7", '{"a": [1]} so', 'So: {"a": [1]}', '{"a": [1]}{"a": [1]}', '{"a": [1', "{a}",
+     "``````", '{"a": 1, "a": 1}', '[{"b": {"a": 1, "a": 2}}]'],
+)  # fmt: skip
+def test_json_beside_other_text_or_cut_off_or_with_a_field_twice_is_not_alone(text):
+    with pytest.raises(ValueError, match=r"not one whole JSON object|'a' twice"):
+        json_alone(text)
 
 
 @pytest.mark.parametrize("text", ["", "no idea", "{}", "[]", "{,,", "[NaN]", "[1e999]", '"a"'])

@@ -14,8 +14,7 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from dataenvgym.predictors.generation import generate
-from dataenvgym.predictors.sampling import greedy
+from dataenvgym.predictors.generation import generate, greedy
 from dataenvgym.trainers.student import load_base_model
 
 PROMPTS = [[3, 80, 90, 4], [3, 100], [3, *range(110, 130), 4], [3, 77, 78, 4], [4]]

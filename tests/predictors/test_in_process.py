@@ -436,7 +436,7 @@ def test_it_is_trained_on_tools_as_it_is_asked_about_them(
 ) -> None:
     call = Message(role="assistant", content="", tool_calls=(ToolCall(name="add"),))
     chat = ChatDatum(messages=(Message(role="user", content="q"), call), tools=(Tool(name="add"),))
-    trainer = InProcessTrainer(threads=1, num_train_epochs=1)
+    trainer = InProcessTrainer(threads=1, num_train_epochs=1, cutoff_len=1024)
     predictor = InProcessPredictor(tiny_student, trainer, tool_format="hermes")
     predictor.train([chat], run(tmp_path))
     (trained,) = read_dataset(tmp_path / "dataset", "custom_sft_dataset")

@@ -13,7 +13,7 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TrainablePredictorInterface,
 )
-from dataenvgym.llm import scouting
+from dataenvgym.llm import outages as scouting
 from dataenvgym.predictors import OpenAIPredictor
 from dataenvgym.records import Message
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dataenvgym.interfaces import Failure
-from dataenvgym.predictors.prompts import encode_prompts
+from dataenvgym.predictors.generation import encode_prompts
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY, ToolFormat
 from dataenvgym.trainers.student import load_tokenizer

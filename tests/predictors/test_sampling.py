@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.predictors.sampling import Nucleus, greedy, uniform_numbers
+from dataenvgym.predictors.generation import Nucleus, greedy, uniform_numbers
 
 # Probabilities 0.1, 0.6, 0.0 and 0.3.
 LOGITS = torch.tensor([0.1, 0.6, 0.0, 0.3]).log()

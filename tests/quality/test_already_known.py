@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
@@ -19,7 +20,6 @@ from dataenvgym.records import (
     ToolCall,
 )
 from dataenvgym.run_warnings import listening
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 from ..students import Student
 

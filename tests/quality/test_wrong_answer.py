@@ -5,6 +5,10 @@ from collections import Counter
 
 import pytest
 
+from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.domains.math.environment import MathEnvironment
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import (
     BudgetSpentError,
     ConfigurationError,
@@ -26,10 +30,6 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks import Source, Task
 from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.math.domain import MathDomain
-from dataenvgym.tasks.math.environment import MathEnvironment
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.task import MathTask
 
 LOST = Failure(reason="lost")
 STUDENT = ScriptedPredictor(lambda conversation: "x")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.episodes.summary import IterationSummary
 from dataenvgym.episodes.texts import by_fault
 from dataenvgym.evaluation.samples import Sample
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
-from dataenvgym.records.faults import count_faults, fault_of
+from dataenvgym.records.instances import count_faults, fault_of
 from dataenvgym.tasks.reports import report_on
 
 INSTANCE = TaskInstance(id="i", task="t", instruction="?")

@@ -8,7 +8,7 @@ import pytest
 
 from dataenvgym.errors import InvalidRecordError
 from dataenvgym.records import parse_training_datum
-from dataenvgym.records.kinds import KINDS, fields_of
+from dataenvgym.records.parsing import KINDS, fields_of
 from dataenvgym.records.training import DatumKind
 
 

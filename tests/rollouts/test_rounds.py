@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from dataenvgym.environments.timed_predictor import TimedPredictor
+from dataenvgym.environments.shown_student import TimedPredictor
 from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.interfaces import Reply
 from dataenvgym.rollouts import rollout

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataenvgym.environments.shown_student import ShownStudent
-from dataenvgym.environments.timed_predictor import TimedPredictor
+from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Ask, Reply, SharesBase
 from dataenvgym.records import Message

@@ -91,6 +91,16 @@ def test_a_parent_that_waits_for_another_event_hides_no_child(
     assert (counted.look(), counted.peak) == ("out_of_memory", 200 * MB)
 
 
+def test_a_process_that_hides_its_call_hides_no_child(
+    proc: Callable[..., Accounting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As to an ordinary user, from whom a process that is not dumpable hides its call."""
+    waits = {"2": stat("D", mb=100, size=5), "3": stat("R", mb=100, parent=2, size=5)}
+    counted = proc(**waits, **{"2/syscall": VFORK})
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert counted.look() == "out_of_memory"
+
+
 def test_a_chain_of_children_that_wait_counts_in_full(proc: Callable[..., Accounting]) -> None:
     chain = {str(pid): stat("D", mb=50, parent=pid - 1, size=5) for pid in (2, 3, 4, 5)}
     calls = {f"{pid}/syscall": f"{CLONE} 0x4011 0x0" for pid in (2, 3, 4, 5)}

@@ -555,6 +555,61 @@ c.close(); s.close(); print('served')
     assert traffic.text == "0\n"
 
 
+USES_OF_THE_NETWORK = {
+    "packets": "socket.socket(2, 2).sendto(b'x', ('127.0.0.1', 9))",
+    "routes of UDP, without packets": """
+for port in range(1, 4243): socket.socket(10, 2).connect(('::1', port))
+for last in range(1, 200): socket.socket(2, 2).connect((f'127.0.0.{last}', 9))
+""",
+    "refused connections": "socket.socket().connect_ex(('127.0.0.1', 9))",
+    "servers": """
+keep = [socket.socket() for _ in range(100)]
+for i, s in enumerate(keep): s.bind(('127.0.0.1', 2000 + i)); s.listen()
+""",
+    "groups": """
+keep = [socket.socket(2, 2) for i in range(20)]
+for i, s in enumerate(keep):
+    s.setsockopt(0, 35, socket.inet_aton(f'224.1.2.{i}') + socket.inet_aton('127.0.0.1'))
+""",
+    "groups of IPv6": """
+s = socket.socket(10, 2)
+for i in range(50):
+    s.setsockopt(41, 20, socket.inet_pton(10, f'ff02::{i + 100:x}') + struct.pack('I', 1))
+""",
+    "descriptors in flight in a circle": """
+for i in range(60):
+    a, b = socket.socketpair(); socket.send_fds(a, [b'x'], [a.fileno(), b.fileno()])
+""",
+    "full sockets whose process is killed": """
+keep = [socket.socketpair() for _ in range(14)]
+for a, _ in keep:
+    a.setblocking(False)
+    try:
+        while True: a.send(bytes(4096))
+    except BlockingIOError: pass
+os.kill(os.getpid(), 9)
+""",
+}
+
+
+@pytest.mark.parametrize("use", USES_OF_THE_NETWORK)
+def test_no_file_of_the_network_shows_an_earlier_run(box: Sandbox, use: str) -> None:
+    """Runs use two networks in turn, so the run after next would see what was left."""
+    of_the_machine = ["softnet_stat", "netlink", "ptype", "unix", "protocols", "packet", "sockstat"]
+    look = f"""
+import os
+for folder, _, names in sorted(os.walk('/proc/self/net/')):
+    for name in sorted(names):
+        if folder.endswith('/stat') or name in {of_the_machine!r}: continue
+        try: print(name, open(folder + '/' + name, 'rb').read(200000))
+        except OSError as error: print(name, error)
+"""
+    before = {line for _ in range(3) for line in box.run(look).text.splitlines()}
+    box.run("import os, socket, struct\n" + USES_OF_THE_NETWORK[use])
+    after = {line for _ in range(4) for line in box.run(look).text.splitlines()}
+    assert after - before == set()
+
+
 def test_a_run_leaves_no_flow_label_in_its_network(box: Sandbox) -> None:
     code = """
 import socket, struct
@@ -637,6 +692,20 @@ for command, argument in ((fcntl.F_NOTIFY, fcntl.DN_ACCESS), (1036, bytes(8))):
 print(libc.inotify_init(), errno.errorcode[ctypes.get_errno()])
 """
     assert box.run(code).text == "no\n" * 8 + "-1 ENOSYS\n"
+
+
+def test_files_that_all_may_read_are_not_written_out_or_dropped_from_the_cache(
+    box: Sandbox,
+) -> None:
+    """The calls succeed at once; the machine's disks do not hear of them."""
+    code = """
+import ctypes, mmap, os, time
+fd = os.open('/usr/bin/env', os.O_RDONLY)
+mapped = mmap.mmap(fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ)
+os.fsync(fd); os.fdatasync(fd); os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED); os.sync()
+mapped.flush(); print('done', os.fsync(99))
+"""
+    assert box.run(code).text == "done None\n"
 
 
 def test_timers_and_pending_signals_are_bounded_far_below_the_hosts_number(box: Sandbox) -> None:

@@ -248,6 +248,41 @@ def test_runs_with_other_limits_get_them(box: Sandbox) -> None:
         assert result.text == f"({amount}, {amount})\n"
 
 
+LIMITS_OF_SHELLS = ["-S -t 1", "-S -s 512", "-S -f 1", "-S -n 100", "-S -d 200000", "-S -i 10"]
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "unsafe_local"])
+def test_limits_of_the_users_shell_do_not_reach_a_run_or_are_named(
+    bwrap: str, backend: str
+) -> None:
+    script = f"""
+import sys
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.sandbox import open_sandbox
+code = 'import os, resource as r, signal\\nprint([r.getrlimit(i) for i in range(16)], '
+code += 'oct(os.umask(0)), signal.getsignal(1))'
+try:
+    with open_sandbox({backend!r}) as box: print(box.run(code).text)
+except ConfigurationError as error: print(error)
+"""
+
+    def said(shell: str) -> str:
+        command = f'{shell}; exec {sys.executable} -c "$0"'
+        done = subprocess.run(
+            ["bash", "-c", command, script], capture_output=True, text=True, cwd=ROOT
+        )
+        return done.stdout + done.stderr
+
+    usual = said(":")
+    assert "0o22" in usual
+    if backend == "bubblewrap":
+        assert said("umask 077; trap '' HUP") == usual
+    for setting in LIMITS_OF_SHELLS:
+        assert said(f"ulimit {setting}") == usual, setting
+    for letter, amount in (("t", 90), ("s", 4096), ("f", 1000), ("n", 200)):
+        assert f"`ulimit -H{letter}`" in said(f"ulimit -{letter} {amount}")
+
+
 def test_descriptors_that_one_run_has_on_their_way_do_not_stop_other_workers(bwrap: str) -> None:
     code = """
 import socket, time
@@ -373,7 +408,10 @@ def test_the_sandbox_also_works_as_an_ordinary_user(
     bwrap: str, tmp_path: Path, chosen: str
 ) -> None:
     program, environment = ordinary_user_python()
-    tests = [str(ROOT / "tests/sandbox" / name) for name in ("test_bad_inputs.py",)]
+    tests = [
+        str(ROOT / "tests/sandbox" / name)
+        for name in ("test_bad_inputs.py", "test_kinds_of_memory.py")
+    ]
     done = subprocess.run(
         [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, *tests],
         user=65534,

@@ -117,9 +117,11 @@ def test_a_turn_that_the_model_invents_for_the_user_is_not_read() -> None:
     assert extract_final_answer(response) == "4"
 
 
-def test_the_conclusion_counts_before_the_reasoning() -> None:
-    assert extract_final_answer(r"<think>\boxed{3}?</think> The answer is 7.") == "7"
-    assert extract_final_answer(r"<think>\boxed{3}</think> Done.") == "3"
+@pytest.mark.parametrize("thought", [r"<think>\boxed{3}?</think>", "So #### 3\n</think>\n\n"])
+def test_only_the_conclusion_counts(thought: str) -> None:
+    assert extract_final_answer(f"{thought} The answer is 7.") == "7"
+    assert extract_final_answer(f"{thought} Done.") is None
+    assert extract_final_answer(r"<think>Is it \boxed{3}?") is None
 
 
 def test_units_currency_and_separators_stay_with_the_answer() -> None:

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dataenvgym.domains.math.pocket import POCKET_MATH, PocketMathTask
+from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.math.task import MathTask
+from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
-from dataenvgym.tasks.math.pocket import POCKET_MATH, PocketMathTask
-from dataenvgym.tasks.math.pocket_skills import SKILLS
-from dataenvgym.tasks.math.task import MathTask
-from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.tool_formats import HERMES
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from dataenvgym.domains.math.pocket_skills import SKILLS
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.simulation import LearningCurves, read_curves, write_curves
 from dataenvgym.simulation.curves import transfer_matrix, with_noise
-from dataenvgym.tasks.math.pocket_skills import SKILLS
 
 
 def test_a_taught_skill_goes_towards_its_asymptote_ever_slower(curves):

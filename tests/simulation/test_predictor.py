@@ -7,6 +7,9 @@ import pytest
 
 from dataenvgym.agents import Agent, PocketEngine, SkillListPolicy
 from dataenvgym.config import build_environment, build_predictor, compose
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.tool_use.pocket import PocketToolsTask
+from dataenvgym.domains.tool_use.pocket_skills import SKILLS as TOOL_SKILLS
 from dataenvgym.environments import SkillList
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import AdapterError, ConfigurationError
@@ -18,9 +21,6 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.records import Message, Provenance, SupervisedDatum
 from dataenvgym.simulation import SimulatedPredictor, read_curves
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
-from dataenvgym.tasks.tool_use.pocket_skills import SKILLS as TOOL_SKILLS
 
 TASK = PocketMathTask(n_train=20, n_validation=400, n_test=100)
 GREEDY = SamplingParameters()

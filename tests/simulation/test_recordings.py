@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Agent, PocketEngine, RandomPolicy
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import OpenEnded, SkillList
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import RunDirectoryError
@@ -16,7 +17,6 @@ from dataenvgym.simulation import SimulatedPredictor
 from dataenvgym.simulation.__main__ import main
 from dataenvgym.simulation.curves import read_curves
 from dataenvgym.simulation.recordings import read_trajectories, read_trajectory
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 def run(directory: Path, *, seed: int = 0, n_validation: int = 40, **options: object) -> Path:

@@ -22,9 +22,9 @@ def test_gymnasium_finds_nothing_wrong_with_it():
 
 def test_it_has_the_spaces_of_the_real_one():
     from dataenvgym.agents import PocketEngine
+    from dataenvgym.domains.math.pocket import PocketMathTask
     from dataenvgym.environments.skill_tree import SkillTree
     from dataenvgym.predictors import ScriptedPredictor
-    from dataenvgym.tasks.math.pocket import PocketMathTask
 
     task = PocketMathTask()
     real = SkillTree(task, ScriptedPredictor(lambda c: "?"), PocketEngine(task))

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask, recognize
 from dataenvgym.errors import BudgetSpentError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation
-from dataenvgym.tasks.math.pocket import PocketMathTask, recognize
 
 Answer = Callable[[str], str | None]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from dataenvgym.domains.math.environment import MathEnvironment
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills import ClusteredSkills
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.math.environment import MathEnvironment
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 class Written(Task):

@@ -9,11 +9,11 @@ from itertools import count
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.math.pocket_skills import SKILLS
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills import DiscoveredSkills, read_catalog
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_skills import SKILLS
 
 from .conftest import KeywordTeacher
 

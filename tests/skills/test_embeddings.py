@@ -7,8 +7,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.skills import EndpointEmbedder, TfidfEmbedder
-from dataenvgym.skills.embeddings import masked
-from dataenvgym.skills.similarity import nearest
+from dataenvgym.skills.embeddings import masked, nearest
 
 from .serving import serving
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills import ClusteredSkills, Skill, SkillCatalog, read_catalog
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 class Counting(ClusteredSkills):

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills import ClusteredSkills, SavedSkills, read_catalog
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 from .conftest import KeywordTeacher
 

@@ -63,6 +63,16 @@ def test_seeds_with_identical_records_are_named_but_not_those_of_gold_data(summe
     assert warning.startswith("more: seeds 0, 1 trained on identical records")
 
 
+def test_a_student_with_more_errors_than_another_is_named_with_their_causes(summed):
+    assert not any("more errors" in warning for warning in summed(gold=0.65).warnings)
+    results = summed(gold=0.65, errors={"environment": 12, "user": 1})
+    (warning,) = (w for w in results.warnings if "more errors" in w)
+    assert "no teaching 0; random 0; more 12 environment, 1 user; gold 0." in warning
+    gains = study_cells(results)[0]
+    assert gains.names[-1] == "errors"
+    assert [row[-1] for row in gains.rows] == ["0", "12 environment, 1 user", "0", "0"]
+
+
 def test_strategies_with_identical_records_and_scores_are_named(made_run):
     def runs(*hashes, val=0.6):
         return {s: made_run(s, (0.5, val), 0.5, records_hash=h) for s, h in enumerate(hashes)}

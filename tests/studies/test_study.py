@@ -114,6 +114,23 @@ def test_runs_on_other_records_are_told_apart(studied, folder):
     assert not any("identical" in warning for warning in studied.warnings)
 
 
+def test_errors_are_counted_by_cause_and_a_student_with_more_of_them_is_named(small, folder):
+    (folder / "failing.py").write_text(
+        "from my_students import MyStudent\n"
+        "from dataenvgym.interfaces import Failure\n\n\n"
+        "class Failing(MyStudent):\n"
+        "    def predict(self, conversations, sampling=None):\n"
+        "        first, *others = super().predict(conversations, sampling)\n"
+        "        return [Failure(reason='cut off') if self.records else first, *others]\n"
+    )
+    failing = [*small, "predictor._target_=failing.Failing", "episode.iterations=1"]
+    results = run_study(["agent=random", "seed=0", *failing], name="f", bounds=False)
+    (one,) = results.tasks[0].strategies
+    assert one.errors == {"infrastructure": 2}
+    assert results.tasks[0].floor.errors == {}
+    assert "no teaching 0; random 2 infrastructure" in results.warnings[0]
+
+
 def test_the_expected_time_is_that_of_episodes_of_the_same_strategy(studied, small, folder):
     more = Study(plan_study(["agent=random,open_ended", "seed=0,1,2", *small], name="s"))
     for one, seconds in (("random", 30.0), ("gold", 300.0)):

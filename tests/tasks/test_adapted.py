@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
@@ -18,8 +20,6 @@ from dataenvgym.tasks.adapted import (
     one_by_one,
     task_of,
 )
-from dataenvgym.tasks.math.domain import MathDomain
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
 WORD = TaskInstance(id="w", task="theirs", instruction="Say hi.", answer="hi")

@@ -1,12 +1,12 @@
 import pytest
 
 import dataenvgym.tasks
+from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, SupervisedDatum, TaskInstance
 from dataenvgym.tasks import Ask, Domain, Outcome, Source, Task, TaskEnvironment
-from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
 from ..students import Student, lost

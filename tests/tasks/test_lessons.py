@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -16,6 +17,7 @@ from dataenvgym.records import (
     Tool,
     ToolCall,
 )
+from dataenvgym.tasks.domain import last_reply
 from dataenvgym.tasks.lessons import (
     lesson_of,
     preference_of,
@@ -23,8 +25,6 @@ from dataenvgym.tasks.lessons import (
     problem_of,
     record_of,
 )
-from dataenvgym.tasks.math.domain import MathDomain
-from dataenvgym.tasks.replies import last_reply
 from dataenvgym.tool_formats import read_reply
 
 SYSTEM = Message(role="system", content="Be brief.")

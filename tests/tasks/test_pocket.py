@@ -5,14 +5,14 @@ import re
 import numpy as np
 import pytest
 
+from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.math.task import MathTask
+from dataenvgym.domains.social.pocket import PocketSocialTask
+from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.pocket.recipes import STUDENTS, read_exercise
-from dataenvgym.tasks.code.pocket import PocketCodeTask
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.task import MathTask
-from dataenvgym.tasks.pocket import family_of, find_skill
-from dataenvgym.tasks.social.pocket import PocketSocialTask
-from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
+from dataenvgym.tasks.pocket import family_of, find_skill, read_exercise
+from tools.pocket.recipes import STUDENTS
 
 RNG = np.random.default_rng
 FAMILIES = [family for student in STUDENTS.values() for family in student.families]

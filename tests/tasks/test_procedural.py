@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.procedural import ProceduralSource
 
 

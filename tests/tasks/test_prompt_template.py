@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import (
     ChatDatum,
@@ -15,7 +16,6 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tasks.adapted import task_of
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.prompt_template import (
     PLAIN,
     PromptTemplate,

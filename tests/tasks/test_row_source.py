@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import TaskInstance
-from dataenvgym.tasks.math.task import MathTask
 from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow
 
@@ -89,3 +89,23 @@ def test_problems_whose_whole_text_differs_are_not_repeats(tmp_path, caplog):
     assert not caplog.text
     own_source(tmp_path / "own.txt").load("test")
     assert "1 of 2 problems repeat the question and answer of another one" in caplog.text
+
+
+def test_a_question_with_two_answers_and_a_repeated_id_are_named(tmp_path, caplog):
+    path = tmp_path / "own.jsonl"
+    answers = ["1", "2", "1", "3", "4"]
+    rows = [{"problem": "a?" if n < 4 else "b?", "answer": a} for n, a in enumerate(answers)]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    task = MathTask(path, name="mine").whole()
+    assert len(task.instances) == 5
+    (same, other) = (record.message for record in caplog.records)
+    assert f"1 of 5 problems repeat the question and answer of another one, first {path}:3" in same
+    assert "2 of 5 problems repeat the question of another one with another answer" in other
+    assert f"first {path}:2 ('2'), which repeats {path}:1 ('1')" in other
+
+    def read(row: SourceRow) -> TaskInstance:
+        return TaskInstance(id=row.values["answer"], task="t", instruction=row.id, answer="1")
+
+    source = RowSource({"test": path}, read, name="mine", overlap_key=str)
+    with pytest.raises(InvalidInstanceError, match=r"own.jsonl:3: the id '1' is also .*jsonl:1"):
+        source.load("test")

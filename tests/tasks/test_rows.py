@@ -5,7 +5,8 @@ import sys
 import pytest
 from pydantic import ValidationError
 
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import BrokenFileError, ConfigurationError, InvalidInstanceError
+from dataenvgym.storage import read_json, read_jsonl
 from dataenvgym.tasks.rows import HubDataset, read_rows, source_name
 
 OBJECTS = [{"question": "2 + 3 = ?"}, {"question": "Größe 日本"}]
@@ -143,3 +144,27 @@ def test_without_the_datasets_library_the_error_says_what_to_install(monkeypatch
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ConfigurationError, match="pip install huggingface_hub"):
         list(read_rows(HubDataset(dataset="codeparrot/apps", files=("train.jsonl",))))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "folder/a.json"])
+def test_a_file_in_another_encoding_is_called_that(tmp_path, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    place = path if name.startswith("a") else path.parent
+    text = LINES.split("\n")[1] if place != path else f"{LINES}\n"
+    for encoding, expected in (
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", "UTF-16"),
+        ("utf-16-be", "UTF-16"),
+        ("latin-1", "Latin-1"),
+        ("cp1252", "Latin-1"),
+    ):
+        path.write_bytes(text.replace("日本", "é").encode(encoding))
+        with pytest.raises(InvalidInstanceError, match=f"{path.name}.* in {expected}, .* iconv"):
+            list(read_rows(place))
+        with pytest.raises(BrokenFileError, match=f"{path.name}.* in {expected}, .* iconv"):
+            list(read_jsonl(path) if path.suffix == ".jsonl" else [read_json(path)])
+    for damaged in (b"\0" * 20, '{"a": "é'.encode()[:-1], b"{"):
+        path.write_bytes(damaged)
+        with pytest.raises(InvalidInstanceError, match="not valid JSON"):
+            list(read_rows(place))

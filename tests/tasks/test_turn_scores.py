@@ -36,7 +36,8 @@ def test_by_dialogue_a_bad_end_weighs_as_much_as_a_good_one() -> None:
 def test_by_group_a_bad_end_weighs_less() -> None:
     # the largest of both is the good end's 1
     both = [turn_scores(3, [], final) for final in (0.1, 1.0)]
-    bad, good = turn_weights(both, normalize="group")
+    assert turn_weights(both) == turn_weights(both, normalize="group")  # the default
+    bad, good = turn_weights(both)
     assert bad == pytest.approx([0.09801, 0.099, 0.1])
     assert good == pytest.approx([0.9801, 0.99, 1.0])
 

@@ -101,7 +101,8 @@ def test_hermes_is_json_between_tags() -> None:
     assert f"<tools>\n{json.dumps(function)}\n</tools>" in first.content
     assert (asked, end) == (CHAT[1], CHAT[-1])
     assert called == said(
-        'I add. <tool_call>\n{"name": "add", "arguments": {"a": 1, "how": "schön"}}\n</tool_call>\n'
+        'I add. \n<tool_call>\n{"name": "add", "arguments": {"a": 1, "how": "schön"}}\n'
+        "</tool_call>\n"
         '<tool_call>\n{"name": "b.c-d", "arguments": {}}\n</tool_call>'
     )
     assert results == user(
@@ -113,10 +114,9 @@ def test_llama3_is_bare_json() -> None:
     first, asked, called, results, end = LLAMA3.flatten(CHAT)
     function = {"type": "function", "function": ADD.model_dump()}
     assert first == system(
-        "Be brief.Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n"
-        "You have access to the following functions. To call a function, please respond with JSON "
-        'for a function call. Respond in the format {"name": function name, "parameters": '
-        "dictionary of argument name and its value}. Do not use variables.\n\n"
+        "Be brief.You have access to the following functions. To call a function, please respond "
+        'with JSON for a function call. Respond in the format {"name": function name, '
+        '"parameters": dictionary of argument name and its value}. Do not use variables.\n\n'
         f"{json.dumps(function, indent=4)}\n\n"
     )
     assert (asked, end) == (CHAT[1], CHAT[-1])
@@ -186,6 +186,8 @@ NASTY = (
     *("Action: a\nAction Input: {}", "Action Input: {}", "Action:", "</tool_response>", "NaN"),
     *("[TOOL_CALLS]", '[TOOL_CALLS][{"name": "x", "arguments": {}}]', '"tool_calls"', '"name"'),
     *('{"name": "f", "parameters": {}}', '{"tool_calls": [{"name": "f", "arguments": {}}]}'),
+    *("Action: f Action Input: {}", "##f a 1", "\n##f\n", "[TOOL_CALLS]f{}", "f[ARGS]{}"),
+    *("<think>", "</think>", "a <think>\nb\n</think> c"),
 )
 NAMES = ("f", "get weather", "größe.b-c_1", '"q"', "{x}", "a/b:c")
 
@@ -218,12 +220,12 @@ def test_any_calls_are_read_as_they_were_written(name: str) -> None:
     rng = random.Random(7)
     form = TOOL_FORMATS[name]
     declared = (user("q").model_copy(update={"tools": tuple(Tool(name=n) for n in NAMES)}),)
-    for _ in range(400):
+    for _ in range(1000):
         message = any_message(rng)
         (flat,) = form.flatten((message,))
         assert not flat.tool_calls
         assert form.parse(flat.content) == message
-        if name != "pocket":  # read last, so that JSON in its values may be read before
+        if (name, message.content) != ("llama3", "<tool_call>"):  # together a call without its end
             assert read_reply(declared, flat.content) == message
         assert read_reply(declared, as_reply(message)) == message
 
@@ -253,7 +255,8 @@ def test_text_around_calls_does_not_hide_them(text: str, content: str, calls: in
     "text",
     [
         *("", "2", "<tool_call>", "<tool_call></tool_call>", "<tool_call>{}</tool_call>"),
-        '<tool_call>{"name": "f", "arguments": {}}',  # cut off
+        '<tool_call>{"name": "f", "arguments": {}',  # cut off
+        '<tool_call>{"name": "f", "arguments": {}} and then',
         '<tool_call>{"name": "f", "arguments": "x"}</tool_call>',
         '<tool_call>{"name": "", "arguments": {}}</tool_call>',
         '<tool_call>{"name": 3, "arguments": {}}</tool_call>',
@@ -283,13 +286,14 @@ def test_calls_are_read_only_where_tools_are_declared() -> None:
     assert read_reply((system(tools=(ADD,)), user("q")), text) == said("", ONE)
 
 
-@pytest.mark.parametrize("name", ["hermes", "llama_factory"])
+@pytest.mark.parametrize("name", ["hermes", "llama_factory", "mistral"])
 def test_a_long_reply_is_read_in_time(name: str) -> None:
     """Processor time is measured; a pattern that is not linear takes minutes."""
     for unit in (
         *("<tool_call>", "<tool_call> ", '<tool_call>{"', '<tool_call>{"a":[', "</tool_call>"),
         *('<tool_call>{":1,"', '<tool_call>{"name": "', '<tool_call>{"a":1}', "[", "{", '"', " "),
         *("Action:", "Action Input:", 'Action: a\nAction Input: {"', "Action: a\nAction Input: {["),
+        *("[TOOL_CALLS]", "[TOOL_CALLS]a", "[TOOL_CALLS]a{", "a[ARGS]", "a[ARGS]{", "a[CALL_ID]a"),
         *('Action Input: {"a":"', "Action Input: ```", '\\"', '{"a":', "1", "a\n"),
     ):
         for begin in ("", '<tool_call>{"name": "f", "arguments": ', "Action: f\nAction Input: {"):

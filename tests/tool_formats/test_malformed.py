@@ -22,7 +22,7 @@ ENDS = "the JSON of the call ends too early"
         ("<tool_call>{'name': 'f'}</tool_call>",
          "the JSON of the call is malformed (line 1, column 13): expecting property name enclosed "
          "in double quotes"),
-        ('<tool_call>{"name": "g", "arguments": {}}',
+        ('<tool_call>{"name": "g", "arguments": {}} Well.',
          "</tool_call> is missing behind the JSON of the call"),
         ("<tool_call>f(1)</tool_call>", "no JSON object follows <tool_call>"),
         ("Well. <tool_call>", "no JSON object follows <tool_call>"),
@@ -46,6 +46,7 @@ ENDS = "the JSON of the call ends too early"
         ('[TOOL_CALLS][{"name": "f", "arguments": {}}', f"{ENDS} (line 1, column 44)"),
         ("[TOOL_CALLS] f", "no JSON list follows [TOOL_CALLS]"),
         ("[TOOL_CALLS][]", "no call is in []"),
+        ('[TOOL_CALLS]f{"a": 1', f"{ENDS} (line 1, column 21)"),
         ('{"name": "f", "arguments": {"a": 1}', f"{ENDS} (line 1, column 36)"),
         ('Now:\n```json\n{"name": "f", "parameters": {"a": 1}', f"{ENDS} (line 3, column 37)"),
         ('{"name": "f", "arguments": 3}', "the arguments of f are not a JSON object"),

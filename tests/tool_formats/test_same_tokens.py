@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dataenvgym.llama_factory import read_dataset, write_dataset
-from dataenvgym.predictors.prompts import encode_prompts
+from dataenvgym.predictors.generation import encode_prompts
 from dataenvgym.records import ChatDatum, Message, PreferenceDatum, ScoredDatum, Tool, ToolCall
 from dataenvgym.tool_formats import TOOL_FORMATS
 from dataenvgym.trainers.examples import (

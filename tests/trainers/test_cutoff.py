@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dataenvgym.errors import TrainingError
 from dataenvgym.llama_factory import TrainingConfig, write_dataset
 from dataenvgym.records import parse_training_datum
 from dataenvgym.run_warnings import listening
-from dataenvgym.trainers.cutoff import warn_before
+from dataenvgym.trainers.cutoff import check_before
 
+Record, Told = dict[str, Any], list[str]
 LONG = "long" * 20
 SUPERVISED = {"instruction": "2", "output": LONG}
 PREFERENCE = {"kind": "preference", "instruction": "2", "chosen": "3", "rejected": LONG}
@@ -17,25 +20,37 @@ KTO = {"kind": "kto", "instruction": "2", "output": LONG, "desirable": True}
 TEXT = {"kind": "text", "text": LONG}
 
 
-def told_of(record: dict[str, Any], folder: Path, student: Path, **options: Any) -> list[str]:
-    dataset = write_dataset(folder, [parse_training_datum(record)])
+def told_of(record: Record, folder: Path, student: Path, *others: Record, **options: Any) -> Told:
+    dataset = write_dataset(folder, [parse_training_datum(each) for each in (record, *others)])
     options = {"stage": dataset.stage, "model_name_or_path": student, **options}
-    told: list[str] = []
+    told: Told = []
     with listening(told.append):
-        warn_before(TrainingConfig(dataset=dataset.name, dataset_dir=dataset.folder, **options))
+        check_before(TrainingConfig(dataset=dataset.name, dataset_dir=dataset.folder, **options))
     return told
 
 
-@pytest.mark.parametrize(
-    ("record", "stage"),
-    [(SUPERVISED, "sft"), (PREFERENCE, "dpo"), (PREFERENCE, "rm"), (KTO, "kto"), (TEXT, "pt")],
-)
+STAGES = [(SUPERVISED, "sft"), (PREFERENCE, "dpo"), (PREFERENCE, "rm"), (KTO, "kto"), (TEXT, "pt")]
+
+
+@pytest.mark.parametrize(("record", "stage"), STAGES)
 def test_records_of_each_stage_are_counted(
     tmp_path: Path, tiny_student: Path, record: dict[str, Any], stage: str
 ) -> None:
-    (text,) = told_of(record, tmp_path, tiny_student, stage=stage, cutoff_len=30)
-    assert "1 of 1 records are longer than cutoff_len (30 tokens)" in text
+    whole = json.loads(json.dumps(record).replace(LONG, "5"))
+    (text,) = told_of(record, tmp_path, tiny_student, whole, stage=stage, cutoff_len=30)
+    assert "1 of 2 records are longer than cutoff_len (30 tokens)" in text
     assert told_of(record, tmp_path, tiny_student, stage=stage, cutoff_len=200) == []
+
+
+@pytest.mark.parametrize(("record", "stage"), STAGES)
+def test_records_that_are_all_cut_stop_the_training_unless_they_are_texts(
+    tmp_path: Path, tiny_student: Path, record: Record, stage: str
+) -> None:
+    if stage == "pt":
+        assert len(told_of(record, tmp_path, tiny_student, record, stage=stage, cutoff_len=30)) == 1
+        return
+    with pytest.raises(TrainingError, match=r"^2 of 2 records.*set trainer\.cutoff_len=\d\d"):
+        told_of(record, tmp_path, tiny_student, record, stage=stage, cutoff_len=30)
 
 
 def test_without_the_means_to_count_there_is_no_warning(tmp_path: Path, tiny_student: Path) -> None:

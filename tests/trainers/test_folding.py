@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.trainers import folding
-from dataenvgym.trainers.adapters import new_adapter
-from dataenvgym.trainers.folding import fold_small_layers
+from dataenvgym.trainers import adapters as folding
+from dataenvgym.trainers.adapters import fold_small_layers, new_adapter
 from dataenvgym.trainers.student import load_base_model
 
 TOKENS = torch.tensor([[3, 70, 80, 90, 1], [3, 71, 4, 91, 1]])

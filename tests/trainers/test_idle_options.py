@@ -7,7 +7,7 @@ import pytest
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.records import Message, ScoredDatum, SupervisedDatum
 from dataenvgym.run_warnings import listening
-from dataenvgym.trainers.idle_options import warn_of_idle_options
+from dataenvgym.trainers.support import warn_of_idle_options
 
 PLAIN = SupervisedDatum(instruction="1 + 1", output="2")
 SCORED = ScoredDatum(

@@ -298,6 +298,15 @@ def test_a_run_is_warned_of_records_that_are_cut(
     assert told == [text]
 
 
+def test_records_that_are_all_cut_stop_the_run_before_the_training(
+    tmp_path: Path, tiny_student: Path
+) -> None:
+    records = [parse_training_datum({"instruction": "2", "output": LONG})]
+    with pytest.raises(TrainingError, match=r"1 of 1 records.*set trainer\.cutoff_len="):
+        train(tmp_path, tiny_student, records, cutoff_len=30)
+    assert not list(tmp_path.rglob("trainer_log.jsonl"))
+
+
 def test_a_training_without_a_whole_turn_is_an_error(tmp_path: Path, tiny_student: Path) -> None:
     with pytest.raises(TrainingError, match="set cutoff_len higher"):
         train(tmp_path, tiny_student, SCORED, cutoff_len=4)

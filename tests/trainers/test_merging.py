@@ -8,9 +8,8 @@ import torch
 
 from dataenvgym.errors import AdapterError
 from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.trainers import merging
-from dataenvgym.trainers.adapters import Adapter, new_adapter, put_on
-from dataenvgym.trainers.merging import merge
+from dataenvgym.trainers import adapters as merging
+from dataenvgym.trainers.adapters import Adapter, merge, new_adapter, put_on
 from dataenvgym.trainers.student import load_base_model
 
 TOKENS = torch.tensor([[3, 70, 80, 90, 1]])

@@ -9,11 +9,11 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import TimeLimit
 
 import dataenvgym  # noqa: F401  registers the environments
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.skill_tree import Exploit, Explore
 from dataenvgym.errors import ConfigurationError, InvalidActionError
 from dataenvgym.simulation import LearningCurves, SimulatedPredictor
 from dataenvgym.simulation.skill_tree import SimulatedSkillTree
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.wrappers import FEATURES, FixedForest
 
 CURVES = LearningCurves(

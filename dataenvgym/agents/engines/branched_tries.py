@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 
 import numpy as np
 
-from dataenvgym.agents.engines.lost_tries import LostTries
 from dataenvgym.agents.engines.named_turns import judge_of, named_turns
-from dataenvgym.agents.engines.replayed import ReplayedPredictor
+from dataenvgym.agents.engines.scored_tries import LostTries
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TaskInterface,
+)
 from dataenvgym.judging import Unscored
 from dataenvgym.plans import Plan
-from dataenvgym.records import CompletedTaskInstance, ScoredDatum, TaskInstance, TrainingDatum
-from dataenvgym.rollouts.student_speaker import with_student
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Conversation,
+    ScoredDatum,
+    TaskInstance,
+    TrainingDatum,
+)
+from dataenvgym.rollouts.speakers import with_student
 from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.lessons import scored_record_of, students_turns
+from dataenvgym.tool_formats import as_reply
 
 
 class BranchedTriesEngine(SelfTeachingEngine):
     """Writes scored records of a try, and of other continuations from one of its turns.
 
-    The student plays a problem. The task's judge names the turn that mattered most; without a
-    judge, a turn is drawn at random. The student then plays the problem again from that turn on.
-    In each record only this turn has a weight: the reward of the try. With
-    `trainer.scored_as=dpo`, the records become pairs that first differ at that turn;
-    `trainer.scored_segment` makes the compared part longer: SDPO (Kong et al., 2025, "SDPO:
-    Segment-Level Direct Preference Optimization for Social Agents").
+    The student plays a problem. The task's judge names the turn where another reply would most
+    likely have come closer to the goal; without a judge, a turn is drawn at random. The student
+    then plays the problem again from that turn on. In each record only this turn has a weight: the
+    reward of the try. With `trainer.scored_as=dpo`, the records become pairs that first differ at
+    that turn; `trainer.scored_segment` makes the compared part longer: SDPO (Kong et al., 2025,
+    "SDPO: Segment-Level Direct Preference Optimization for Social Agents").
 
     A try with the full reward is not played again, and has no record. A try also has no record if
     it failed, if the judge gave no verdict, or if another speaker said something else before that
@@ -80,29 +91,20 @@ class BranchedTriesEngine(SelfTeachingEngine):
         with with_student(self.task.others, predictor) as others:  # not a replaying one
             task = copy(self.task)
             task.others = others
-            return self._played(task, problems, predictor, seed)
-
-    def _played(
-        self,
-        task: Task,
-        problems: Sequence[TaskInstance],
-        predictor: PredictorInterface,
-        seed: int,
-    ) -> Sequence[Sequence[CompletedTaskInstance]]:
-        sampling = self.sampling.model_copy(update={"seed": seed % 2**31})
-        first = task.attempt(predictor, problems, sampling=sampling)
-        lacking = [done for done in first if self._lost.keeps(done) and done.reward < 1.0]
-        places = self._branched_at = self._located(lacking, seed)
-        again = [(d, places[d.instance.id]) for d in lacking if d.instance.id in places]
-        tries = {done.instance.id: [done] for done, _ in again}
-        for number in range(1, self.samples if again else 1):
-            anew = derive_seed(seed, "branch", number) % 2**31
-            student = ReplayedPredictor(predictor, again, seed=anew)
-            chosen = [done.instance for done, _ in again]
-            for done in task.attempt(student, chosen, sampling=sampling):
-                if self._lost.keeps(done):
-                    tries[done.instance.id].append(done)
-        return [tries.get(problem.id, []) for problem in problems]
+            sampling = self.sampling.model_copy(update={"seed": seed % 2**31})
+            first = task.attempt(predictor, problems, sampling=sampling)
+            lacking = [done for done in first if self._lost.keeps(done) and done.reward < 1.0]
+            places = self._branched_at = self._located(lacking, seed)
+            again = [(d, places[d.instance.id]) for d in lacking if d.instance.id in places]
+            tries = {done.instance.id: [done] for done, _ in again}
+            for number in range(1, self.samples if again else 1):
+                anew = derive_seed(seed, "branch", number) % 2**31
+                student = ReplayedPredictor(predictor, again, seed=anew)
+                chosen = [done.instance for done, _ in again]
+                for done in task.attempt(student, chosen, sampling=sampling):
+                    if self._lost.keeps(done):
+                        tries[done.instance.id].append(done)
+            return [tries.get(problem.id, []) for problem in problems]
 
     def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[ScoredDatum]:
         """Make the records of a try and its continuations, if there are any."""
@@ -128,7 +130,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
         return [record for record in records if record is not None]
 
     def _located(self, tries: Sequence[CompletedTaskInstance], seed: int) -> dict[str, int]:
-        """By problem, the index in the transcript of the turn that mattered most."""
+        """By problem, the index in the transcript of the turn to play again."""
         turns = [students_turns(d, self.task.domain.prompt(d.instance)) for d in tries]
         if self.judge is None:
             drawn = [derive_rng(seed, "turn", d.instance.id) for d in tries]
@@ -137,10 +139,59 @@ class BranchedTriesEngine(SelfTeachingEngine):
                 for done, places, rng in zip(tries, turns, drawn, strict=True)
             }
         found: dict[str, int] = {}
-        verdicts = named_turns(self.judge, [*zip(tries, turns, strict=True)], most=1)
+        played = [*zip(tries, turns, strict=True)]
+        verdicts = named_turns(self.judge, played, most=1, prompt="social_error_turn")
         for done, verdict in zip(tries, verdicts, strict=True):
             if isinstance(verdict, Unscored):
                 self._lost.unscored.append(verdict.reason)
             elif verdict:
                 found[done.instance.id] = verdict[0].turn
         return found
+
+
+class ReplayedPredictor:
+    """The student, but it begins each conversation as in an earlier try.
+
+    If the other speakers repeat themselves too, the conversation is the same up to that turn. So
+    play it with the seed of the earlier try, from which the environment and the other speakers
+    derive theirs. The student's later turns are drawn with `seed`.
+
+    Args:
+        student: continues the conversations.
+        tries: earlier tries, each with the place in its transcript where the student continues.
+    """
+
+    def __init__(
+        self,
+        student: PredictorInterface,
+        tries: Iterable[tuple[CompletedTaskInstance, int]],
+        *,
+        seed: int,
+    ) -> None:
+        self._student = student
+        self._seed = seed
+        self._said = {
+            _key(done.transcript[:i]): as_reply(done.transcript[i])
+            for done, place in tries
+            for i in range(place)
+            if done.transcript[i].role == "assistant"
+        }
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Reply | Failure]:
+        """Return the earlier message of each conversation, or a new reply."""
+        replies: dict[int, Reply | Failure] = {}
+        for i, conversation in enumerate(conversations):
+            if (text := self._said.get(_key(conversation))) is not None:
+                replies[i] = Reply(text=text)
+        new = [i for i in range(len(conversations)) if i not in replies]
+        if new:
+            anew = sampling.model_copy(update={"seed": self._seed})
+            found = self._student.predict([conversations[i] for i in new], anew)
+            replies |= zip(new, found, strict=True)
+        return [replies[i] for i in range(len(conversations))]
+
+
+def _key(conversation: Conversation) -> tuple[str, ...]:
+    return tuple(message.model_dump_json() for message in conversation)

@@ -20,12 +20,20 @@ def gold_records(
 ) -> list[SupervisedDatum | ChatDatum]:
     """Make a record of each instance that allows one (see `Domain.gold_record`).
 
+    A warning names the others.
+
     Raises:
         ConfigurationError: if the task makes no environments to try the gold answers in.
     """
-    domain = attemptable(task).domain
-    found = (domain.gold_record(instance) for instance in instances)
-    return [record for record in found if record is not None]
+    tried = attemptable(task)
+    found = [(instance.id, tried.domain.gold_record(instance)) for instance in instances]
+    if missing := [id for id, record in found if record is None]:
+        warn_run(
+            f"{len(missing)} of {len(found)} training problems of task {tried.name!r} are not "
+            "taught: their gold answers, as a first reply, do not solve them; the first ones: "
+            f"{', '.join(missing[:5])}"
+        )
+    return [record for _, record in found if record is not None]
 
 
 class GoldEngine:
@@ -39,15 +47,13 @@ class GoldEngine:
         parts: the number of iterations that the split is spread over, at least 1.
     """
 
+    skills: Sequence[str] = ()
+
     def __init__(self, task: TaskInterface, *, parts: int = 1) -> None:
         check_at_least(1, parts=parts)
         self._task = task_of(task)
         self._parts = parts
         self._given = 0
-
-    @property
-    def skills(self) -> Sequence[str]:
-        return ()
 
     @property
     def fit(self) -> EngineFit:
@@ -71,13 +77,7 @@ class GoldEngine:
         instances = self._task.on("train").instances
         begin, end = (len(instances) * (self._given + i) // self._parts for i in (0, 1))
         self._given += 1
-        records = gold_records(self._task, instances[begin:end])
-        if missing := end - begin - len(records):
-            warn_run(
-                f"{missing} of {end - begin} training problems of task {self._task.name!r} are not "
-                "taught: their gold answers, as a first reply, do not solve them"
-            )
-        return records
+        return gold_records(self._task, instances[begin:end])
 
     def state_dict(self) -> dict[str, JsonValue]:
         return {"given": self._given}

@@ -1,4 +1,4 @@
-"""A judge names the student's turns that mattered, for many conversations at once."""
+"""A judge names turns of the student, for many conversations at once."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import TypeVar
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Ask, Failure, PredictorInterface, SamplingParameters
 from dataenvgym.judging import Unscored, dialogue_text
+from dataenvgym.judging.turns import NamedTurn, judge_turns
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.rollouts import StudentSpeaker
 from dataenvgym.rollouts.faults import TO_THE_CALLER
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.social.evaluators import NamedTurn, judge_turns
-from dataenvgym.tool_formats import as_reply
+from dataenvgym.tool_formats import as_reply, said_in
 
 T = TypeVar("T")
-_JUDGE = "judge"
-_WHO = "the assistant"
 
 
 def judge_of(task: Task) -> PredictorInterface | None:
@@ -27,7 +25,7 @@ def judge_of(task: Task) -> PredictorInterface | None:
     Raises:
         ConfigurationError: if that is the student.
     """
-    judge = task.others.get(_JUDGE)
+    judge = task.others.get("judge")
     if isinstance(judge, StudentSpeaker):
         raise ConfigurationError(
             "task.others.judge is the student itself, which does not judge its own turns: choose "
@@ -41,17 +39,19 @@ def named_turns(
     played: Sequence[tuple[CompletedTaskInstance, Sequence[int]]],
     *,
     most: int | None = None,
+    prompt: str = "social_turns",
 ) -> list[tuple[NamedTurn, ...] | Unscored]:
-    """Ask a judge which turns of each conversation mattered.
+    """Ask a judge for turns of each conversation; it sees the reward as a score of 0 to 10.
 
     Args:
         played: finished tries, each with the places of the student's turns in its transcript.
         most: the most turns that it can name; None allows all.
+        prompt: for which turns (see `judge_turns`).
 
     Returns:
         For each try, the named turns by their place in the transcript, or why there are none.
     """
-    return answered_together([_asks(done, turns, most) for done, turns in played], judge)
+    return answered_together([_asks(done, turns, most, prompt) for done, turns in played], judge)
 
 
 def answered_together(
@@ -109,16 +109,21 @@ def _replies(speaker: PredictorInterface, batch: Sequence[Ask]) -> list[str | Un
 
 
 def _asks(
-    done: CompletedTaskInstance, turns: Sequence[int], most: int | None
+    done: CompletedTaskInstance, turns: Sequence[int], most: int | None, prompt: str
 ) -> Generator[Ask, str, tuple[NamedTurn, ...] | Unscored]:
     """Ask a judge for turns. It sees turns numbered from 1; places count from 0."""
-    said = [(message.role, as_reply(message)) for message in done.transcript]
+    said = [
+        (m.role, said_in(as_reply(m)) if m.role == "assistant" else m.content)
+        for m in done.transcript
+    ]
     named = yield from judge_turns(
-        who=_WHO,
+        who="the assistant",
         goal=done.instance.instruction,
         dialogue=dialogue_text(said),
         turns=[place + 1 for place in turns],
+        score=10 * done.reward,
         most=None if most is None else min(most, len(turns)),
+        prompt=prompt,
     )
     if isinstance(named, Unscored):
         return named

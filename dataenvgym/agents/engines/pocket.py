@@ -11,11 +11,7 @@ import numpy as np
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import Assignment, Plan
-from dataenvgym.records import (
-    CompletedTaskInstance,
-    Provenance,
-    TrainingDatum,
-)
+from dataenvgym.records import CompletedTaskInstance, Provenance, TrainingDatum
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.pocket import family_of, find_skill
 
@@ -60,12 +56,22 @@ class PocketEngine:
         Skips examples that it cannot read. Writes fewer records when a skill runs out of exercises.
         """
         questions: set[str] = set()
-        written = (
-            self._write(assignment, questions, rng)
-            for assignment in plan
-            for _ in range(assignment.count)
-        )
-        return [record for record in written if record is not None]
+        domain = task_of(self._task).domain
+        records: list[TrainingDatum] = []
+        for assignment in plan:
+            for _ in range(assignment.count):
+                if (wanted := self._wanted(assignment, rng)) is None:
+                    continue
+                skill, phrasing = wanted
+                name = skill if assignment.skill is None else assignment.skill
+                for _ in range(_TRIES):
+                    exercise = self._family.draw(skill, "train", rng, phrasing=phrasing)
+                    if exercise.question not in questions:
+                        questions.add(exercise.question)
+                        provenance = Provenance(skill=name, subskill=assignment.subskill)
+                        records.append(self._family.record(exercise, domain, provenance))
+                        break
+        return records
 
     def propose_subskills(
         self,
@@ -88,43 +94,24 @@ class PocketEngine:
         exercise = self._family.read(instruction)
         return subskill_name(exercise.phrasing) if exercise and exercise.phrasing else None
 
-    def _write(
-        self, assignment: Assignment, questions: set[str], rng: np.random.Generator
-    ) -> TrainingDatum | None:
-        if (wanted := self._wanted(assignment, rng)) is None:
-            return None
-        skill, phrasing = wanted
-        name = skill if assignment.skill is None else assignment.skill
-        provenance = Provenance(skill=name, subskill=assignment.subskill)
-        for _ in range(_TRIES):
-            exercise = self._family.draw(skill, "train", rng, phrasing=phrasing)
-            if exercise.question not in questions:
-                questions.add(exercise.question)
-                return self._family.record(exercise, task_of(self._task).domain, provenance)
-        return None
-
     def _wanted(
         self, assignment: Assignment, rng: np.random.Generator
     ) -> tuple[str, str | None] | None:
         """The skill and the phrasing to write in (None: any)."""
-        if assignment.subskill is not None:
-            return self._find_subskill(assignment.subskill)
+        if (subskill := assignment.subskill) is not None:
+            if subskill not in self._subskills:
+                raise ConfigurationError(
+                    f"{self._family.name} has no subskill {subskill!r}."
+                    f"{did_you_mean(subskill, self._subskills)} "
+                    "A subskill is one of a skill's phrasings, with `_` for its subject"
+                )
+            return self._subskills[subskill]
         skill = assignment.skill
         if skill is not None and (skill in self._family.phrasings or not assignment.examples):
             return find_skill(self._family, skill), None
         example = assignment.examples[int(rng.integers(len(assignment.examples)))]
         exercise = self._family.read(example.instance.instruction)
         return (exercise.skill, exercise.phrasing) if exercise else None
-
-    def _find_subskill(self, name: str) -> tuple[str, str]:
-        try:
-            return self._subskills[name]
-        except KeyError:
-            raise ConfigurationError(
-                f"{self._family.name} has no subskill {name!r}."
-                f"{did_you_mean(name, self._subskills)} "
-                "A subskill is one of a skill's phrasings, with `_` for its subject"
-            ) from None
 
     @cached_property
     def _subskills(self) -> dict[str, tuple[str, str]]:

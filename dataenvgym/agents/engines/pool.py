@@ -12,7 +12,7 @@ from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.agents.engines.selections import Selection
 from dataenvgym.errors import RunDirectoryError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Assignment, EngineFit, Plan, credited, engine_fit
+from dataenvgym.plans import EngineFit, Plan, credited, engine_fit
 from dataenvgym.records import TrainingDatum
 
 
@@ -68,7 +68,10 @@ class PoolEngine:
         chosen: list[TrainingDatum] = []
         missing = plan
         while missing:
-            candidates = [self._candidates(assignment, free) for assignment in missing]
+            candidates = [
+                self.pool.fitting(assignment, free, nearest=self.nearest * assignment.count)
+                for assignment in missing
+            ]
             scores = self.selection.score(self.pool, missing, candidates, predictor, rng)
             unserved = []
             for assignment, positions, score in zip(missing, candidates, scores, strict=True):
@@ -81,9 +84,6 @@ class PoolEngine:
             missing = tuple(unserved)
         self._taken = set(np.flatnonzero(~free).tolist())
         return chosen
-
-    def _candidates(self, assignment: Assignment, free: np.ndarray) -> np.ndarray:
-        return self.pool.fitting(assignment, free, nearest=self.nearest * assignment.count)
 
     def state_dict(self) -> dict[str, JsonValue]:
         return {"taken": [*sorted(self._taken)], "size": len(self.pool.records)}

@@ -98,20 +98,28 @@ class PreferenceEngine:
         pairs: dict[str, PreferenceDatum] = {}
         tried: set[str] = set()
         error_rate = 0.5
+        domain = self._task.domain
         for _ in range(self.rounds):
             tries = math.ceil((wanted - len(pairs)) / error_rate)
             if (tries := min(tries, int(wanted * self.most_tries) - len(tried))) <= 0:
                 break
             try:
-                asked_for = _scaled(plan, tries)
-                written = generated(self.engine, asked_for, predictor, rng)
+                parts = apportion(np.array([float(a.count) for a in plan]), tries)
+                scaled = tuple(a.of(n) for a, n in zip(plan, parts, strict=True) if n)
+                written = generated(self.engine, scaled, predictor, rng)
             except BudgetSpentError:
                 if not pairs:
                     raise
                 break
             if not written:
                 break
-            framed = map(self._framed, _answered(written))
+            answered = [r for r in written if isinstance(r, SupervisedDatum | ChatDatum)]
+            if not answered:
+                raise ConfigurationError(
+                    "the preference engine needs supervised records to try the student on, and "
+                    f"the engine in it writes records of kind {written[0].kind!r}"
+                )
+            framed = (r if isinstance(r, ChatDatum) else domain.frame(r) for r in answered)
             records = [record for record in framed if _question(record) not in tried]
             tried.update(map(_question, records))
             for pair in self._errors(records, predictor, rng):
@@ -120,9 +128,6 @@ class PreferenceEngine:
         found = list(pairs.values())
         chosen = sorted(rng.permutation(len(found))[:wanted].tolist())
         return [found[i] for i in chosen]
-
-    def _framed(self, record: SupervisedDatum | ChatDatum) -> SupervisedDatum | ChatDatum:
-        return record if isinstance(record, ChatDatum) else self._task.domain.frame(record)
 
     def _errors(
         self,
@@ -176,24 +181,7 @@ class PreferenceEngine:
             self.engine.load_state_dict(state)
 
 
-def _scaled(plan: Plan, total: int) -> Plan:
-    """The plan with counts in the same proportions that add up to `total`."""
-    counts = apportion(np.array([float(assignment.count) for assignment in plan]), total)
-    return tuple(a.of(n) for a, n in zip(plan, counts, strict=True) if n)
-
-
 def _question(record: SupervisedDatum | ChatDatum | PreferenceDatum) -> str:
     """A key of the problem: everything before the answer."""
     prompt = record.conversation[:-1] if isinstance(record, ChatDatum) else record.prompt
     return "\n".join(message.model_dump_json() for message in prompt)
-
-
-def _answered(records: Sequence[TrainingDatum]) -> list[SupervisedDatum | ChatDatum]:
-    """The records, if they teach answers: supervised ones and chats; raises for other kinds."""
-    found = [record for record in records if isinstance(record, SupervisedDatum | ChatDatum)]
-    if records and not found:
-        raise ConfigurationError(
-            f"the preference engine needs supervised records to try the student on, and the "
-            f"engine in it writes records of kind {records[0].kind!r}"
-        )
-    return found

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import zlib
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
 
 from dataenvgym.agents.engines.gold import gold_records
-from dataenvgym.agents.engines.similarity import TextSimilarity
 from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.plans import Assignment
@@ -24,6 +27,63 @@ from dataenvgym.records import (
     parse_training_datum,
 )
 from dataenvgym.tasks.adapted import task_of
+
+_DIMENSIONS = 2**18
+_TOKEN = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[^\W\d_]+|[^\w\s]")
+
+
+class TextSimilarity:
+    """Cosine similarities between a fixed collection of texts and other texts.
+
+    Args:
+        texts: the collection. Its document frequencies set the weights: rare n-grams weigh more.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        counts = _counts(texts)
+        documents = np.bincount(counts.indices, minlength=_DIMENSIONS)
+        self._weights = np.log((1 + len(texts)) / (1 + documents)) + 1.0
+        self._columns = self._normalized(counts).T.tocsr()
+
+    def to(self, texts: Sequence[str]) -> np.ndarray:
+        """Cosines from 0 to 1, of shape (len(texts), size of the collection)."""
+        dense: np.ndarray = (self._normalized(_counts(texts)) @ self._columns).toarray()
+        return dense
+
+    def _normalized(self, counts: Any) -> Any:
+        """Weight the counts, and scale each row to length 1 (an empty row stays empty)."""
+        values = counts.data * self._weights[counts.indices]
+        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        lengths = np.sqrt(np.bincount(rows, values**2, minlength=counts.shape[0]))
+        counts.data = values / lengths[rows]
+        return counts
+
+
+def _counts(texts: Sequence[str]) -> Any:
+    """Count the 1- to 3-grams of each text, as a sparse matrix (len(texts), dimensions).
+
+    A number, or a row of numbers, counts as the word 0.
+    """
+    from scipy import sparse
+
+    columns: list[int] = []
+    values: list[int] = []
+    ends = [0]
+    for text in texts:
+        found = _TOKEN.findall(text.casefold())
+        words = ["0" if token[0].isdigit() else token for token in found]
+        words = [w for i, w in enumerate(words) if w != "0" or i == 0 or words[i - 1] != "0"]
+        counted = Counter(
+            zlib.crc32(" ".join(words[i : i + n]).encode()) % _DIMENSIONS
+            for n in (1, 2, 3)
+            for i in range(len(words) - n + 1)
+        )
+        columns += counted.keys()
+        values += counted.values()
+        ends.append(len(columns))
+    shape = (len(texts), _DIMENSIONS)
+    return sparse.csr_matrix((np.array(values, float), columns, ends), shape=shape)
+
 
 PromptedDatum = SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | ScoredDatum
 """The kinds of records that begin with a question."""
@@ -41,7 +101,9 @@ class RecordPool:
     def __init__(self, task: TaskInterface, path: str | Path | None = None) -> None:
         self._task = task_of(task)
         self._path = None if path is None else Path(path).expanduser()
-        self._likeness_to = lru_cache(maxsize=512)(self._computed_likeness)
+        self._likeness_to = lru_cache(maxsize=512)(
+            lambda text: self._similarity.to([text])[0].astype(np.float32)
+        )
 
     def prepare(self) -> None:
         """Make sure that there is a pool.
@@ -54,23 +116,21 @@ class RecordPool:
     @cached_property
     def records(self) -> tuple[PromptedDatum, ...]:
         """All of them, loaded once."""
-        found: Sequence[PromptedDatum]
+        domain = self._task.domain
+        found: list[PromptedDatum] = []
         if self._path is None:
-            found = gold_records(self._task, self._task.on("train").instances)
-        else:
-            found = [self._framed(record) for record in _read(self._path)]
+            found += gold_records(self._task, self._task.on("train").instances)
+        for record in _read(self._path) if self._path else ():
+            if isinstance(record, ChatDatum | ScoredDatum):
+                found.append(record)
+            elif isinstance(record, SupervisedDatum):
+                found.append(domain.frame(record))
+            else:
+                found.append(domain.prompt_template.frame(record))
         if not found:
             source = self._path or "the task's train split"
             raise ConfigurationError(f"the pool is empty: found no usable records in {source}")
         return tuple(found)
-
-    def _framed(self, record: PromptedDatum) -> PromptedDatum:
-        domain = self._task.domain
-        if isinstance(record, ChatDatum | ScoredDatum):
-            return record
-        if isinstance(record, SupervisedDatum):
-            return domain.frame(record)
-        return domain.prompt_template.frame(record)
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -120,10 +180,6 @@ class RecordPool:
             for skill in {s for s in skills if s is not None}
         }
 
-    def _computed_likeness(self, text: str) -> np.ndarray:
-        likeness: np.ndarray = self._similarity.to([text])[0].astype(np.float32)
-        return likeness
-
     @cached_property
     def _similarity(self) -> TextSimilarity:
         questions = [question_of(record) for record in self.records]
@@ -145,19 +201,17 @@ def _read(path: Path) -> list[PromptedDatum]:
         raise ConfigurationError(f"there is no file {str(path)!r} with records (JSONL)")
     records = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        if line.strip():
-            records.append(_parsed(line, f"{path}, line {number}"))
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            record: TrainingDatum = parse_training_datum(orjson.loads(line))
+        except (orjson.JSONDecodeError, InvalidRecordError) as error:
+            raise ConfigurationError(f"{where} is not a training record: {error}") from error
+        if not isinstance(record, PromptedDatum):
+            raise ConfigurationError(
+                f"{where} is a record of kind {record.kind!r}, expected one with an instruction: "
+                "supervised, chat, preference, kto or scored"
+            )
+        records.append(record)
     return records
-
-
-def _parsed(line: bytes, where: str) -> PromptedDatum:
-    try:
-        record: TrainingDatum = parse_training_datum(orjson.loads(line))
-    except (orjson.JSONDecodeError, InvalidRecordError) as error:
-        raise ConfigurationError(f"{where} is not a training record: {error}") from error
-    if not isinstance(record, PromptedDatum):
-        raise ConfigurationError(
-            f"{where} is a record of kind {record.kind!r}, expected one with an instruction: "
-            "supervised, chat, preference, kto or scored"
-        )
-    return record

@@ -8,7 +8,6 @@ from statistics import fmean
 
 import numpy as np
 
-from dataenvgym.agents.engines.lost_tries import LostTries
 from dataenvgym.agents.engines.named_turns import judge_of, named_turns
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError
@@ -16,17 +15,25 @@ from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.judging import Unscored
 from dataenvgym.plans import Plan
 from dataenvgym.records import CompletedTaskInstance, Conversation, ScoredDatum, TrainingDatum
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.lessons import scored_record_of, students_turns
-from dataenvgym.tasks.turn_scores import DISCOUNT, Normalization, turn_scores, turn_weights
+from dataenvgym.tasks.turn_scores import (
+    DISCOUNT,
+    NORMALIZATION,
+    Normalization,
+    turn_scores,
+    turn_weights,
+)
 
 
 class ScoredTriesEngine(SelfTeachingEngine):
     """Writes a scored record of each try, good or bad, for a policy gradient.
 
-    The score of a try's last turn is its reward. If the task has a speaker "judge", the turns that
-    it names score 1. Weights are discounted sums of the scores that follow (see
-    `tasks.turn_scores`). An episode repeats this: the student plays, its turns are scored, it is
-    trained, it plays again.
+    The score of a try's last turn is its reward. If the task has a speaker "judge", it names the
+    turns of each right try that were critical for achieving the goal; these score 1. It is not
+    asked about other tries: a turn that lost the goal must not be learned. Weights are discounted
+    sums of the scores that follow (see `tasks.turn_scores`). An episode repeats this: the student
+    plays, its turns are scored, it is trained, it plays again.
 
     Failed tries, and tries without a verdict of the judge, have no record; the run warns about
     them.
@@ -34,11 +41,12 @@ class ScoredTriesEngine(SelfTeachingEngine):
     Args:
         task, samples, temperature, tries: see `SelfTeachingEngine`.
         discount: the factor on a turn's score for each turn before it, in 0..1.
-        normalize: divide weights by the largest absolute value of the `dialogue`, or of the
-            `group`, which is the tries at one problem, or not at all (`none`).
+        normalize: divide weights by the largest absolute value of the `group`, which is the tries
+            at one problem, or of the `dialogue`, as EPO does, or not at all (`none`).
         baseline: subtract the mean reward of the problem's tries from each reward, so that tries
-            below the mean get negative weights (as in GRPO).
-        name_turns: ask the judge, if the task has one, which turns mattered.
+            below the mean get negative weights. Of GRPO's advantage this is the mean only: weights
+            are divided by what `normalize` says, never by the standard deviation of the rewards.
+        name_turns: ask the judge, if the task has one, for critical turns.
         most_named: the most turns of a try that the judge can name; None allows all.
         repeat: play problems again in later iterations, with the current student.
     """
@@ -51,7 +59,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
         temperature: float = 1.0,
         tries: int = 4,
         discount: float = DISCOUNT,
-        normalize: Normalization = "group",
+        normalize: Normalization = NORMALIZATION,
         baseline: bool = False,
         name_turns: bool = True,
         most_named: int | None = None,
@@ -92,25 +100,20 @@ class ScoredTriesEngine(SelfTeachingEngine):
             [_Try(done, students_turns(done, prompt)) for done in tries if self._lost.keeps(done)]
             for tries, prompt in zip(problems, prompts, strict=True)
         ]
-        self._name_turns([one for tries in played for one in tries])
+        if self.judge is not None:
+            right = [one for tries in played for one in tries if one.done.was_correct]
+            asked = [(one.done, one.turns) for one in right]
+            verdicts = named_turns(self.judge, asked, most=self.most_named)
+            for one, verdict in zip(right, verdicts, strict=True):
+                if isinstance(verdict, Unscored):
+                    self._lost.unscored.append(verdict.reason)
+                    one.named = None
+                else:
+                    one.named = tuple(one.turns.index(named.turn) for named in verdict)
         return [
             self._records([one for one in tries if one.named is not None], prompt)
             for tries, prompt in zip(played, prompts, strict=True)
         ]
-
-    def _name_turns(self, played: Sequence[_Try]) -> None:
-        """Ask the judge for the turns that mattered, if there is one."""
-        if self.judge is None:
-            for one in played:
-                one.named = ()
-            return
-        asked = [(one.done, one.turns) for one in played]
-        verdicts = named_turns(self.judge, asked, most=self.most_named)
-        for one, verdict in zip(played, verdicts, strict=True):
-            if isinstance(verdict, Unscored):
-                self._lost.unscored.append(verdict.reason)
-            else:
-                one.named = tuple(one.turns.index(named.turn) for named in verdict)
 
     def _records(self, tries: Sequence[_Try], prompt: Conversation) -> list[ScoredDatum]:
         """Make the records of one problem."""
@@ -132,9 +135,55 @@ class ScoredTriesEngine(SelfTeachingEngine):
 class _Try:
     """A try with a score, the indices of the student's turns, and the named ones among them.
 
-    `named` is None without a verdict.
+    `named` is None if the judge was asked and gave no verdict.
     """
 
     done: CompletedTaskInstance
     turns: Sequence[int]
-    named: tuple[int, ...] | None = None
+    named: tuple[int, ...] | None = ()
+
+
+class LostTries:
+    """Counts the tries of an iteration that gave no record, and warns the user why.
+
+    Args:
+        engine: the engine's name, for the messages.
+    """
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
+        self.n_tries = 0
+        self.failed: list[str] = []
+        self.unscored: list[str] = []
+        self.astray: list[str] = []
+
+    def keeps(self, done: CompletedTaskInstance) -> bool:
+        """True if a try has a score; counts the try as failed if not."""
+        self.n_tries += 1
+        if done.error is not None:
+            self.failed.append(done.error)
+        return done.error is None
+
+    def warn(self, records: Sequence[TrainingDatum]) -> None:
+        """Warn the user of the run about lost tries, and if nothing can be learned."""
+        lost = [
+            f"{len(reasons)} {what} (the last one: {reasons[-1]})"
+            for what, reasons in (
+                ("failed", self.failed),
+                ("have no verdict of the judge", self.unscored),
+                ("cannot be compared", self.astray),
+            )
+            if reasons
+        ]
+        if lost:
+            warn_run(
+                f"{self.engine}: of {self.n_tries} tries, {' and '.join(lost)}; they are left out"
+            )
+        if self.n_tries and not records:
+            warn_run(f"{self.engine}: {self.n_tries} tries gave no record")
+        scored = [record for record in records if isinstance(record, ScoredDatum)]
+        if scored and not any(weight for record in scored for weight in record.weights):
+            warn_run(
+                f"{self.engine}: all weights of {len(scored)} records are 0, so nothing is "
+                "learned from them: the tries at each problem have the same reward, or all have 0"
+            )

@@ -2,7 +2,7 @@
 
     assignment -> seeds that fit it -> rewriter -> records
 
-The rewriter decides how to rewrite (see `rewriters` and `teacher_rewriter`). If it finds no right
+The rewriter decides how to rewrite (see `rewriters`). If it finds no right
 rewrite, or only one that was written before, another seed is tried.
 """
 
@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.engines.giving_up import asked_next
+from dataenvgym.agents.engines.llm.orders import asked_next
 from dataenvgym.agents.engines.record_pool import RecordPool, question_of
 from dataenvgym.agents.engines.rewriters import Rewriter
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Assignment, EngineFit, Plan, credited
+from dataenvgym.plans import EngineFit, Plan, credited
 from dataenvgym.records import SupervisedDatum, TrainingDatum
 from dataenvgym.tasks.adapted import task_of
 
@@ -93,7 +93,12 @@ class SeededEngine:
         Raises:
             BudgetSpentError: if the rewriter's budget is spent before there is any record.
         """
-        seeds = [self._shuffled_seeds(assignment, rng) for assignment in plan]
+        usable = np.array([seed is not None for seed in self._plain])
+        seeds: list[list[SupervisedDatum]] = []  # those that fit each assignment, shuffled
+        for assignment in plan:
+            positions = self.seeds.fitting(assignment, usable, nearest=self.nearest)
+            fitting = (self._plain[i] for i in rng.permutation(positions).tolist())
+            seeds.append([seed for seed in fitting if seed is not None])
         turns = [cycle(some) for some in seeds]
         slots = [i for i, a in enumerate(plan) if seeds[i] for _ in range(a.count)]
         written: dict[int, TrainingDatum] = {}
@@ -110,7 +115,11 @@ class SeededEngine:
                 break
             before = len(written)
             for slot, record in zip(asked, rewrites, strict=True):
-                if record is not None and (key := _key(record)) not in self._written:
+                if record is None:
+                    continue
+                text = f"{record.instruction}\0{record.output}"
+                key = hashlib.sha256(text.encode()).hexdigest()[:16]  # short: there are many
+                if key not in self._written:
                     self._written.add(key)
                     written[slot] = credited(self._domain.frame(record), plan[slots[slot]])
             fruitless = fruitless + 1 if len(written) == before else 0
@@ -129,17 +138,3 @@ class SeededEngine:
         """Each seed without the task's prompt; None for a record that is not supervised."""
         plain = map(self._domain.unframe, self.seeds.records)
         return [seed if isinstance(seed, SupervisedDatum) else None for seed in plain]
-
-    def _shuffled_seeds(
-        self, assignment: Assignment, rng: np.random.Generator
-    ) -> list[SupervisedDatum]:
-        """The seeds that fit, in random order."""
-        usable = np.array([seed is not None for seed in self._plain])
-        positions = self.seeds.fitting(assignment, usable, nearest=self.nearest)
-        seeds = (self._plain[i] for i in rng.permutation(positions).tolist())
-        return [seed for seed in seeds if seed is not None]
-
-
-def _key(record: SupervisedDatum) -> str:
-    """A short key of a record, so that many can be kept."""
-    return hashlib.sha256(f"{record.instruction}\0{record.output}".encode()).hexdigest()[:16]

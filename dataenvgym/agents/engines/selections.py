@@ -17,11 +17,11 @@ from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.answers import answers_of
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Assignment, EngineFit, Plan
+from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.tasks.adapted import attemptable
+from dataenvgym.tasks.domain import last_reply
 from dataenvgym.tasks.lessons import problem_of
-from dataenvgym.tasks.replies import last_reply
 
 
 @runtime_checkable
@@ -137,16 +137,16 @@ class UncertaintySelection:
             sampling = self._task.sampling.model_copy(update=changes)
             rounds.append(self._task.attempt(predictor, list(problems.values()), sampling=sampling))
         tries = dict(zip(problems, zip(*rounds, strict=True), strict=True))
-        return [1.0 - self._agreement(tries.get(position, ())) for position in positions]
-
-    def _agreement(self, tries: Sequence[CompletedTaskInstance]) -> float:
-        """The share of the most frequent answer; 1.0 if fewer than two samples came back."""
-        answered = [c for c in tries if c.error is None]
-        if len(answered) < 2:
-            return 1.0
-        read = zip(answers_of(self._task, answered), answered, strict=True)
-        answers = Counter(answer or f"\n{last_reply(c)}" for (answer, _), c in read)
-        return answers.most_common(1)[0][1] / len(answered)
+        uncertainty = []
+        for position in positions:
+            answered = [c for c in tries.get(position, ()) if c.error is None]
+            if len(answered) < 2:
+                uncertainty.append(0.0)
+                continue
+            read = zip(answers_of(self._task, answered), answered, strict=True)
+            answers = Counter(answer or f"\n{last_reply(c)}" for (answer, _), c in read)
+            uncertainty.append(1.0 - answers.most_common(1)[0][1] / len(answered))
+        return uncertainty
 
 
 class InfluenceSelection:
@@ -171,16 +171,12 @@ class InfluenceSelection:
         Raises:
             ConfigurationError: for an assignment without examples.
         """
+        if not all(assignment.examples for assignment in plan):
+            raise ConfigurationError(
+                "selecting by influence needs examples of the student's errors, and the policy "
+                "gives none: use agent/policy=open_ended or skill_list"
+            )
         return [
-            _likeness(pool, assignment)[positions] + rng.uniform(0, 1e-6, len(positions))
+            pool.likeness(assignment)[positions] + rng.uniform(0, 1e-6, len(positions))
             for assignment, positions in zip(plan, candidates, strict=True)
         ]
-
-
-def _likeness(pool: RecordPool, assignment: Assignment) -> np.ndarray:
-    if not assignment.examples:
-        raise ConfigurationError(
-            "selecting by influence needs examples of the student's errors, and the policy gives "
-            "none: use agent/policy=open_ended or skill_list"
-        )
-    return pool.likeness(assignment)

@@ -4,9 +4,9 @@ The student tries each problem several times. `SelfTeachingEngine` plays the pro
 subclasses make records of the tries:
 
 - `SelfAnswersEngine` picks one try, whose messages are learned:
-  `SelfConsistencyEngine` (self_consistency) the majority answer,
+  `SelfConsistencyEngine` the majority answer,
   `RejectionSamplingEngine` a right answer;
-- `ContrastEngine` (contrast) makes preference pairs of a right try and a wrong one;
+- `ContrastEngine` makes preference pairs of a right try and a wrong one;
 - `ScoredTriesEngine` (scored_tries) gives each turn of each try a weight;
 - `BranchedTriesEngine` (branched_tries) plays a try again from one of its turns on, to compare.
 """
@@ -15,19 +15,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.evaluation.answers import answers_of, classes_of, sameness_of
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Assignment, EngineFit, Plan
+from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.progress import tell
-from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
+from dataenvgym.records import CompletedTaskInstance, PreferenceDatum, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted import attemptable, task_of
-from dataenvgym.tasks.lessons import prefix_records, record_of
+from dataenvgym.tasks.lessons import preference_of, prefix_records, record_of
 
 
 class SelfTeachingEngine(ABC):
@@ -108,7 +109,11 @@ class SelfTeachingEngine(ABC):
     ) -> Sequence[TrainingDatum]:
         """Return the records of the plan; fewer if answers to learn from are rare."""
         seed = int(rng.integers(2**31))
-        wishes = _by_skill(plan)
+        wishes: Counter[str | None] = Counter()  # records of each skill; None means any
+        for assignment in plan:
+            skills = {example.instance.skill for example in assignment.examples}
+            shared = skills.pop() if len(skills) == 1 else None
+            wishes[shared if assignment.skill is None else assignment.skill] += assignment.count
         problems = self.task.on("train").instances
         order = [problems[int(i)] for i in rng.permutation(len(problems))]
         left = {skill: self.tries * count for skill, count in wishes.items()}
@@ -225,16 +230,86 @@ class RejectionSamplingEngine(SelfAnswersEngine):
         return next((c for c in tries if c.was_correct), None)
 
 
-def _by_skill(plan: Plan) -> dict[str | None, int]:
-    """The number of records of each skill; the key None means any skill."""
-    wishes: Counter[str | None] = Counter()
-    for assignment in plan:
-        wishes[_skill_of(assignment)] += assignment.count
-    return dict(wishes)
+class SelfConsistencyEngine(SelfAnswersEngine):
+    """Writes records from the student's most frequent answers.
+
+    It uses no gold answers: training makes the student surer of its most frequent answer. That
+    helps where the majority answer is right more often than a single one, and harms elsewhere.
+
+    The task's domain decides which answers are the same: in math, equal final answers; in code,
+    programs with the same results. If the domain cannot compare answers, whole texts are compared.
+
+    Args:
+        agreement: the least share of answers that must agree, above 0.
+        most_agreement: the largest share; a value below 1 leaves out problems that the student is
+            sure of.
+        samples, temperature, tries, prefixes: as for `SelfAnswersEngine`.
+    """
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        *,
+        agreement: float = 0.75,
+        most_agreement: float = 1.0,
+        samples: int = 8,
+        temperature: float = 1.0,
+        tries: int = 4,
+        prefixes: bool = False,
+    ) -> None:
+        super().__init__(
+            task, samples=samples, temperature=temperature, tries=tries, prefixes=prefixes
+        )
+        if not 0 < agreement <= most_agreement <= 1:
+            raise ConfigurationError(
+                f"agreement is {agreement} and most_agreement is {most_agreement}, expected "
+                "0 < agreement <= most_agreement <= 1"
+            )
+        self.agreement = agreement
+        self.most_agreement = most_agreement
+
+    def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
+        """Pick the first try of the majority if it is large enough; scores are not used."""
+        answers = [answer for answer, _ in answers_of(self.task, tries)]
+        place, votes = majority(answers, sameness_of(self.task, tries[0].instance))
+        is_enough = self.agreement <= votes / self.samples <= self.most_agreement
+        return tries[place] if is_enough else None
 
 
-def _skill_of(assignment: Assignment) -> str | None:
-    if assignment.skill is not None:
-        return assignment.skill
-    skills = {example.instance.skill for example in assignment.examples}
-    return skills.pop() if len(skills) == 1 else None
+def majority(answers: Sequence[str | None], same: Callable[[str, str], bool]) -> tuple[int, int]:
+    """Find the place of the first most frequent answer, and its number of votes.
+
+    None does not count as a vote; without any vote the result is (0, 0).
+
+    Args:
+        same: True if two answers with different text are the same, such as 1/2 and 0.5.
+    """
+    found, votes = classes_of(answers, same)
+    if not found:
+        return 0, 0
+    winner = max(range(len(found)), key=votes.count)
+    return answers.index(found[winner]), votes.count(winner)
+
+
+class ContrastEngine(SelfTeachingEngine):
+    """Writes a preference record for each problem that the student solves only sometimes.
+
+    The prompt is the common beginning of a solved and a failed try; chosen and rejected are the
+    messages where they first differ (see `preference_of`). In a conversation with tools the
+    rejected message may come before the error itself. So the engine takes the pair of tries that
+    differ last, whose messages are closest to the error.
+
+    It needs the gold answers of the training split to tell right from wrong. The records train by
+    DPO; `trainer.pref_ftx=1` also trains the student on the chosen messages.
+    """
+
+    def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[PreferenceDatum]:
+        """One pair; none if no try is right or none is wrong. Failed calls are neither."""
+        right = [c for c in tries if c.was_correct]
+        wrong = [c for c in tries if not c.was_correct and c.error is None]
+        if not right or not wrong:
+            return ()
+        prompt = self.task.domain.prompt(tries[0].instance)
+        pairs = (preference_of(one, other, prompt) for one in right for other in wrong)
+        found = [pair for pair in pairs if pair is not None]
+        return sorted(found, key=lambda pair: -len(pair.prompt))[:1]

@@ -65,7 +65,14 @@ class EdgePolicy:
         ]
         if any(c.instance.skill is not None for c, _ in tried):
             return self._by_skill(tried, count)
-        return self._by_instance(tried, count, rng)
+        if not tried:
+            return ()
+        order = rng.permutation(len(tried)).tolist()  # break ties of remainders at random
+        values = value_of(np.array([tried[i][1] for i in order])) + self.floor
+        counts = apportion(values, count)
+        return tuple(
+            Assignment(n, examples=(tried[i][0],)) for i, n in zip(order, counts, strict=True) if n
+        )
 
     def solve_rates(
         self,
@@ -97,35 +104,15 @@ class EdgePolicy:
         skills = sorted(groups)
         rates = np.array([np.mean([rate for _, rate in groups[skill]]) for skill in skills])
         counts = apportion(value_of(rates) + self.floor, count)
-        return tuple(
-            Assignment(n, skill=skill, examples=_at_the_edge(groups[skill]))
-            for skill, n in zip(skills, counts, strict=True)
-            if n
-        )
-
-    def _by_instance(
-        self,
-        tried: list[tuple[CompletedTaskInstance, float]],
-        count: int,
-        rng: np.random.Generator,
-    ) -> Plan:
-        if not tried:
-            return ()
-        order = rng.permutation(len(tried)).tolist()  # break ties of remainders at random
-        values = value_of(np.array([tried[i][1] for i in order])) + self.floor
-        counts = apportion(values, count)
-        return tuple(
-            Assignment(n, examples=(tried[i][0],)) for i, n in zip(order, counts, strict=True) if n
-        )
+        plan = []
+        for skill, n in zip(skills, counts, strict=True):
+            values = value_of(np.array([rate for _, rate in groups[skill]]))
+            edge = zip(groups[skill], values >= values.max() / 2, strict=True)
+            if n:
+                plan.append(Assignment(n, skill=skill, examples=[c for (c, _), at in edge if at]))
+        return tuple(plan)
 
 
 def value_of(rates: np.ndarray) -> np.ndarray:
     """4p(1 - p) for each solve rate p (n,)."""
     return 4.0 * rates * (1.0 - rates)
-
-
-def _at_the_edge(
-    tried: list[tuple[CompletedTaskInstance, float]],
-) -> list[CompletedTaskInstance]:
-    values = value_of(np.array([rate for _, rate in tried]))
-    return [c for (c, _), value in zip(tried, values, strict=True) if value >= values.max() / 2]

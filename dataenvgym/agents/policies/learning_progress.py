@@ -46,8 +46,9 @@ class LearningProgress:
             errors = 1.0 - self._accuracies.get(skill, 1.0)
             if skill in accuracies and errors > 0:
                 removed = 1.0 - (1.0 - accuracies[skill]) / errors
+                removed = min(max(removed, -_MOST), _MOST)
+                progress = float(1.0 - (1.0 - removed) ** (1.0 / pulls))  # of each pull
                 weight = pulls * errors
-                progress = _progress_of_a_pull(removed, pulls)
                 self._weights[skill] = self._weights.get(skill, 0.0) + weight
                 self._sums[skill] = self._sums.get(skill, 0.0) + weight * progress
         self._planned = {}
@@ -79,12 +80,6 @@ class LearningProgress:
         self._sums = _numbers(state["sums"])
         self._planned = _numbers(state["planned"])
         self._accuracies = _numbers(state["accuracies"])
-
-
-def _progress_of_a_pull(removed: float, pulls: float) -> float:
-    """The share that each of `pulls` pulls removes if together they remove `removed`."""
-    removed = min(max(removed, -_MOST), _MOST)
-    return float(1.0 - (1.0 - removed) ** (1.0 / pulls))
 
 
 def _numbers(value: JsonValue) -> dict[str, float]:

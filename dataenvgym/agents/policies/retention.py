@@ -74,13 +74,12 @@ class RetentionPolicy:
         )
 
     def _losses(self, situation: Situation) -> list[_Loss]:
-        """Find skills that have fallen below their best, and update the best."""
+        """Find what was forgotten, by skill or else by instance, and update the best results."""
         tried = [c for c in situation.completed if c.error is None]
-        if any(c.instance.skill is not None for c in tried):
-            return self._skills_lost(tried)
-        return self._instances_lost(tried)
-
-    def _skills_lost(self, tried: list[CompletedTaskInstance]) -> list[_Loss]:
+        if all(c.instance.skill is None for c in tried):
+            lost = [c for c in tried if not c.was_correct and c.instance.id in self._solved]
+            self._solved |= {c.instance.id for c in tried if c.was_correct}
+            return [_Loss(1.0 / len(tried), None, (c,)) for c in lost]
         losses = []
         for skill, group in by_skill(tried, "retention").items():
             now = accuracy(group)
@@ -89,11 +88,6 @@ class RetentionPolicy:
                 wrong = tuple(c for c in group if not c.was_correct)
                 losses.append(_Loss(best - now, skill, wrong))
         return losses
-
-    def _instances_lost(self, tried: list[CompletedTaskInstance]) -> list[_Loss]:
-        lost = [c for c in tried if not c.was_correct and c.instance.id in self._solved]
-        self._solved |= {c.instance.id for c in tried if c.was_correct}
-        return [_Loss(1.0 / len(tried), None, (c,)) for c in lost]
 
     def state_dict(self) -> dict[str, JsonValue]:
         state: dict[str, JsonValue] = {"best": dict(self._best), "solved": [*sorted(self._solved)]}

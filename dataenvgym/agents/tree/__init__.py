@@ -1,1 +1,1 @@
-"""The agent of `SkillTree-v0` and its policies; the environment owns the engine."""
+"""The policies of `SkillTree-v0`; the environment owns the engine."""

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.tree.budget import within_budget
 from dataenvgym.agents.tree.policies import AlternatingPolicy
-from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation
+from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, within_budget
 from dataenvgym.environments.skill_tree.actions import (
     Exploit,
     Explore,
@@ -110,7 +109,16 @@ class LLMTreePolicy:
             if move is not None:
                 moves.append(move)
         action = within_budget(forest, tuple(moves), count)
-        self._remember(situation, action)
+        for move in action if self.remembered else ():
+            accuracy = _percent(forest.tree(move.skill).val_accuracy)
+            if isinstance(move, Explore):
+                said = f"explored {move.subskills} subskills with {move.records_each} records each"
+            else:
+                changes = (f"{name} {by:+d}" for name, by in move.changes.items() if by)
+                said = f"exploited: {', '.join(changes) or 'no change'}"
+            line = f"Iteration {situation.iteration}, accuracy {accuracy} before: {said}"
+            lines = [*self._history.get(move.skill, ()), line]
+            self._history[move.skill] = lines[-self.remembered :]
         return action
 
     def state_dict(self) -> dict[str, JsonValue]:
@@ -149,15 +157,6 @@ class LLMTreePolicy:
             return None
         return move
 
-    def _remember(self, situation: TreeSituation, action: TreeAction) -> None:
-        if not self.remembered:
-            return
-        for move in action:
-            accuracy = _percent(situation.forest.tree(move.skill).val_accuracy)
-            line = f"Iteration {situation.iteration}, accuracy {accuracy} before: {_said(move)}"
-            said = [*self._history.get(move.skill, ()), line]
-            self._history[move.skill] = said[-self.remembered :]
-
 
 def shown_tree(tree: Tree) -> str:
     """Render the tree for a language model."""
@@ -166,17 +165,11 @@ def shown_tree(tree: Tree) -> str:
         return f"{head}, no subskills yet" + (", and there are none" if tree.is_complete else "")
     lines = [
         f"- {s.name}: {s.allocation} records in each step, {s.generated} made so far, accuracy "
-        f"{_percent(s.val_accuracy)}, on its training records {_percent(s.train_accuracy)}"
+        f"{_percent(s.val_accuracy)}, on its newest records before they were trained on "
+        f"{_percent(s.untaught_accuracy)}, on all its training records {_percent(s.train_accuracy)}"
         for s in tree.subskills
     ]
     return "\n".join([f"{head}{', no further subskills' if tree.is_complete else ''}", *lines])
-
-
-def _said(move: Explore | Exploit) -> str:
-    if isinstance(move, Explore):
-        return f"explored {move.subskills} subskills with {move.records_each} records each"
-    changes = ", ".join(f"{name} {by:+d}" for name, by in move.changes.items() if by)
-    return f"exploited: {changes or 'no change'}"
 
 
 def _percent(accuracy: float | None) -> str:

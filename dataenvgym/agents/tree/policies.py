@@ -17,10 +17,9 @@ from typing import Literal
 import numpy as np
 
 from dataenvgym.agents.policies.plain import apportion
-from dataenvgym.agents.tree.budget import opening, reallocated, records_asked_for
-from dataenvgym.agents.tree.situation import TreeSituation
+from dataenvgym.agents.tree.situation import TreeSituation, opening, reallocated, records_asked_for
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
-from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
+from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 
 
@@ -75,7 +74,7 @@ class AlternatingPolicy:
         explored = {tree.skill for tree in forest.trees if _is_bare(tree)}
         if situation.iteration % 2:
             others = [t for t in forest.trees if t.subskills and not t.is_complete]
-            others.sort(key=lambda tree: _accuracy(tree))
+            others.sort(key=_accuracy)
             explored |= {tree.skill for tree in others[: self.widen]}
         if self.informed:
             return self._informed(forest, explored, count)
@@ -139,11 +138,12 @@ class FillBalancedPolicy:
             if _is_bare(tree):
                 moves.append(_explore(tree, self.subskills, min(self.maximum, self.cap)))
             elif tree.subskills:
-                moves.append(reallocated(tree, {s.name: self._fill(s) for s in tree.subskills}))
+                fill = {
+                    s.name: max(0, min(self.maximum - s.generated, self.cap))
+                    for s in tree.subskills
+                }
+                moves.append(reallocated(tree, fill))
         return tuple(moves)
-
-    def _fill(self, subskill: Subskill) -> int:
-        return max(0, min(self.maximum - subskill.generated, self.cap))
 
 
 class RandomTreePolicy:
@@ -221,13 +221,15 @@ class ConfigurableTreePolicy:
             case "explore":
                 return tuple(_explore(tree, self.subskills, self.records_each) for tree in trees)
             case "exploit":
-                return tuple(self._changed(tree) for tree in trees if tree.subskills)
+                moves = []
+                for tree in trees:
+                    change = self.changes.get(tree.skill, self.change)
+                    if tree.subskills:
+                        changes = {s.name: change for s in tree.subskills}
+                        moves.append(Exploit(skill=tree.skill, changes=changes))
+                return tuple(moves)
             case _:
                 return ()
-
-    def _changed(self, tree: Tree) -> Exploit:
-        change = self.changes.get(tree.skill, self.change)
-        return Exploit(skill=tree.skill, changes={s.name: change for s in tree.subskills})
 
 
 def _is_bare(tree: Tree) -> bool:

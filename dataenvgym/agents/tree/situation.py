@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from dataenvgym.environments.skill_tree.actions import TreeAction
-from dataenvgym.environments.skill_tree.forest import Forest
+from dataenvgym.agents.policies.plain import apportion
+from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
+from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.run_warnings import warn_run
 
 
 @dataclass(frozen=True)
@@ -44,3 +46,79 @@ class TreePolicy(Protocol):
             rng: the source of all randomness.
         """
         ...
+
+
+def reallocated(tree: Tree, allocations: Mapping[str, int]) -> Exploit:
+    """The move that sets the subskills to `allocations`; subskills not named there get 0."""
+    changes = {s.name: allocations.get(s.name, 0) - s.allocation for s in tree.subskills}
+    return Exploit(skill=tree.skill, changes=changes)
+
+
+def records_asked_for(forest: Forest, action: TreeAction) -> int:
+    """The number of records that a step asks for if all its new subskills are found."""
+    moves = {move.skill: move for move in action}
+    return sum(sum(_asked_for(tree, moves.get(tree.skill)).values()) for tree in forest.trees)
+
+
+def within_budget(forest: Forest, action: TreeAction, count: int) -> TreeAction:
+    """Cut the action in proportion, with a warning, if it asks for more than `count` records.
+
+    A step cannot change the existing records of an explored tree. If these alone are too many, the
+    tree is cut instead of explored.
+    """
+    if (asked := records_asked_for(forest, action)) <= count:
+        return action
+    cut = _cut_to(forest, action, count)
+    warn_run(
+        f"the policy asked for {asked:,} records in one iteration, and the plan was cut to "
+        f"{records_asked_for(forest, cut):,}: agent.records_per_iteration is {count:,}. Raise it, "
+        "or have the policy ask for fewer"
+    )
+    return cut
+
+
+def _cut_to(forest: Forest, action: TreeAction, count: int) -> TreeAction:
+    moves = {move.skill: move for move in action}
+    explored = {m.skill: m for m in action if isinstance(m, Explore)}
+    left = count - sum(forest.tree(skill).allocation for skill in explored)
+    if left < 0:
+        explored, left = {}, count
+        moves = {skill: m for skill, m in moves.items() if isinstance(m, Exploit)}
+    keys: list[tuple[str, str]] = []
+    wanted: list[int] = []
+    for tree in forest.trees:
+        for name, n in _asked_for(tree, moves.get(tree.skill)).items():
+            if tree.skill not in explored or name == _NEW:
+                keys.append((tree.skill, name))
+                wanted.append(n)
+    share = dict(zip(keys, apportion(np.array(wanted, float), left), strict=True))
+    cut: list[Explore | Exploit | None] = []
+    for tree in forest.trees:
+        if (move := explored.get(tree.skill)) is not None:
+            cut.append(opening(tree.skill, move.subskills, share[tree.skill, _NEW]))
+        elif tree.subskills:
+            parts = {s.name: share[tree.skill, s.name] for s in tree.subskills}
+            cut.append(reallocated(tree, parts))
+    return tuple(move for move in cut if move is not None)
+
+
+_NEW = ""
+"""The key for all new subskills of a tree; no subskill has this name."""
+
+
+def _asked_for(tree: Tree, move: Explore | Exploit | None) -> dict[str, int]:
+    asked = {s.name: s.allocation for s in tree.subskills}
+    match move:
+        case Explore():
+            asked[_NEW] = move.subskills * move.records_each
+        case Exploit():
+            asked = {name: max(0, n + move.changes.get(name, 0)) for name, n in asked.items()}
+    return asked
+
+
+def opening(skill: str, subskills: int, records: int) -> Explore | None:
+    """Open up to `subskills` with equal parts of up to `records`; None if that is nothing."""
+    if not records:
+        return None
+    subskills = min(subskills, records)
+    return Explore(skill=skill, subskills=subskills, records_each=records // subskills)

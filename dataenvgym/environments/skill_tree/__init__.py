@@ -3,8 +3,7 @@
     forest       the frozen model: Forest -> Tree -> Subskill
     actions      `Explore` and `Exploit`; impossible actions are refused
     transitions  (forest, action) -> forest, (forest, results) -> forest
-    subskills    optional methods of an engine: name new subskills, find a problem's subskill
-    accuracies   the student's accuracy by skill and subskill
+    tree_engine  the engine, and its optional methods: name new subskills, find a problem's one
     files        the files of an iteration
     spaces       the gymnasium spaces
     environment  `SkillTree` itself
@@ -21,7 +20,6 @@ from dataenvgym.environments.skill_tree.actions import (
 from dataenvgym.environments.skill_tree.environment import SkillTree
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
 from dataenvgym.environments.skill_tree.spaces import ForestSpace, TreeActionSpace
-from dataenvgym.environments.skill_tree.subskills import ProposesSubskills, TellsSubskills
 from dataenvgym.environments.skill_tree.transitions import (
     Accuracies,
     Results,
@@ -29,6 +27,7 @@ from dataenvgym.environments.skill_tree.transitions import (
     apply_results,
     plant,
 )
+from dataenvgym.environments.skill_tree.tree_engine import ProposesSubskills, TellsSubskills
 
 __all__ = [
     "Accuracies",

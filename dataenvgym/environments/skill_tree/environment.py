@@ -16,30 +16,31 @@ from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.options import EnvironmentOptions
 from dataenvgym.environments.rendering import forest_table
 from dataenvgym.environments.shown_student import ShownStudent
-from dataenvgym.environments.skill_tree.accuracies import accuracies_of
 from dataenvgym.environments.skill_tree.actions import TreeAction, parse_tree_action
 from dataenvgym.environments.skill_tree.files import TreeFiles
 from dataenvgym.environments.skill_tree.forest import Forest
 from dataenvgym.environments.skill_tree.spaces import ForestSpace, TreeActionSpace
-from dataenvgym.environments.skill_tree.subskills import (
-    is_told_apart,
-    wrong_first,
-)
 from dataenvgym.environments.skill_tree.training_sample import (
     answer_again,
     renewed_sample,
     subskill_taught,
 )
 from dataenvgym.environments.skill_tree.transitions import (
-    Accuracies,
     Results,
+    accuracies_of,
     apply_action,
     apply_results,
     plant,
 )
-from dataenvgym.environments.skill_tree.tree_engine import TreeEngine, key_of
+from dataenvgym.environments.skill_tree.tree_engine import (
+    TellsSubskills,
+    TreeEngine,
+    key_of,
+    wrong_first,
+)
+from dataenvgym.environments.states import read_state
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
 from dataenvgym.plans import Engine, warn_of_shortage
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
@@ -68,8 +69,9 @@ class SkillTree(TeachingEnvironment):
         engine: writes the records. It may name subskills (`ProposesSubskills`) and find a problem's
             subskill (`TellsSubskills`). Without these methods, each skill has one subskill, the
             skill itself.
-        train_sample: the number of training records of each subskill that the student answers
-            again after each training, for `train_accuracy`; 0 for none.
+        train_sample: the number of records of each subskill that the student answers: of the new
+            ones before each training, for `untaught_accuracy`, and of all after it, for
+            `train_accuracy`; 0 for none.
         agent_name: is written into each record's provenance.
         options: those of `TeachingEnvironment`.
     """
@@ -141,9 +143,9 @@ class SkillTree(TeachingEnvironment):
         if records is None:
             with self.clock("agent"):
                 plan, records = self._write(files.number, action)
-                tree_files.write_plan(plan)
+                tree_files.write("plan.json", plan)
                 if (state := self._tree_engine.state) is not None:
-                    tree_files.write_engine(state)
+                    tree_files.write("engine.json", state)
                 files.write_submitted(records)
         else:
             self._load_engine_of(tree_files)
@@ -152,6 +154,16 @@ class SkillTree(TeachingEnvironment):
 
     def pending_action(self) -> TreeAction | None:
         return TreeFiles(self._files_of_next).read_action()
+
+    def before_training(self, files: IterationFiles, accepted: Sequence[TrainingDatum]) -> None:
+        tree_files = TreeFiles(files)
+        if not self.train_sample or tree_files.read_answers("untaught") is not None:
+            return
+        rng = derive_rng(self._seed, files.number, "untaught")
+        with self.clock("generate"):
+            sample = renewed_sample((), accepted, {}, self.train_sample, rng, self.task)
+            completed = answer_again(self.task, self.predictor, sample)
+        tree_files.write_answers("untaught", completed)
 
     def learn_from(
         self,
@@ -164,27 +176,39 @@ class SkillTree(TeachingEnvironment):
         if not plan.trees:
             raise _no_skills(report.task)
         trained = self._asked_again(files, accepted, plan)
+        tree_files, engine = TreeFiles(files), self._tree_engine
+        untaught = tree_files.read_answers("untaught") or ()
         forest = apply_results(
             plan,
             Results(
                 made=Counter(key for r in accepted if (key := key_of(r, plan)) is not None),
-                validation=self._validation(completed, plan),
+                validation=accuracies_of(
+                    completed,
+                    lambda c: engine.subskill_tested(c, plan),
+                    plan,
+                    told_apart=isinstance(self.engine, TellsSubskills),
+                ),
+                untaught=accuracies_of(untaught, subskill_taught, plan),
                 training=accuracies_of(trained, subskill_taught, plan),
             ),
         )
-        TreeFiles(files).write_forest(forest)
+        tree_files.write("forest.json", forest)
         if not files.number:
-            self._tree_engine.reset()
+            engine.reset()
         self._settle(forest, completed, trained)
 
     def go_on_from(self, files: IterationFiles, completed: Sequence[CompletedTaskInstance]) -> None:
         tree_files = TreeFiles(files)
-        forest = tree_files.needed_forest()
+        if (forest := tree_files.read_forest()) is None:
+            raise RunDirectoryError(
+                f"{files.directory} is finished but has no forest.json; "
+                "restore it, or start the run over"
+            )
         if files.number:
             self._load_engine_of(tree_files)
         else:
             self._tree_engine.reset()
-        self._settle(forest, completed, tree_files.read_trained() or ())
+        self._settle(forest, completed, tree_files.read_answers("trained") or ())
 
     def observe(
         self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
@@ -216,15 +240,6 @@ class SkillTree(TeachingEnvironment):
             warn_run(f"{type(self.engine).__name__} wrote none of the {asked} records asked for")
         return plan, [engine.signed(record, plan) for record in records]
 
-    # --- accuracies ---
-
-    def _validation(self, completed: Sequence[CompletedTaskInstance], plan: Forest) -> Accuracies:
-        def belongs(c: CompletedTaskInstance) -> str | None:
-            return self._tree_engine.subskill_tested(c, plan)
-
-        told_apart = is_told_apart(self.engine)
-        return accuracies_of(completed, belongs, plan, told_apart=told_apart)
-
     def _asked_again(
         self, files: IterationFiles, accepted: Sequence[TrainingDatum], plan: Forest
     ) -> list[CompletedTaskInstance]:
@@ -232,7 +247,7 @@ class SkillTree(TeachingEnvironment):
         tree_files = TreeFiles(files)
         if not self.train_sample or not files.number:
             return []
-        if (completed := tree_files.read_trained()) is None:
+        if (completed := tree_files.read_answers("trained")) is None:
             seen = {(t.skill, s.name): s.generated for t in plan.trees for s in t.subskills}
             rng = derive_rng(self._seed, files.number, "trained")
             with self.clock("generate"):
@@ -240,7 +255,7 @@ class SkillTree(TeachingEnvironment):
                     self._trained, accepted, seen, self.train_sample, rng, self.task
                 )
                 completed = answer_again(self.task, self.predictor, sample)
-            tree_files.write_trained(completed)
+            tree_files.write_answers("trained", completed)
         return completed
 
     # --- state ---
@@ -259,7 +274,7 @@ class SkillTree(TeachingEnvironment):
     def _load_engine_of(self, files: TreeFiles) -> None:
         """Restore the engine's state after it wrote in this iteration."""
         if isinstance(self.engine, Stateful):
-            self._tree_engine.load(files.read_engine())
+            self._tree_engine.load(read_state(files.directory / "engine.json"))
 
     def _identity(self) -> dict[str, Any]:
         own = {"engine": type(self.engine).__name__, "train_sample": self.train_sample}

@@ -25,13 +25,17 @@ class Subskill(Model):
         generated: records made and trained on so far.
         val_accuracy: on the validation instances, in [0, 1]; None without instances. If instances
             cannot be assigned to subskills, it is the skill's accuracy.
-        train_accuracy: on a sample of its training records; None if none was asked.
+        untaught_accuracy: on a sample of this step's new records, before the student was trained on
+            them: how hard the records are (DataEnvGym's training accuracy). None without any.
+        train_accuracy: on a sample of all its training records, after the last training: how well
+            they were learned; None if none was asked.
     """
 
     name: str = Field(min_length=1)
     allocation: int = Field(default=0, ge=0)
     generated: int = Field(default=0, ge=0)
     val_accuracy: float | None = None
+    untaught_accuracy: float | None = None
     train_accuracy: float | None = None
 
 
@@ -42,7 +46,7 @@ class Tree(Model):
         skill: unique within its forest.
         category: of the skill, or None.
         is_complete: True if the engine last had fewer new subskills than requested.
-        val_accuracy, train_accuracy: of the whole skill, as in `Subskill`.
+        val_accuracy, untaught_accuracy, train_accuracy: of the whole skill, as in `Subskill`.
     """
 
     skill: str = Field(min_length=1)
@@ -50,6 +54,7 @@ class Tree(Model):
     subskills: tuple[Subskill, ...] = ()
     is_complete: bool = False
     val_accuracy: float | None = None
+    untaught_accuracy: float | None = None
     train_accuracy: float | None = None
 
     @model_validator(mode="after")

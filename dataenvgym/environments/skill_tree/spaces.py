@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
-from dataenvgym.spaces.base import RecordSpace, is_tuple_of
+from dataenvgym.spaces.conversation import RecordSpace, is_tuple_of
 from dataenvgym.spaces.samples import draw_skills
 
 

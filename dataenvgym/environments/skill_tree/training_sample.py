@@ -1,4 +1,4 @@
-"""A sample of the training records; the student's answers to them show how well it learned.
+"""A sample of the training records, which the student answers before and after its training.
 
 This is reservoir sampling: each record of a subskill is in the sample with the same probability,
 whenever it was trained on. Only the sample and the number of records so far are kept.
@@ -69,7 +69,11 @@ def answer_again(
     if (tried := one_by_one(task)) is None or not sample:
         return []
     asked = [instance.model_copy(update={"task": tried.name}) for instance in sample]
-    completed = tried.attempt(predictor, [_without_subskill(instance) for instance in asked])
+    problems = []
+    for instance in asked:  # as the task's environment knows them
+        data = {name: value for name, value in instance.data.items() if name != _SUBSKILL}
+        problems.append(instance.model_copy(update={"data": data}))
+    completed = tried.attempt(predictor, problems)
     pairs = zip(completed, asked, strict=True)
     return [c.model_copy(update={"instance": instance}) for c, instance in pairs]
 
@@ -89,12 +93,6 @@ def _problem(record: TrainingDatum, domain: Domain) -> TaskInstance | None:
         return None
     data = {**problem.data, _SUBSKILL: source.subskill}
     return problem.model_copy(update={"id": source.id, "skill": source.skill, "data": data})
-
-
-def _without_subskill(instance: TaskInstance) -> TaskInstance:
-    """The instance with the id that the task's environment knows."""
-    data = {name: value for name, value in instance.data.items() if name != _SUBSKILL}
-    return instance.model_copy(update={"data": data})
 
 
 def _key(instance: TaskInstance) -> Key:

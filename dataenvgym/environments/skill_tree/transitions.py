@@ -9,12 +9,13 @@ Between the second and the third, the environment makes records and trains.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
-from dataenvgym.records import PerformanceReport
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 
 Key = tuple[str, str]
 """A subskill of the forest: (skill, name)."""
@@ -28,6 +29,38 @@ class Accuracies:
     subskills: Mapping[Key, float | None] = field(default_factory=dict)
 
 
+def accuracies_of(
+    completed: Sequence[CompletedTaskInstance],
+    subskill_of: Callable[[CompletedTaskInstance], str | None],
+    forest: Forest,
+    *,
+    told_apart: bool = True,
+) -> Accuracies:
+    """Compute shares of right answers by skill and by subskill, failed calls excluded.
+
+    Args:
+        subskill_of: returns the open subskill of its skill that an instance belongs to, or None.
+        told_apart: if True, an open subskill without instances has no accuracy (None); if False,
+            it is left out, and takes its skill's accuracy.
+    """
+    skills: defaultdict[str, list[bool]] = defaultdict(list)
+    subskills: defaultdict[Key, list[bool]] = defaultdict(list)
+    for c in completed:
+        skill = c.instance.skill
+        if c.error is None and skill is not None:
+            skills[skill].append(c.was_correct)
+            if (name := subskill_of(c)) is not None:
+                subskills[skill, name].append(c.was_correct)
+    every = {(t.skill, s.name): None for t in forest.trees for s in t.subskills}
+    return Accuracies(
+        skills={skill: sum(rights) / len(rights) for skill, rights in skills.items()},
+        subskills={
+            **(every if told_apart else {}),
+            **{key: sum(rights) / len(rights) for key, rights in subskills.items()},
+        },
+    )
+
+
 @dataclass(frozen=True)
 class Results:
     """The result of a step.
@@ -35,11 +68,13 @@ class Results:
     Attributes:
         made: records trained on, by subskill.
         validation: accuracies on the validation instances.
-        training: accuracies on a sample of the training records.
+        untaught: accuracies on a sample of the new records, before training on them.
+        training: accuracies on a sample of the training records, after training.
     """
 
     made: Mapping[Key, int] = field(default_factory=dict)
     validation: Accuracies = field(default_factory=Accuracies)
+    untaught: Accuracies = field(default_factory=Accuracies)
     training: Accuracies = field(default_factory=Accuracies)
 
 
@@ -109,6 +144,7 @@ def _with_results(tree: Tree, results: Results) -> Tree:
             update={
                 "generated": s.generated + results.made.get((tree.skill, s.name), 0),
                 "val_accuracy": results.validation.subskills.get((tree.skill, s.name), overall),
+                "untaught_accuracy": results.untaught.subskills.get((tree.skill, s.name)),
                 "train_accuracy": results.training.subskills.get((tree.skill, s.name)),
             }
         )
@@ -118,6 +154,7 @@ def _with_results(tree: Tree, results: Results) -> Tree:
         update={
             "subskills": tuple(subskills),
             "val_accuracy": overall,
+            "untaught_accuracy": results.untaught.skills.get(tree.skill),
             "train_accuracy": results.training.skills.get(tree.skill),
         }
     )

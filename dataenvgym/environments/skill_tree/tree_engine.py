@@ -1,15 +1,18 @@
-"""The engine of a skill tree: names subskills, and writes the records that a plan allocates."""
+"""The engine of a skill tree: names subskills, and writes the records that a plan allocates.
+
+An engine may know subskills (`ProposesSubskills`, `TellsSubskills`). Otherwise each skill has one
+subskill, the skill itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from dataenvgym.environments.skill_tree.actions import Explore, TreeAction
-from dataenvgym.environments.skill_tree.forest import Forest
-from dataenvgym.environments.skill_tree.subskills import propose, subskill_of
+from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.environments.skill_tree.transitions import Key
 from dataenvgym.environments.states import state_of
 from dataenvgym.interfaces import Stateful
@@ -18,6 +21,35 @@ from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 
 Examples = Mapping[str, Sequence[CompletedTaskInstance]]
 """Evaluated instances by skill, the wrong ones first."""
+
+
+@runtime_checkable
+class ProposesSubskills(Protocol):
+    """An engine that can name the subskills of a skill."""
+
+    def propose_subskills(
+        self,
+        skill: str,
+        known: Sequence[str],
+        count: int,
+        examples: Sequence[CompletedTaskInstance],
+        rng: np.random.Generator,
+    ) -> Sequence[str]:
+        """Names of up to `count` subskills of `skill` that are not among `known`.
+
+        Args:
+            examples: evaluated instances of the skill, the wrong ones first.
+        """
+        ...
+
+
+@runtime_checkable
+class TellsSubskills(Protocol):
+    """An engine that can find the subskill of a problem."""
+
+    def subskill_of(self, skill: str, instruction: str) -> str | None:
+        """The subskill of `skill` that the problem needs, or None if unknown."""
+        ...
 
 
 class TreeEngine:
@@ -38,12 +70,23 @@ class TreeEngine:
     def names(
         self, forest: Forest, action: TreeAction, examples: Examples, rng: np.random.Generator
     ) -> dict[str, tuple[str, ...]]:
-        """The new subskills of each skill that the action explores."""
-        return {
-            m.skill: propose(self.engine, m, forest.tree(m.skill), examples[m.skill], rng)
-            for m in action
-            if isinstance(m, Explore)
-        }
+        """The new subskills of each skill that the action explores.
+
+        If the engine cannot propose any, the skill itself is the only one.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        for move in action:
+            if not isinstance(move, Explore):
+                continue
+            skill, count = move.skill, move.subskills
+            known = [subskill.name for subskill in forest.tree(skill).subskills]
+            if isinstance(self.engine, ProposesSubskills):
+                names = self.engine.propose_subskills(skill, known, count, examples[skill], rng)
+                new = [name for name in dict.fromkeys(names) if name not in known]
+                found[skill] = tuple(new[:count])
+            else:
+                found[skill] = () if known else (skill,)
+        return found
 
     def assignments(self, plan: Forest, examples: Examples) -> tuple[Assignment, ...]:
         """One assignment for each subskill with an allocation."""
@@ -54,7 +97,7 @@ class TreeEngine:
             wrong = [c for c in tried if not c.was_correct]
             if needs_examples and not wrong:
                 wrong = list(tried)
-            belongs = [subskill_of(self.engine, tree, c.instance.instruction) for c in wrong]
+            belongs = [self._subskill_of(tree, c) for c in wrong]
             for s in tree.subskills:
                 own = [c for c, name in zip(wrong, belongs, strict=True) if name == s.name]
                 if s.allocation:
@@ -83,7 +126,14 @@ class TreeEngine:
         skill = completed.instance.skill
         if skill is None or skill not in plan.skills:
             return None
-        return subskill_of(self.engine, plan.tree(skill), completed.instance.instruction)
+        return self._subskill_of(plan.tree(skill), completed)
+
+    def _subskill_of(self, tree: Tree, completed: CompletedTaskInstance) -> str | None:
+        """The open subskill of the tree that an instance of its skill belongs to, or None."""
+        if not isinstance(self.engine, TellsSubskills):
+            return None
+        name = self.engine.subskill_of(tree.skill, completed.instance.instruction)
+        return name if any(s.name == name for s in tree.subskills) else None
 
     # --- its state ---
 
@@ -111,3 +161,14 @@ def key_of(record: TrainingDatum, plan: Forest) -> Key | None:
     if any(s.name == name for s in subskills):
         return skill, str(name)
     return (skill, subskills[0].name) if len(subskills) == 1 else None
+
+
+def wrong_first(
+    forest: Forest, completed: Sequence[CompletedTaskInstance]
+) -> dict[str, tuple[CompletedTaskInstance, ...]]:
+    """The evaluated instances by skill, the wrong ones first; failed calls are left out."""
+    found: dict[str, list[CompletedTaskInstance]] = {skill: [] for skill in forest.skills}
+    tried = (c for c in completed if c.error is None and c.instance.skill in found)
+    for c in sorted(tried, key=lambda c: c.was_correct):
+        found[c.instance.skill or ""].append(c)
+    return {skill: tuple(cs) for skill, cs in found.items()}

@@ -1,7 +1,7 @@
 """The student in a vLLM server: adapters change while it runs, without a restart.
 
 predictor    the student: asks, trains, changes adapters
-server       a server: questions, adapters, sleep, recovery
+server       a server: questions, adapters, sleep, recovery; another adapter on it
 own          ... that we start, share, and restart if it dies
 attached     ... that another program started
 leases       the users of our servers, and servers left over

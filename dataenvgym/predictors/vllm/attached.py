@@ -112,7 +112,26 @@ class AttachedServer(VllmServer):
                 )
                 self._unload(probe)
             except ServerError as error:
-                self._explain_refusal(error, rank)
+                text = str(error)
+                if "max_lora_rank" in text:
+                    raise ConfigurationError(
+                        f"the server at {self.base_url} takes no adapter of rank {rank}: start it "
+                        f"with a larger --max-lora-rank, or lower trainer.lora_rank ({text})"
+                    ) from error
+                if "No adapter found" in text:
+                    raise ConfigurationError(
+                        f"the server at {self.base_url} does not see the files of this machine, "
+                        f"which it must to load adapters ({text})"
+                    ) from error
+                if error.status in (404, 405) or "not enabled" in text:
+                    raise ConfigurationError(
+                        f"the server at {self.base_url} takes no adapters while it runs: start it "
+                        "with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True "
+                        f"({text})"
+                    ) from error
+                if error.status is None:
+                    raise
+                # any other error is about the layers, of which there are none
 
     def _check_tools(self) -> None:
         """Ask for one token with a tool: a server that does not parse calls refuses that."""
@@ -126,24 +145,3 @@ class AttachedServer(VllmServer):
                 "--tool-call-parser hermes (or the parser for the student), or set a format that "
                 f"is text ({reply.reason})"
             )
-
-    def _explain_refusal(self, error: ServerError, rank: int) -> None:
-        text = str(error)
-        if "max_lora_rank" in text:
-            raise ConfigurationError(
-                f"the server at {self.base_url} takes no adapter of rank {rank}: start it with a "
-                f"larger --max-lora-rank, or lower trainer.lora_rank ({text})"
-            ) from error
-        if "No adapter found" in text:
-            raise ConfigurationError(
-                f"the server at {self.base_url} does not see the files of this machine, which it "
-                f"must to load adapters ({text})"
-            ) from error
-        if error.status in (404, 405) or "not enabled" in text:
-            raise ConfigurationError(
-                f"the server at {self.base_url} takes no adapters while it runs: start it with "
-                f"--enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True ({text})"
-            ) from error
-        if error.status is None:
-            raise error
-        # any other error is about the layers, of which there are none

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TextIO
 
 import psutil
 
@@ -67,7 +66,15 @@ class Lease:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Start or end servers one user at a time."""
-        with _opened_lock() as lock:
+        try:
+            _root().mkdir(parents=True, exist_ok=True)
+            lock = (_root() / ".lock").open("w")
+        except OSError as error:
+            raise ExternalError(
+                f"{_root()} cannot be written to, where it is kept which servers run: {error}. Set "
+                "DATAENVGYM_CACHE to a folder that can"
+            ) from error
+        with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -158,14 +165,3 @@ def end_left_over() -> None:
 def _root() -> Path:
     # machines may share a home folder, and do not see each other's processes
     return cache_directory() / "servers" / (platform.node() or "localhost")
-
-
-def _opened_lock() -> TextIO:
-    try:
-        _root().mkdir(parents=True, exist_ok=True)
-        return (_root() / ".lock").open("w")
-    except OSError as error:
-        raise ExternalError(
-            f"{_root()} cannot be written to, where it is kept which servers run: {error}. Set "
-            "DATAENVGYM_CACHE to a folder that can"
-        ) from error

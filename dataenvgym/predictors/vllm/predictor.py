@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from dataenvgym.errors import AdapterError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.llm import ask_all, key_from
+from dataenvgym.predictors.adapted_student import RemembersFormer
 from dataenvgym.predictors.checkpoints import (
     copy_checkpoint,
     describe_learner,
@@ -23,10 +24,8 @@ from dataenvgym.predictors.checkpoints import (
     save_nothing,
     train_on,
 )
-from dataenvgym.predictors.former_adapter import RemembersFormer
 from dataenvgym.predictors.in_process import own_tool_format, resolve_student
 from dataenvgym.predictors.vllm.attached import AttachedServer
-from dataenvgym.predictors.vllm.beside import BesideAdapter, new_name
 from dataenvgym.predictors.vllm.options import (
     Asking,
     VllmOptions,
@@ -39,7 +38,7 @@ from dataenvgym.predictors.vllm.options import (
     with_defaults,
 )
 from dataenvgym.predictors.vllm.own import OwnServer
-from dataenvgym.predictors.vllm.server import VllmServer
+from dataenvgym.predictors.vllm.server import BesideAdapter, VllmServer, new_name
 from dataenvgym.predictors.vllm.sleeping import asleep
 from dataenvgym.predictors.vllm.starting import ServerOptions, server_options
 from dataenvgym.records import Conversation, TrainingDatum
@@ -277,28 +276,27 @@ class VllmPredictor(RemembersFormer):
             with self._server.traffic.stopped():
                 self._hang_up()
         if self._server is None:
-            self._server, self._base = self._find(model), model
+            if self._starts is not None:
+                self._server = OwnServer(
+                    self._starts.of_model(model),
+                    self._asking,
+                    port=self._port,
+                    start_timeout=self._start_timeout,
+                )
+            else:
+                assert self._base_url is not None
+                self._server = AttachedServer(
+                    self._base_url,
+                    model,
+                    self._asking,
+                    rank=self._rank,
+                    start_timeout=self._start_timeout,
+                    api_key=key_from(self._key_variable),
+                )
+            self._base = model
             # also without a call of close(), and when the process ends
             self._disconnect = weakref.finalize(self, self._server.close)
         return self._server
-
-    def _find(self, model: str) -> VllmServer:
-        if self._starts is not None:
-            return OwnServer(
-                self._starts.of_model(model),
-                self._asking,
-                port=self._port,
-                start_timeout=self._start_timeout,
-            )
-        assert self._base_url is not None
-        return AttachedServer(
-            self._base_url,
-            model,
-            self._asking,
-            rank=self._rank,
-            start_timeout=self._start_timeout,
-            api_key=key_from(self._key_variable),
-        )
 
     def _hang_up(self) -> None:
         self._disconnect()

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, did_you_mean, need
 from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant, has_cuda
 from dataenvgym.predictors.vllm.options import VllmOptions, chosen
@@ -94,7 +94,10 @@ class ServerOptions:
         """
         visible = None if self.gpus is not None else os.environ.get("CUDA_VISIBLE_DEVICES")
         described = {field.name: getattr(self, field.name) for field in fields(self)}
-        all_of_it = {**described, "visible": visible, "files": _files(self.model)}
+        model = Path(self.model)  # a name on the hub has no files
+        stats = {f.name: f.stat() for f in sorted(model.glob("*")) if f.is_file()}
+        files = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()]
+        all_of_it = {**described, "visible": visible, "files": files}
         text = orjson.dumps(all_of_it, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(text).hexdigest()[:16]
 
@@ -170,7 +173,10 @@ def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOpti
     variant: Variant = given["variant"] or ("cuda" if has_cuda() else "cpu")
     dtype, gpus = given["dtype"], given["gpus"]
     if given["sleep"] and variant == "cpu":
-        raise ConfigurationError("sleep is vLLM's for GPUs; expected sleep=false on CPU")
+        error = ConfigurationError("sleep is vLLM's for GPUs; expected sleep=false on CPU")
+        if given["variant"] is not None:
+            raise error
+        need(error)
     if dtype not in ("auto", *_DTYPES):
         raise ConfigurationError(
             f"dtype is {dtype!r}, expected auto or one of {', '.join(_DTYPES)}."

@@ -11,7 +11,8 @@ import os
 
 from . import kernel
 
-_COUNTERS = ("dev", "snmp", "snmp6")
+_COUNTERS = ("dev", "snmp", "snmp6", "netstat", "rt6_stats", "ipv6_route")
+"""Of packets, and of look-ups of routes, which need no packet."""
 _BUFFERS = {"tcp_rmem": "4096 131072 131072", "tcp_wmem": "4096 16384 131072"}
 """Sizes of TCP's receive and send buffers: smallest, initial, largest."""
 

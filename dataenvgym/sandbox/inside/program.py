@@ -18,6 +18,7 @@ from typing import NoReturn
 from . import kernel
 from .places import COMMON_MODULES, MAIN, WORK
 
+_STACK = 8 * 2**20  # the usual size; a program may raise it
 Streams = tuple[int, int, int]
 """The run's ends of stdin, stdout and stderr."""
 
@@ -56,6 +57,9 @@ def _disarm(owner: socket.socket, streams: Streams, rlimits: dict[str, int], rul
         hard = resource.getrlimit(number)[1]
         amount = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
         resource.setrlimit(number, (amount, amount))
+    resource.setrlimit(
+        resource.RLIMIT_STACK, (_STACK, resource.getrlimit(resource.RLIMIT_STACK)[1])
+    )
     signal.signal(signal.SIGINT, signal.default_int_handler)
     kernel.drop_powers(visible=True)
     if rules:

@@ -55,11 +55,11 @@ def main(arguments: str) -> None:
     control = socket.socket(fileno=settings["control"])
     control.set_inheritable(False)
     os.environ.pop("PWD", None)  # bwrap sets it
+    _forget_the_shell()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # as process 1, init must have no handler at all
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended children leave no zombie
     with open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")  # killed first if the machine runs out of memory, with all runs
-    _allow_many_descriptors()
     _protect_devices()
     _warm_up()
     rules = bytes.fromhex(settings["filter"])
@@ -77,14 +77,21 @@ def main(arguments: str) -> None:
     os._exit(0)
 
 
-def _allow_many_descriptors() -> None:
-    """Raise the limit of open files, so that descriptors can always be sent.
+def _forget_the_shell() -> None:
+    """Undo what the owner inherited from the user's shell, so that runs do not depend on it.
 
-    The kernel refuses to send them while more descriptors of the user are in transit than this
-    process may have open; and all runs belong to the same user as this process.
+    All limits become as high as they may; each run then sets its own. Among them, the kernel
+    refuses to send descriptors while more of the user's are in transit than this process may open,
+    and all runs belong to the same user.
     """
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    for name in [name for name in dir(resource) if name.startswith("RLIMIT_")]:
+        most = resource.getrlimit(getattr(resource, name))[1]
+        resource.setrlimit(getattr(resource, name), (most, most))
+    os.umask(0o022)
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:  # Python's own choice
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def _protect_devices() -> None:

@@ -219,9 +219,12 @@ class _Process:
                 watch()
                 continue
             if line is None:
+                code = _exit_code(self._running)
+                how = f"with exit code {code}"
+                if code < 0:
+                    how = f"by {signal.Signals(-code).name}: run the same command again to continue"
                 raise TrainingError(
-                    f"the warm worker of LLaMA-Factory ended {_how(_exit_code(self._running))}. "
-                    f"{end_of_log(self._log)}"
+                    f"the warm worker of LLaMA-Factory ended {how}. {end_of_log(self._log)}"
                 )
             watch()
             message: dict[str, Any] = json.loads(line)
@@ -239,9 +242,3 @@ def _exit_code(running: Any) -> int:
     with suppress(sh.ErrorReturnCode):
         running.wait()
     return int(running.exit_code)
-
-
-def _how(code: int) -> str:
-    if code < 0:
-        return f"by {signal.Signals(-code).name}: run the same command again to continue"
-    return f"with exit code {code}"

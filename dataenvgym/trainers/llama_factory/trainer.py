@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -27,7 +28,7 @@ from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_datas
 from dataenvgym.llama_factory.options import TEMPLATES
 from dataenvgym.progress import tell
 from dataenvgym.records import PreferenceDatum
-from dataenvgym.trainers.cutoff import warn_before
+from dataenvgym.trainers.cutoff import check_before
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 from dataenvgym.trainers.llama_factory.diagnosis import explain_failure
 from dataenvgym.trainers.llama_factory.launching import CommandLine, Launcher, WarmWorker
@@ -60,6 +61,9 @@ class LlamaFactoryTrainer:
         environment: more variables for LLaMA-Factory.
         options: LLaMA-Factory's, as in `TrainingConfig`, for every training.
 
+    Attributes:
+        config: the options of every training.
+
     Raises:
         ConfigurationError: for an unknown option, an invalid value, an unknown template, or a
             `command` that does not exist.
@@ -83,8 +87,12 @@ class LlamaFactoryTrainer:
             raise ConfigurationError("gpus is empty, expected numbers of GPUs, or None")
         refuse_options_of_one_training(options)
         self._options = options
-        self._config = TrainingConfig(**options)
-        _check_template(self._config.template)
+        self.config = TrainingConfig(**options)
+        if (template := self.config.template) is not None and template not in TEMPLATES:
+            raise ConfigurationError(
+                f"template is {template!r}, which LLaMA-Factory does not know."
+                f"{did_you_mean(template, TEMPLATES)} None takes the tokenizer's own chat template."
+            )
         self.gpus = None if gpus is None else tuple(gpus)
         self.threads = threads
         self.variant = variant
@@ -110,11 +118,6 @@ class LlamaFactoryTrainer:
         ), ()
 
     @property
-    def config(self) -> TrainingConfig:
-        """The options of every training."""
-        return self._config
-
-    @property
     def worker(self) -> WarmWorker | None:
         """The warm worker, if trainings run in one."""
         return self._launcher if isinstance(self._launcher, WarmWorker) else None
@@ -132,14 +135,24 @@ class LlamaFactoryTrainer:
         config = TrainingConfig.read(config_path)
         if not config.output_dir:
             raise ConfigurationError(f"{config_path}: output_dir is not set")
-        _refuse_weights(config)
+        if config.stage == "scored":
+            raise UnsupportedStageError(
+                "stage is 'scored', and LLaMA-Factory has no stage that learns from weights: set "
+                "scored_as (trainer.scored_as) to 'sft', 'kto' or 'dpo', which turns scored "
+                "records into what it learns from, or use the in-process trainer "
+                "(trainer=in_process)"
+            )
         _refuse_segments(config)
         output = Path(config.output_dir)
         log = output.parent / LOG
         staged = output.parent / f".{config_path.name}"
         staging = output.with_name(f".{output.name}.training")
-        self._refuse_spaces(staged)
-        warn_before(config)
+        if _TORCHRUN in self.environment and re.search(r"\s", str(staged.absolute())):
+            raise ConfigurationError(
+                f"{str(staged.absolute())!r} has a space in it, and LLaMA-Factory hands it to "
+                "torchrun word by word: choose a folder without"
+            )
+        check_before(config)
         stage(config, staging, staged)
         log.unlink(missing_ok=True)
         progress = _Progress(staging / "trainer_log.jsonl")
@@ -156,13 +169,6 @@ class LlamaFactoryTrainer:
     def close(self) -> None:
         """End the warm worker, if it runs; another training starts it again."""
         self._launcher.close()
-
-    def _refuse_spaces(self, path: Path) -> None:
-        if _TORCHRUN in self.environment and re.search(r"\s", str(path.absolute())):
-            raise ConfigurationError(
-                f"{str(path.absolute())!r} has a space in it, and LLaMA-Factory hands it to "
-                "torchrun word by word: choose a folder without"
-            )
 
     def _make_launcher(self) -> Launcher:
         command_line = CommandLine(self.command)
@@ -190,7 +196,7 @@ class LlamaFactoryTrainer:
             variables |= dict.fromkeys(names, str(self.threads))
         if self.gpus is not None:
             variables["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, self.gpus))
-        if self._config.deepspeed is not None or (self.gpus is not None and len(self.gpus) > 1):
+        if self.config.deepspeed is not None or (self.gpus is not None and len(self.gpus) > 1):
             variables[_TORCHRUN] = "1"
             if self.gpus is not None:
                 variables["NPROC_PER_NODE"] = str(len(self.gpus))
@@ -224,6 +230,8 @@ class _Progress:
 
 def _pinned(variant: Variant | None) -> tuple[str, ...]:
     environment = external_environment("llamafactory", variant).require()
+    if not environment.is_installed:
+        return (sys.executable,)  # in a dry run, where it is never started
     return (str(environment.python.with_name("llamafactory-cli")),)
 
 
@@ -239,15 +247,6 @@ def _words(command: str | Sequence[str]) -> tuple[str, ...]:
     return (os.path.abspath(found) if found else words[0], *words[1:])
 
 
-def _refuse_weights(config: TrainingConfig) -> None:
-    if config.stage == "scored":
-        raise UnsupportedStageError(
-            "stage is 'scored', and LLaMA-Factory has no stage that learns from weights: set "
-            "scored_as (trainer.scored_as) to 'sft', 'kto' or 'dpo', which turns scored records "
-            "into what it learns from, or use the in-process trainer (trainer=in_process)"
-        )
-
-
 def _refuse_segments(config: TrainingConfig) -> None:
     """Refuse pairs of several turns in our datasets; LLaMA-Factory itself reports others."""
     if config.stage != "dpo" or not (config.dataset_dir and config.dataset):
@@ -260,11 +259,3 @@ def _refuse_segments(config: TrainingConfig) -> None:
                     "knows pairs of one turn only: set scored_segment (trainer.scored_segment) to "
                     "1, or use the in-process trainer (trainer=in_process)"
                 )
-
-
-def _check_template(name: str | None) -> None:
-    if name is not None and name not in TEMPLATES:
-        raise ConfigurationError(
-            f"template is {name!r}, which LLaMA-Factory does not know."
-            f"{did_you_mean(name, TEMPLATES)} None takes the tokenizer's own chat template."
-        )

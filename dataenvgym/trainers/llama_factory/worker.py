@@ -52,12 +52,19 @@ def main() -> None:
     os.dup2(2, 1)  # the output of imports goes to the log
     for name in _MODULES:
         _import(name)
-    _import_seeing()
+    transformers: Any = sys.modules["transformers"]
+    for name in _SEEING:
+        if hasattr(transformers, name):
+            getattr(transformers, name)._model_mapping.keys()
     gc.collect()
     gc.freeze()  # children need not scan all this again
     print(json.dumps({"ready": _state()}), file=messages)
     for line in sys.stdin:
-        print(json.dumps({"code": _train(json.loads(line))}), file=messages)
+        child = os.fork()
+        if child == 0:
+            _become_cli(json.loads(line))
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(json.dumps({"code": code}), file=messages)
 
 
 def _import(name: str) -> None:
@@ -68,13 +75,6 @@ def _import(name: str) -> None:
         if name.startswith("llamafactory"):
             raise
         sys.stderr.write(f"not imported beforehand: {name}: {error}\n")
-
-
-def _import_seeing() -> None:
-    transformers: Any = sys.modules["transformers"]
-    for name in _SEEING:
-        if hasattr(transformers, name):
-            getattr(transformers, name)._model_mapping.keys()
 
 
 def _state() -> dict[str, Any]:
@@ -88,14 +88,6 @@ def _state() -> dict[str, Any]:
         ),
         "cuda_initialized": torch.cuda.is_initialized(),
     }
-
-
-def _train(request: dict[str, Any]) -> int:
-    """Run one training in a child; return its exit code."""
-    child = os.fork()
-    if child == 0:
-        _become_cli(request)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def _become_cli(request: dict[str, Any]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataenvgym.domains.social.domain import SocialDomain
+from dataenvgym.domains.social.problem import SocialProblem, to_instance
+from dataenvgym.domains.social.profiles import Character, Deal, Goal, Scene
+from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.social.domain import SocialDomain
-from dataenvgym.tasks.social.problem import SocialProblem, to_instance
-from dataenvgym.tasks.social.profiles import Character, Deal, Goal, Scene
-from dataenvgym.tasks.social.strategies import Strategies
 
 
 def problem(number: int):
@@ -46,15 +46,15 @@ class Lamps(Task):
 
     @staticmethod
     def offer(conversation):
-        return "[leave]" if "says: Deal." in str(conversation) else "I want 110 euros."
+        return "[leave]" if "does: accept" in str(conversation) else "[action] offer 110 euros"
 
     @staticmethod
     def act(conversation):
         advice = conversation[-1].content.splitlines()[-1]
         if "accept" in advice:
-            return "Deal."
+            return "[action] accept"
         if "half" in advice:
-            return "I offer 120 euros."
+            return "[action] offer 120 euros"
         return "[leave]" if "walk" in advice else "Hm."
 
 

@@ -70,6 +70,18 @@ def test_records_of_a_problem_part_at_the_turn_that_the_judge_names():
     assert warnings == []
 
 
+def test_the_judge_is_asked_for_the_turn_that_needs_another_reply():
+    asked = []
+
+    def judge(conversation):
+        asked.append(conversation[-1].content)
+        return names(2)(conversation)
+
+    generate(Lamps(1, judge=judge), Wavering())
+    assert "were not good enough" in asked[0]
+    assert "it was achieved completely): 0\n" in asked[0]
+
+
 def test_they_become_pairs_that_first_differ_at_that_turn():
     records, _ = generate(Lamps(3, judge=names(2)), Wavering(), count=9)
     pairs = without_weights(records, "dpo")
@@ -95,11 +107,12 @@ def test_without_a_judge_the_turn_is_drawn():
 
 def test_a_try_with_the_full_reward_is_not_played_again():
     def partner(conversation):
-        if any(m.content == "Deal." for m in conversation):
+        if any(m.content == "[action] accept" for m in conversation):
             return "[leave]"
-        return "Deal." if "100 euros" in str(conversation) else "I want 110 euros."
+        heard = "100 euros" in str(conversation)
+        return "[action] accept" if heard else "[action] offer 110 euros"
 
-    lamps = Lamps(speaker=lambda conversation: "I offer 100 euros.", partner=partner)
+    lamps = Lamps(speaker=lambda conversation: "[action] offer 100 euros", partner=partner)
     records, warnings = generate(lamps, Wavering())
     assert records == []
     assert "gave no record" in warnings[-1]
@@ -109,7 +122,8 @@ def test_a_partner_that_says_something_else_before_the_turn_leaves_nothing_to_co
     prices = iter(range(110, 140))
 
     def partner(conversation):
-        return "[leave]" if "Deal." in str(conversation) else f"I want {next(prices)} euros."
+        accepted = "does: accept" in str(conversation)
+        return "[leave]" if accepted else f"[action] offer {next(prices)} euros"
 
     records, warnings = generate(Lamps(1, judge=names(2), partner=partner), Wavering())
     assert records == []
@@ -130,8 +144,9 @@ def test_a_partner_that_is_the_student_says_the_same_again_before_that_turn():
             if "You are Ann" not in conversations[0][0].content:
                 return super().predict(conversations, sampling)
             price = 110 + sampling.seed % 20
-            said = ["[leave]" if "Deal." in str(c) else f"{price} euros." for c in conversations]
-            return [Reply(text=text) for text in said]
+            offer = f"[action] offer {price} euros"
+            accepted = ["does: accept" in str(c) for c in conversations]
+            return [Reply(text="[leave]" if each else offer) for each in accepted]
 
     task = Lamps(judge=names(2))
     task.others["partner"] = StudentSpeaker()

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, ContrastEngine, RejectionSamplingEngine
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, Message, PreferenceDatum
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
 from dataenvgym.tool_formats import as_reply
 
 

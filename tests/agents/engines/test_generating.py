@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.agents import Agent, OpenEndedPolicy, PreferenceEngine
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillTree
 from dataenvgym.errors import InvalidActionError, InvalidRecordError
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 TASK = PocketMathTask(n_train=20, n_validation=20, n_test=20)
 STUDENT = ScriptedPredictor(lambda conversation: "#### 1")

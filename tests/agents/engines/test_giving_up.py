@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataenvgym.agents.engines.giving_up import asked_next
+from dataenvgym.agents.engines.llm.orders import asked_next
 
 
 def test_all_that_is_missing_is_asked_for_while_something_comes():

@@ -9,13 +9,13 @@ import pytest
 
 from dataenvgym.agents import GoldEngine, NoEngine, NoPolicy, Situation
 from dataenvgym.agents.engines.gold import gold_records
+from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-from dataenvgym.tasks.math.domain import MathDomain
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 class FewShots(TaskEnvironment):

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
+from dataenvgym.domains.math.pocket import PocketMathTask, recognize
+from dataenvgym.domains.math.pocket_skills import SKILLS
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.scoring import answers_equal, extract_final_answer
-from dataenvgym.tasks.math.pocket import PocketMathTask, recognize
-from dataenvgym.tasks.math.pocket_skills import SKILLS
 
 
 def generate(*plan: Assignment, seed: int = 0):

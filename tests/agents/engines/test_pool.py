@@ -15,15 +15,15 @@ from dataenvgym.agents import (
     RandomSelection,
     UncertaintySelection,
 )
+from dataenvgym.domains.math.pocket import PocketMathTask, recognize
+from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.pocket import PocketToolsTask
+from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, CompletedTaskInstance, TaskInstance
 from dataenvgym.storage import write_jsonl
-from dataenvgym.tasks.math.pocket import PocketMathTask, recognize
-from dataenvgym.tasks.math.pocket_skills import SKILLS
-from dataenvgym.tasks.tool_use.domain import ToolUseDomain
-from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
-from dataenvgym.tasks.tool_use.task import ToolUseTask
 
 from ...students import Student, lost
 

@@ -10,15 +10,15 @@ import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, PreferenceEngine
 from dataenvgym.agents.engines.selections import RandomSelection
+from dataenvgym.domains.math.pocket import PocketMathTask, recognize
+from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.social.pocket import PocketSocialTask
+from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-from dataenvgym.tasks.math.pocket import PocketMathTask, recognize
-from dataenvgym.tasks.math.pocket_skills import SKILLS
-from dataenvgym.tasks.social.pocket import PocketSocialTask
-from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.tool_formats import as_reply
 
 from ...students import Student, Wavering

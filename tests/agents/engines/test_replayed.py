@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataenvgym.agents.engines.replayed import ReplayedPredictor
+from dataenvgym.agents.engines.branched_tries import ReplayedPredictor
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Agent, Assignment, FreePolicy, ScoredTriesEngine
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
@@ -18,7 +19,6 @@ from dataenvgym.llama_factory.scored import without_weights
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import ScoredDatum
 from dataenvgym.run_warnings import listening
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.trainers import InProcessTrainer
 
 from .lamps import FAILED, SOLD, WALKED, Lamps, Tries
@@ -52,7 +52,7 @@ def test_each_try_is_a_record_whose_last_turn_has_the_final_score():
     assert all(isinstance(record, ScoredDatum) for record in records)
     assert weights(records) == [(0.99, 1.0), (0.0, 0.0)]
     assert [m.content for m in records[0].messages if m.role == "assistant"] == [*SOLD]
-    assert records[0].messages[2].content == "[Bob L] says: Hm.\n[Person 1] says: I want 110 euros."
+    assert records[0].messages[2].content == "[Bob L] says: Hm.\n[Person 1] does: offer 110 euros"
     assert records[0].provenance.skill == "competitive"
     assert warnings == []
 
@@ -61,7 +61,7 @@ def test_without_a_judge_only_the_group_tells_a_good_try_from_a_bad_one():
     half = ("Strategy: half", "Strategy: walk")  # 120 euros are a goal score of 7.5
 
     def partner(conversation):
-        return "Deal." if "120" in str(conversation) else Lamps.offer(conversation)
+        return "[action] accept" if "120" in str(conversation) else Lamps.offer(conversation)
 
     task, student = Lamps(partner=partner), Tries(SOLD, half)
     records, _ = generate(task, student, normalize="dialogue")
@@ -73,14 +73,27 @@ def test_without_a_judge_only_the_group_tells_a_good_try_from_a_bad_one():
 
 
 def test_the_turns_that_the_judge_names_score_1():
-    # scores 1 and .875: returns 1 + .99 * .875 = 1.86625 and .875, and 1 and 0 for the bad try
+    # scores 1 and .875: returns 1 + .99 * .875 = 1.86625 and .875
     records, _ = generate(Lamps(judge=named(1)), Tries(SOLD, WALKED))
-    assert weights(records) == [(1.0, 0.4689), (0.5358, 0.0)]
+    assert weights(records) == [(1.0, 0.4689), (0.0, 0.0)]
     records, _ = generate(Lamps(judge=named(1)), Tries(SOLD, WALKED), name_turns=False)
     assert weights(records) == [(0.99, 1.0), (0.0, 0.0)]
 
 
-def test_the_judge_reads_the_goal_and_the_numbered_dialogue():
+@pytest.mark.parametrize("baseline", [False, True])
+@pytest.mark.parametrize("normalize", ["dialogue", "group", "none"])
+@pytest.mark.parametrize("turns", [(1,), (2,), (1, 2)])
+def test_no_turn_of_a_lost_try_is_learned_whatever_the_judge_names(baseline, normalize, turns):
+    """The insult that lost the deal decided the scene, too."""
+    options = {"baseline": baseline, "normalize": normalize}
+    records, _ = generate(Lamps(judge=named(*turns)), Tries(SOLD, WALKED), **options)
+    good, bad = weights(records)
+    assert max(good) > 0
+    assert max(bad) <= 0
+    assert (min(bad) < 0) is baseline
+
+
+def test_the_judge_reads_the_goal_the_score_and_the_numbered_dialogue():
     asked = []
 
     def judge(conversation):
@@ -88,8 +101,10 @@ def test_the_judge_reads_the_goal_and_the_numbered_dialogue():
         return json.dumps({"turns": []})
 
     generate(Lamps(judge=judge), Tries(SOLD, WALKED), most_named=1)
-    assert len(asked) == 2
+    assert len(asked) == 1  # not about the try that was lost
     assert "Your goal: Buy." in asked[0]
+    assert "it was achieved completely): 8.75\n" in asked[0]
+    assert "critically important for achieving the goal" in asked[0]
     assert "[2] assistant:\n    Strategy: wait" in asked[0]
     assert "The turns of the assistant are 2, 4." in asked[0]
     assert "at most 1" in asked[0]
@@ -108,10 +123,10 @@ def test_a_try_that_failed_is_left_out_and_counted():
 
 def test_a_try_without_a_verdict_is_left_out_and_counted():
     def judge(conversation):
-        return "9 of 10." if "walk" in str(conversation) else json.dumps({"turns": []})
+        return "9 of 10."
 
     records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), count=6)
-    assert weights(records) == [(0.99, 1.0)] * 3
+    assert weights(records) == [(0.0, 0.0)] * 3
     assert "of 6 tries, 3 have no verdict of the judge (the last one: no usable" in warnings[0]
 
 
@@ -132,7 +147,7 @@ def has_no_budget(conversation):
     [(fails, "down"), (raises, "ValueError: down"), (has_no_budget, "not asked: spent")],
 )
 def test_a_judge_that_fails_gives_no_record_and_a_warning(judge, reason):
-    records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), tries=1)
+    records, warnings = generate(Lamps(judge=judge), Tries(SOLD, SOLD), tries=1)
     assert records == []
     assert f"4 have no verdict of the judge (the last one: {reason})" in warnings[0]
     assert warnings[1] == "scored_tries: 4 tries gave no record"
@@ -214,7 +229,8 @@ def test_a_strategist_that_plays_and_is_trained_writes_the_good_strategy_more_of
 
     def speaker(conversation):
         advice = conversation[-1].content.splitlines()[-1]
-        return "Deal." if re.fullmatch(r"\(Strategy: [A-Za-z]\)", advice) else "[leave]"
+        is_letter = re.fullmatch(r"\(Strategy: [A-Za-z]\)", advice)
+        return "[action] accept" if is_letter else "[leave]"
 
     sampling = SamplingParameters(temperature=1.0, max_tokens=1)
     task = Lamps(1, speaker=speaker, sampling=sampling)

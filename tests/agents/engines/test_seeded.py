@@ -11,6 +11,8 @@ import orjson
 import pytest
 
 from dataenvgym.agents import Assignment, PocketRewriter, SeededEngine, TeacherRewriter
+from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.domains.math.pocket import PocketMathTask, operands_of, recognize
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
@@ -18,8 +20,6 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.storage import write_jsonl
-from dataenvgym.tasks.math.domain import MathDomain
-from dataenvgym.tasks.math.pocket import PocketMathTask, operands_of, recognize
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")

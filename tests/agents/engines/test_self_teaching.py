@@ -12,15 +12,15 @@ from dataenvgym.agents import (
     RejectionSamplingEngine,
     SelfConsistencyEngine,
 )
-from dataenvgym.agents.engines.self_consistency import majority
+from dataenvgym.agents.engines.self_teaching import majority
+from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.scoring import answers_equal
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment, report_on
-from dataenvgym.tasks.code.pocket import PocketCodeTask
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 from ...students import Student
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dataenvgym.agents.engines.similarity import TextSimilarity
+from dataenvgym.agents.engines.record_pool import TextSimilarity
 
 TEXTS = ["What is 3 plus 4?", "Write 3 1 4 backwards.", "How long is 1 2 3?", ""]
 

@@ -14,11 +14,11 @@ from dataenvgym.agents import (
     SkillListPolicy,
     UCBPolicy,
 )
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 def situation(right) -> Situation:

@@ -7,9 +7,9 @@ import pytest
 
 from dataenvgym.agents import EdgePolicy, Situation
 from dataenvgym.agents.policies.edge import value_of
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 from ...students import Wavering
 

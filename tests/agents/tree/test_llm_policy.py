@@ -107,9 +107,11 @@ def test_a_prompt_without_the_tree_is_refused():
 
 
 def test_the_teacher_reads_data_and_accuracies():
-    subskill = Subskill(name="big", allocation=4, generated=9, val_accuracy=0.25, train_accuracy=1)
+    accuracies = {"val_accuracy": 0.25, "untaught_accuracy": 0.5, "train_accuracy": 1}
+    subskill = Subskill(name="big", allocation=4, generated=9, **accuracies)
     text = shown_tree(Tree(skill="sum", subskills=(subskill,), is_complete=True))
     assert text.splitlines() == [
         "sum: accuracy unknown, no further subskills",
-        "- big: 4 records in each step, 9 made so far, accuracy 25%, on its training records 100%",
+        "- big: 4 records in each step, 9 made so far, accuracy 25%, on its newest records before "
+        "they were trained on 50%, on all its training records 100%",
     ]

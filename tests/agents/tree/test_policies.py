@@ -10,7 +10,7 @@ from dataenvgym.agents import (
     RandomTreePolicy,
     TreeSituation,
 )
-from dataenvgym.agents.tree.budget import records_asked_for, within_budget
+from dataenvgym.agents.tree.situation import records_asked_for, within_budget
 from dataenvgym.environments.skill_tree import (
     Exploit,
     Explore,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.agents import Assignment
+from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.environments import SkillTree
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import Provenance, SupervisedDatum, TaskInstance
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.math.domain import MathDomain
 
 SKILLS = ("a", "b", "c")
 SIZES = ("short", "long")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.environments import IterationFiles, SkillTree
 from dataenvgym.environments.skill_tree import Exploit, Explore
 from dataenvgym.errors import (
@@ -13,7 +14,6 @@ from dataenvgym.errors import (
 )
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.math.environment import MathEnvironment
 
 
 def explore(*skills, subskills=2, records_each=3):
@@ -84,6 +84,25 @@ def test_accuracies_are_those_of_each_subskill_where_instances_can_be_told_apart
     assert {s.name: s.train_accuracy for s in tree.subskills} == {
         "short": 1.0, "long": 0.0, "endless": 0.0
     }  # fmt: skip
+
+
+def test_untaught_accuracy_is_measured_before_the_training_and_train_accuracy_after(
+    make, student, monkeypatch
+):
+    def train(training_data, run):
+        student.knows_all = True
+
+    monkeypatch.setattr(student, "train", train)
+    environment = make()
+    environment.reset(seed=0)
+    seen = []
+    for action in (explore("a"), (), explore("b")):
+        observation, *_ = environment.step(action)
+        trees = [observation["forest"].tree(skill) for skill in ("a", "b")]
+        seen += [(s.untaught_accuracy, s.train_accuracy) for t in trees for s in t.subskills]
+    short, long = (1.0, 1.0), (0.0, 1.0)
+    assert seen[:2] == [short, long]
+    assert set(seen[2:]) == {short}
 
 
 def test_an_engine_that_knows_no_subskills_has_the_skill_itself(make, writer):
@@ -219,8 +238,10 @@ def test_without_a_sample_nothing_is_asked_again(make, tmp_path):
     environment = make(directory=tmp_path, train_sample=0)
     environment.reset(seed=0)
     observation, *_ = environment.step(explore("a"))
-    assert {s.train_accuracy for s in observation["forest"].tree("a").subskills} == {None}
-    assert not list(tmp_path.glob("iterations/*/trained.jsonl"))
+    for subskill in observation["forest"].tree("a").subskills:
+        assert (subskill.untaught_accuracy, subskill.train_accuracy) == (None, None)
+    assert not list(tmp_path.glob("iterations/*/*trained.jsonl"))
+    assert not list(tmp_path.glob("iterations/*/untaught.jsonl"))
 
 
 def test_a_spent_teacher_stops_the_step_and_the_action_can_be_done_later(make, part_writer):

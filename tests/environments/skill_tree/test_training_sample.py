@@ -6,6 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.math.task import MathTask
 from dataenvgym.environments.skill_tree.training_sample import (
     answer_again,
     renewed_sample,
@@ -13,9 +16,6 @@ from dataenvgym.environments.skill_tree.training_sample import (
 )
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Provenance, SupervisedDatum, TextDatum
-from dataenvgym.tasks.code.pocket import PocketCodeTask
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.task import MathTask
 
 MATH = MathTask("none.jsonl")
 

@@ -76,13 +76,15 @@ def test_results_count_the_records_made_and_update_accuracies(forest):
     results = Results(
         made={("sum", "one"): 3},
         validation=Accuracies({"sum": 0.5}, {("sum", "one"): 0.75}),
+        untaught=Accuracies({"sum": 0.25}, {("sum", "one"): 0.0}),
         training=Accuracies({"sum": 1.0}, {("sum", "one"): 1.0}),
     )
     tree = apply_results(forest, results).tree("sum")
     assert [s.generated for s in tree.subskills] == [7, 0]
     assert [s.val_accuracy for s in tree.subskills] == [0.75, 0.5]  # the second, its skill's
     assert [s.train_accuracy for s in tree.subskills] == [1.0, None]
-    assert (tree.val_accuracy, tree.train_accuracy) == (0.5, 1.0)
+    assert [s.untaught_accuracy for s in tree.subskills] == [0.0, None]
+    assert (tree.val_accuracy, tree.untaught_accuracy, tree.train_accuracy) == (0.5, 0.25, 1.0)
 
 
 def test_an_accuracy_that_is_known_to_be_unknown_is_not_taken_from_the_skill(forest):

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.external.ports import free_port
 from dataenvgym.interfaces import SamplingParameters
@@ -15,7 +16,6 @@ from dataenvgym.predictors.vllm import server
 from dataenvgym.progress import listening
 from dataenvgym.quality import AlreadyKnownCheck
 from dataenvgym.records import Message, SupervisedDatum
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 RUNTIME = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import AdapterError, ConfigurationError, ServerError, TrainingError
 from dataenvgym.interfaces import (
     Failure,
@@ -23,7 +24,6 @@ from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.records import Message, SupervisedDatum, Tool
 from dataenvgym.storage import hash_files
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tool_formats import HERMES
 from dataenvgym.trainers import InProcessTrainer
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import OpenEnded
 from dataenvgym.errors import (
     AdapterError,
@@ -21,9 +22,7 @@ from dataenvgym.llama_factory import TrainingConfig, read_dataset, write_dataset
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.progress import ProgressMessage, listening
 from dataenvgym.records import Message, ScoredDatum, SupervisedDatum
-from dataenvgym.run_warnings import listening as listening_to_warnings
 from dataenvgym.storage import read_json
-from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
 
@@ -331,10 +330,10 @@ def test_pairs_of_several_turns_are_refused_with_an_alternative(
         predictor.train(records, TrainingRun(directory=tmp_path))
 
 
-def test_a_run_is_warned_of_records_that_llama_factory_cuts(
+def test_records_that_llama_factory_would_all_cut_stop_the_training(
     make, write_training, tiny_student: Path
 ) -> None:
-    told: list[str] = []
-    with listening_to_warnings(told.append):
-        make().train(write_training(model_name_or_path=tiny_student, cutoff_len=4))
-    assert "1 of 1 records are longer than cutoff_len (4 tokens)" in told[0]
+    path = write_training(model_name_or_path=tiny_student, cutoff_len=4)
+    with pytest.raises(TrainingError, match=r"1 of 1 records .* cutoff_len \(4 tokens"):
+        make().train(path)
+    assert not (path.parent / "trainer_log.jsonl").exists()

@@ -15,15 +15,15 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from dataenvgym.agents.engines.giving_up import asked_next
 from dataenvgym.agents.engines.llm.orders import (
     PLAIN_TEXTS,
     Order,
     ProblemTexts,
     add_samples,
+    asked_next,
     orders_of,
 )
-from dataenvgym.agents.engines.llm.records import records_in, records_schema
+from dataenvgym.agents.engines.llm.records import check_form, records_in, records_schema
 from dataenvgym.agents.engines.llm.subskills import ask_for_subskills
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
 from dataenvgym.interfaces import (
@@ -97,7 +97,7 @@ class LLMEngine:
     Attributes:
         dropped: the number of records that the last call dropped, by reason: "malformed",
             "duplicate", "example" (it has the text of an example), "calls" (its tool calls are
-            missing or do not work).
+            missing or do not work), or by the task's domain (`Domain.record_fault`).
     """
 
     fit = EngineFit(needs="counts")  # without skill and examples it uses samples
@@ -128,14 +128,11 @@ class LLMEngine:
         )
         self.teacher = teacher
         self.task = None if task is None else task_of(task)
+        self._texts: ProblemTexts = PLAIN_TEXTS if self.task is None else self.task.domain
         self._calls_tools = self.task is not None and self.task.domain.has_tools
         self.prompt = as_prompt(prompt, needs=("count",), may=_MAY_HAVE)
-        if self.task is not None and self._calls_tools and "told" not in self.prompt.names:
-            raise ConfigurationError(
-                f"the problems of task {self.task.name!r} are solved by calling tools, and the "
-                "prompt does not show them to the teacher: use prompt=tool_records, or put {told} "
-                "into your own"
-            )
+        if self.task is not None:
+            check_form(self.prompt, self.task.name, self.task.domain.record_forms)
         self.subskill_prompt = as_prompt(
             subskill_prompt, needs=("count", "skill"), may=("known", "examples")
         )
@@ -221,7 +218,12 @@ class LLMEngine:
             n_asked += len(open_orders)
             n_barren = n_barren + 1 if len(seen) == n_before else 0
             if n_barren == self.attempts and not was_answered:
-                raise _no_answer(replies, n_asked, n_rounds)
+                reason = next(reply.reason for reply in replies if isinstance(reply, Failure))
+                raise PredictionError(
+                    f"the teacher answered none of {n_asked} requests for records, in {n_rounds} "
+                    f"rounds. The first failure of the last round: {reason}. Does the server of "
+                    "teacher.base_url run? The same command continues from here"
+                )
             tell(f"teacher: {len(seen)} of {sum(o.count for o in orders)} records")
         if n_barren == self.attempts:
             why = ", ".join(f"{n} {why}" for why, n in self.dropped.items() if n) or "none"
@@ -260,8 +262,9 @@ class LLMEngine:
     def _ask(self, orders: Sequence[Order], seed: int) -> Sequence[Reply | Failure]:
         """Ask for each order; return one reply or failure each. Equal schemas share a call."""
         replies: dict[int, Reply | Failure] = {}
-        for count in sorted({self._count_in_schema(order) for order in orders}, reverse=True):
-            chosen = [i for i, o in enumerate(orders) if self._count_in_schema(o) == count]
+        counts = [order.missing if self.exact_schema else 0 for order in orders]
+        for count in sorted(set(counts), reverse=True):
+            chosen = [i for i, n in enumerate(counts) if n == count]
             schema = self.schema(count or None)
             sampling = self.sampling.model_copy(update={"seed": seed, "json_schema": schema})
             try:
@@ -277,15 +280,8 @@ class LLMEngine:
             replies.update(zip(chosen, answers, strict=True))
         return [replies[i] for i in range(len(orders))]
 
-    @property
-    def _texts(self) -> ProblemTexts:
-        return PLAIN_TEXTS if self.task is None else self.task.domain
-
     def _frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
         return PLAIN.frame(record) if self.task is None else self.task.domain.frame(record)
-
-    def _count_in_schema(self, order: Order) -> int:
-        return order.missing if self.exact_schema else 0
 
     def _take(self, order: Order, reply: Reply, seen: set[str]) -> bool:
         """Add the reply's new records to the order, up to the missing number.
@@ -302,21 +298,19 @@ class LLMEngine:
                 break
             if key in examples or key in seen:
                 self.dropped["example" if key in examples else "duplicate"] += 1
-            elif self._calls_tools and not isinstance(self._frame(record), ChatDatum):
-                self.dropped["calls"] += 1
+                continue
+            framed = self._frame(record)
+            fault = None
+            if self._calls_tools and not isinstance(framed, ChatDatum):
+                fault = "calls"
+            elif self.task is not None:
+                fault = self.task.domain.record_fault(framed)
+            if fault:
+                self.dropped[fault] += 1
             else:
                 seen.add(key)
                 order.records.append(record)
         return bool(records)
-
-
-def _no_answer(replies: Sequence[Reply | Failure], n_asked: int, n_rounds: int) -> PredictionError:
-    reason = next(reply.reason for reply in replies if isinstance(reply, Failure))
-    return PredictionError(
-        f"the teacher answered none of {n_asked} requests for records, in {n_rounds} rounds. "
-        f"The first failure of the last round: {reason}. Does the server of teacher.base_url run? "
-        "The same command continues from here"
-    )
 
 
 def _key(text: str) -> str:

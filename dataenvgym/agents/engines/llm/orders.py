@@ -8,6 +8,7 @@ knows what a problem looks like.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -15,7 +16,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from dataenvgym.llm.prompts import Prompt
-from dataenvgym.plans import Assignment, Plan
+from dataenvgym.plans import Plan
 from dataenvgym.records import (
     CompletedTaskInstance,
     Conversation,
@@ -23,7 +24,7 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
-from dataenvgym.tasks.replies import last_reply
+from dataenvgym.tasks.domain import last_reply
 
 T = TypeVar("T")
 _LONGEST_TEXT = 2000
@@ -90,14 +91,6 @@ class Order:
     def missing(self) -> int:
         return self.count - len(self.records)
 
-    def has_room_for(self, provenance: Provenance, batch: int, most_examples: int) -> bool:
-        """True if the order can take another record and example of the same skill."""
-        return (
-            self.provenance == provenance
-            and self.count < batch
-            and 0 < len(self.examples) < most_examples
-        )
-
     def conversation(self, prompt: Prompt, texts: ProblemTexts = PLAIN_TEXTS) -> Conversation:
         """Write the request for the missing records; `texts` renders the problems.
 
@@ -111,7 +104,7 @@ class Order:
             count=self.missing,
             skill=f"{skill}, and of it: {subskill}" if skill and subskill else subskill or skill,
             examples="\n\n".join(shown_example(e, i + 1, texts) for i, e in enumerate(wrong)),
-            samples="\n\n".join(shown_problem(s, i + 1, texts) for i, s in enumerate(samples)),
+            samples="\n\n".join(_shown(s, i + 1, None, texts) for i, s in enumerate(samples)),
             told=texts.told,
             written="\n".join(f"- {_cut(r.instruction)}" for r in self.records[-_MOST_WRITTEN:]),
         )
@@ -123,14 +116,19 @@ def orders_of(
     """Cut the plan into orders."""
     orders: list[Order] = []
     for assignment in plan:
-        provenance = _provenance_of(assignment)
+        skill = assignment.skill
+        if skill is None and len(skills := {e.instance.skill for e in assignment.examples}) == 1:
+            skill = skills.pop()
+        provenance = Provenance(skill=skill, subskill=assignment.subskill)
         taken = 0
-        if _has_examples_alone(assignment) and orders:
+        is_unnamed = assignment.skill is None and assignment.subskill is None
+        if is_unnamed and assignment.examples and orders:
             last = orders[-1]
-            if last.has_room_for(provenance, batch, most_examples):
+            room = most_examples - len(last.examples)
+            fits = last.provenance == provenance and last.count < batch
+            if fits and last.examples and room > 0:
                 taken = min(batch - last.count, assignment.count)
                 last.count += taken
-                room = most_examples - len(last.examples)
                 last.examples += _sample(assignment.examples, room, rng)
         for begin in range(taken, assignment.count, batch):
             count = min(batch, assignment.count - begin)
@@ -155,6 +153,17 @@ def add_samples(
             order.samples = _sample(of_skill, most, rng)
 
 
+def asked_next(missing: Sequence[T], barren: int, attempts: int) -> Sequence[T]:
+    """Choose the missing records to ask for in the next round.
+
+    If the last round brought something new (`barren` is 0), all of them; else `attempts` of them
+    at most, spread evenly over the list, and different ones each time: each further whole round
+    would cost as much as one that fills the plan.
+    """
+    step = math.ceil(len(missing) / attempts) if barren else 1
+    return missing[barren % step :: step]
+
+
 def shown_example(
     example: CompletedTaskInstance, number: int, texts: ProblemTexts = PLAIN_TEXTS
 ) -> str:
@@ -162,11 +171,6 @@ def shown_example(
     reply = texts.tried_text(example)
     said = None if reply is None else reply.strip() or "(nothing)"
     return _shown(example.instance, number, said, texts)
-
-
-def shown_problem(instance: TaskInstance, number: int, texts: ProblemTexts = PLAIN_TEXTS) -> str:
-    """Show a problem and, if there is one, its gold answer."""
-    return _shown(instance, number, None, texts)
 
 
 def _shown(instance: TaskInstance, number: int, said: str | None, texts: ProblemTexts) -> str:
@@ -180,18 +184,6 @@ def _shown(instance: TaskInstance, number: int, said: str | None, texts: Problem
 
 def _is_error(example: CompletedTaskInstance) -> bool:
     return example.response is not None and not example.was_correct
-
-
-def _has_examples_alone(assignment: Assignment) -> bool:
-    return assignment.skill is None and assignment.subskill is None and bool(assignment.examples)
-
-
-def _provenance_of(assignment: Assignment) -> Provenance:
-    """The assignment's skill, or else the one that all its examples share, if they do."""
-    skill = assignment.skill
-    if skill is None and len(skills := {e.instance.skill for e in assignment.examples}) == 1:
-        skill = skills.pop()
-    return Provenance(skill=skill, subskill=assignment.subskill)
 
 
 def _sample(items: Sequence[T], size: int, rng: np.random.Generator) -> tuple[T, ...]:

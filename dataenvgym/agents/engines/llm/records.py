@@ -1,6 +1,7 @@
 """Parse training records in a model's answer: `{"records": [{"instruction", "output"}]}`.
 
 One bad record does not spoil the others: each is parsed on its own, and malformed ones are counted.
+A prompt asks for records in a form, which has to be the task's (`check_form`).
 """
 
 from __future__ import annotations
@@ -8,14 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from dataenvgym.errors import InvalidRecordError
+from dataenvgym.errors import ConfigurationError, InvalidRecordError
 from dataenvgym.interfaces import Reply
+from dataenvgym.llm.prompts import Prompt
 from dataenvgym.llm.repair import json_in
 from dataenvgym.llm.structured import Schema, shaped
 from dataenvgym.records import Provenance, SupervisedDatum, parse_training_datum
 
 _FIELDS = ("instruction", "output")
 Item = TypeVar("Item")
+_SOLVED_BY = {
+    "": "answering a question",
+    "call": "a call of listed tools",
+    "plan": "a plan of tool calls",
+    "social": "talking, turn by turn",
+    "tool": "calling tools",
+}
 
 
 def records_schema(
@@ -85,9 +94,14 @@ def record_of(item: Any, provenance: Provenance) -> SupervisedDatum | None:
     """Parse a JSON value as a record; None if it is malformed."""
     if not isinstance(item, dict):
         return None
-    texts = {name: _text(item.get(name)) for name in _FIELDS}
-    if any(isinstance(text, str) and "\0" in text for text in texts.values()):
-        return None  # a zero byte is never meant: the answer was cut or garbled
+    texts: dict[str, Any] = {}
+    for name in _FIELDS:
+        value = item.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = str(value)
+        texts[name] = value.strip() if isinstance(value, str) else value
+        if isinstance(value, str) and "\0" in value:
+            return None  # a zero byte is never meant: the answer was cut or garbled
     try:
         datum = parse_training_datum({**texts, "provenance": provenance})
     except InvalidRecordError:
@@ -96,8 +110,16 @@ def record_of(item: Any, provenance: Provenance) -> SupervisedDatum | None:
     return datum
 
 
-def _text(value: Any) -> Any:
-    """A number as text; a text without surrounding space; anything else unchanged."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    return value.strip() if isinstance(value, str) else value
+def check_form(prompt: Prompt, task: str, forms: Sequence[str]) -> None:
+    """Refuse a prompt that asks for records in a form in which the task's teachers do not write.
+
+    A prompt of one's own has no form. It has to show {told} where more than an answer is needed.
+    """
+    if prompt.form in forms or (not prompt.form and "told" in prompt.names):
+        return
+    best = forms[0]
+    asks = f"for those of prompt={prompt.form}_records" if prompt.form else "for an answer"
+    raise ConfigurationError(
+        f"the problems of task {task!r} are solved by {_SOLVED_BY.get(best, best)}, and the prompt "
+        f"asks {asks}: use prompt={f'{best}_records'.lstrip('_')}, or put {{told}} into your own"
+    )

@@ -16,13 +16,13 @@ from dataenvgym.agents import (
     SkillListPolicy,
 )
 from dataenvgym.agents.engines.llm.records import records_in
+from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, Message, Provenance, TaskInstance
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.math.domain import MathDomain
-from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 class Teacher:

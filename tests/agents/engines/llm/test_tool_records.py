@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, LLMEngine, PreferenceEngine
+from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, CompletedTaskInstance, Message, PreferenceDatum, ToolCall
-from dataenvgym.tasks.tool_use.task import ToolUseTask
 from dataenvgym.tool_formats import as_reply
 
 CUSTOMERS = ("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn")
@@ -96,7 +96,7 @@ def test_the_students_mistakes_are_shown_turn_by_turn(shop):
     teacher = Teacher()
     generate(LLMEngine(teacher, shop, "tool_records"), None, Assignment(1, examples=[wrong]))
     said = teacher.asked[0].partition("The student's answer: ")[2]
-    assert said.startswith('I look.<tool_call>\n{"name": "cancel_order"')
+    assert said.startswith('I look.\n<tool_call>\n{"name": "cancel_order"')
     assert "</tool_call>\nResult: there is none\nSorry.\nThe right answer:" in said
 
 

@@ -1,1 +1,0 @@
-"""Engines for the code domain. They execute each record before they keep it."""

@@ -1,0 +1,1 @@
+"""The shipped domains: math, code, tool use and social simulation."""

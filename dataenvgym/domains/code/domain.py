@@ -1,0 +1,193 @@
+"""The domain of code problems: tests in a sandbox judge a reply."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, TypedDict, cast
+
+from dataenvgym.domains.code.environment import (
+    DEFAULT_LIMITS,
+    FEEDBACK,
+    CodeEnvironment,
+)
+from dataenvgym.domains.code.judging import judge
+from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest, problem_of
+from dataenvgym.domains.code.reading import normalized, problem_in, with_known_names
+from dataenvgym.domains.code.shared_sandbox import SharedSandbox
+from dataenvgym.errors import EvaluationError
+from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance, TrainingDatum
+from dataenvgym.sandbox import Limits, Sandbox
+from dataenvgym.sandbox.interface import checked_limits
+from dataenvgym.scoring.code.extraction import extract_code
+from dataenvgym.tasks.base import TaskOptions
+from dataenvgym.tasks.claims import Claim, all_hold, claims_of
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+
+_log = logging.getLogger(__name__)
+
+
+class CodeOptions(TypedDict, total=False):
+    """Keyword arguments of `CodeDomain` that tasks pass on unchanged."""
+
+    sandbox: str | Callable[..., Sandbox]
+    workers: int
+    packages: bool
+    max_turns: int
+    feedback: str
+    message_limit: int
+    system_prompt: str
+    template: str
+
+
+class CodeTaskOptions(CodeOptions, TaskOptions, total=False):
+    """Keyword arguments that all tasks with code pass on."""
+
+
+class CodeDomain(Domain):
+    """Problems whose replies are code, judged in a sandbox.
+
+    The sandbox is opened at first use. All environments, threads and splits of a task share it.
+    `close` closes it; otherwise it is closed at exit.
+
+    Args:
+        known: returns problems, such as those of a training split; their tests judge records that
+            ask the same question. Called when the first record is judged.
+        sandbox: its backend, see `open_sandbox`.
+        workers: how many runs may be active at the same time.
+        packages: whether code may import the packages installed beside the interpreter, if the
+            backend hides them by default (see `BubblewrapSandbox`).
+        limits, max_turns, feedback, message_limit, system_prompt, template: see
+            `CodeEnvironment`.
+    """
+
+    def __init__(
+        self,
+        known: Callable[[], Iterable[TaskInstance]] = tuple,
+        *,
+        sandbox: str | Callable[..., Sandbox] = "bubblewrap",
+        workers: int = 2,
+        packages: bool = False,
+        limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS,
+        max_turns: int = 1,
+        feedback: str = FEEDBACK,
+        message_limit: int = 1000,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+    ) -> None:
+        self._known = known
+        self.limits = checked_limits(limits)
+        self.sandbox = SharedSandbox(
+            sandbox, workers=workers, options={"packages": True} if packages else {}
+        )
+        self.prompt_template = PromptTemplate(system_prompt, template)
+        self._environment: Callable[..., CodeEnvironment] = partial(
+            CodeEnvironment,
+            sandbox=self.sandbox,
+            limits=self.limits,
+            max_turns=max_turns,
+            feedback=feedback,
+            message_limit=message_limit,
+            system_prompt=system_prompt,
+            template=template,
+        )
+        self.make_environment()  # raises here if an option is invalid
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> CodeEnvironment:
+        return self._environment(instances)
+
+    def check_ready(self) -> None:
+        """Open the sandbox.
+
+        Raises:
+            ConfigurationError: if it cannot be opened here; the message lists the remedies.
+        """
+        self.sandbox.box()
+
+    def close(self) -> None:
+        """Close the sandbox; nothing can be judged afterwards."""
+        self.sandbox.close()
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether a training record is right: its code passes the tests of its question.
+
+        If the record's question is that of a known problem, such as one of the training split, that
+        problem's tests are run; otherwise the tests in the question (asserts or `>>>` examples).
+        Tests that use names defined neither by the code nor by Python are left out, and so are
+        tests that use no name defined by the code. None if there are no tests, if they cannot be
+        run, or if tests in the question inspect results that are not plain data, such as objects.
+
+        Raises:
+            SandboxError: if the sandbox failed; nothing was judged.
+        """
+        return all_hold([self._holds(claim) for claim in claims_of(record)])
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The record as a problem, with the tests that `judge_record` would run; or None."""
+        if (plain := self.question_of_record(record)) is None:
+            return None
+        question = plain.instruction
+        if (problem := self.known_problem(question)) is None:
+            demanded = problem_in(question)
+            code = demanded and extract_code(plain.answer or "", demanded.entry_point)
+            problem = with_known_names(demanded, code) if demanded and code else None
+        if problem is None:
+            return None
+        return plain.model_copy(update={"answer": None, "data": problem.data()})
+
+    def known_problem(self, question: str) -> CodeProblem | None:
+        """The known problem with this question (without its template), or None."""
+        return self._known_problems.get(question)
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """Equal for replies to that instance whose code does the same; None without code.
+
+        If the instance's tests call the code or give it input, the class is a hash of the results;
+        otherwise of the code itself, without comments and layout.
+        """
+        problem = problem_of(instance)
+        code = extract_code(reply, problem.entry_point, starter=problem.starter)
+        if code is None:
+            return None
+        shown = [normalized(code)]
+        if any(isinstance(test, CallTest | StdioTest) for test in problem.tests):
+            verdict = judge(code, problem, self.sandbox.box(), limits=self.limits)
+            shown = [
+                result.message if result.got is None else result.got for result in verdict.results
+            ]
+        return hashlib.sha256("\0".join(shown).encode("utf-8", "replace")).hexdigest()[:16]
+
+    def _holds(self, claim: Claim) -> bool | None:
+        """Whether a claim is true; None if that cannot be decided."""
+        question = self.prompt_template.instruction_in(claim.question)
+        known = self.known_problem(question)
+        problem = known or problem_in(question)
+        if problem is None:
+            return None
+        code = extract_code(claim.answer, problem.entry_point, starter=problem.starter)
+        if code is None:
+            return not claim.is_right
+        if known is None and (problem := with_known_names(problem, code)) is None:
+            return None
+        try:
+            verdict = judge(code, problem, self.sandbox.box(), limits=self.limits)
+        except EvaluationError as error:
+            _log.warning("a training record was not judged: %s", error)
+            return None
+        if known is None and any(result.is_no_data for result in verdict.results):
+            return None
+        return verdict.passed == claim.is_right
+
+    @cached_property
+    def _known_problems(self) -> dict[str, CodeProblem]:
+        return {instance.instruction: problem_of(instance) for instance in self._known()}
+
+
+def parted(options: CodeTaskOptions) -> tuple[CodeOptions, TaskOptions]:
+    """Split options into those of the domain and all others."""
+    own = {name: value for name, value in options.items() if name in CodeOptions.__annotations__}
+    others = {name: value for name, value in options.items() if name not in own}
+    return cast(CodeOptions, own), cast(TaskOptions, others)

@@ -1,0 +1,154 @@
+"""One code problem: the student writes Python, tests judge it, and the student may try again.
+
+This is `dataenvgym/Code-v0`; bare `gymnasium.make` works on the validation problems of pocket
+code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dataenvgym.domains.code.judging import CodeVerdict, judge
+from dataenvgym.domains.code.problem import CodeProblem, problem_of
+from dataenvgym.domains.code.shared_sandbox import SharedSandbox
+from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.sandbox import Limits, Sandbox
+from dataenvgym.sandbox.interface import checked_limits
+from dataenvgym.scoring.code.extraction import extract_code
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.prompt_template import INSTRUCTION
+
+FAILURE = "{failure}"
+FEEDBACK = "{failure}\n\nCorrect the code, and give all of it again."
+NO_CODE = "There is no Python code in your answer."
+HIDDEN_FAILED = "Your code passes the tests that you may see, but it fails a hidden one."
+PUBLIC_FAILED = "Your code fails a test."
+DEFAULT_LIMITS = Limits(seconds=10)
+_LONGEST_NOTE = 300
+
+
+class CodeEnvironment(TaskEnvironment):
+    """Reward 1.0 if the code of the student's message passes all tests, else 0.0.
+
+    The score `tests_passed` is the share of the tests that passed. With `max_turns` above 1, the
+    student gets a message after code that fails: the failure of the first public test that failed,
+    or only that a hidden test failed, not which. The student's next message is judged anew. An
+    exception from `step` means that the sandbox failed, never that the code did.
+
+    Args:
+        sandbox: where the code runs: a shared sandbox, or a backend; in that case the environment
+            opens a sandbox of its own, which `close` closes.
+        limits: for each run. Each stdin test is a run; all other tests of a problem share one. But
+            `seconds` is for each test (see `judge`).
+        max_turns: how often the student may try.
+        feedback: the message after a failure, in which `{failure}` stands for the reason.
+        message_limit: the longest reason, in characters; with 0, the message says only that a test
+            failed.
+        instances, system_prompt, template, render_mode: see `TaskEnvironment`.
+    """
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        sandbox: SharedSandbox | str | Callable[..., Sandbox] = "bubblewrap",
+        limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS,
+        max_turns: int = 1,
+        feedback: str = FEEDBACK,
+        message_limit: int = 1000,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        render_mode: str | None = None,
+    ):
+        super().__init__(
+            instances,
+            max_turns=max_turns,
+            system_prompt=system_prompt,
+            template=template,
+            render_mode=render_mode,
+        )
+        if FAILURE not in feedback:
+            raise ConfigurationError(
+                f"feedback is {feedback!r}, expected a text with {FAILURE} in it"
+            )
+        check_at_least(0, message_limit=message_limit)
+        self.limits = checked_limits(limits)
+        self.feedback = feedback
+        self.message_limit = message_limit
+        self._owns_sandbox = not isinstance(sandbox, SharedSandbox)
+        self._sandbox = (
+            sandbox if isinstance(sandbox, SharedSandbox) else SharedSandbox(sandbox, workers=1)
+        )
+        self._problem: CodeProblem | None = None
+
+    def begin(self, instance: TaskInstance) -> Conversation:
+        self._problem = problem_of(instance)
+        return self.prompt_template.conversation(instance.instruction)
+
+    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+        problem = self._problem
+        assert problem is not None  # begin() has checked it
+        reply = conversation[-1].content
+        code = extract_code(reply, problem.entry_point, starter=problem.starter)
+        verdict = None
+        if code is not None:
+            verdict = judge(code, problem, self._sandbox.box(), limits=self.limits)
+        was_correct = verdict is not None and verdict.passed
+        tries = sum(message.role == "assistant" for message in conversation)
+        done = was_correct or tries >= self.max_turns
+        answer = self.feedback.replace(FAILURE, self._failure(verdict))
+        return Outcome(
+            messages=() if done else (Message(role="user", content=answer),),
+            reward=float(was_correct),
+            done=done,
+            was_correct=was_correct,
+            info=_note(verdict),
+            scores={"tests_passed": verdict.share if verdict else 0.0},
+        )
+
+    def close(self) -> None:
+        if self._owns_sandbox:
+            self._sandbox.close()
+
+    def _failure(self, verdict: CodeVerdict | None) -> str:
+        """The reason that the student is given for the failure."""
+        if verdict is None:
+            return NO_CODE
+        if (failed := verdict.public_failure) is None:
+            return HIDDEN_FAILED
+        if not self.message_limit:
+            return PUBLIC_FAILED
+        return _cut(f"{PUBLIC_FAILED}\n{failed.message}", self.message_limit)
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> CodeEnvironment:
+    """Make `dataenvgym/Code-v0`: by default, with pocket code (validation).
+
+    Args:
+        options: those of `CodeEnvironment`.
+    """
+    if instances is None:
+        from dataenvgym.domains.code.pocket import LIMITS, PocketCodeTask
+
+        instances, options = PocketCodeTask().instances, {"limits": LIMITS, **options}
+    return CodeEnvironment(instances, **options)
+
+
+def _note(verdict: CodeVerdict | None) -> dict[str, str]:
+    """Why the code failed, for the record."""
+    if verdict is None:
+        return {"note": "no code in the reply"}
+    failed = next((result for result in verdict.results if not result.passed), None)
+    if failed is None:
+        return {}
+    passed = sum(result.passed for result in verdict.results)
+    text = f"{passed} of {len(verdict.results)} tests passed; {failed.message}"
+    return {"note": _cut(" ".join(text.split()), _LONGEST_NOTE)}
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: max(longest - 3, 0)]}..."

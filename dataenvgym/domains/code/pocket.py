@@ -1,0 +1,217 @@
+"""Pocket code: the small, seeded, procedural family of the code domain.
+
+Short Python functions of one argument, described in plain words: 20 skills in 5 categories. A
+`PocketCodeSkill` is one expression. The question names the function and its argument, and describes
+the result in symbols (`max solve(xs) =`) or in one of several plain-word phrasings ("Write
+solve(xs) that returns the biggest item."). Some skills take a digit ("the items above 5"). Hidden
+calls judge the function in the sandbox.
+
+Training, validation and test never share names: `split_of` assigns each pair of a function's and an
+argument's name to exactly one split, for all skills.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Unpack
+
+import numpy as np
+
+from dataenvgym.domains.code.domain import CodeDomain, CodeTaskOptions, parted
+from dataenvgym.domains.code.pocket_skills import SKILLS, PocketCodeSkill
+from dataenvgym.domains.code.problem import CallTest, CodeProblem
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.sandbox import Limits
+from dataenvgym.seeding import derive_rng
+from dataenvgym.tasks.base import Task, training_problems
+from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
+from dataenvgym.tasks.source import Split
+
+GREEDY = SamplingParameters(max_tokens=40)
+LIMITS = Limits(seconds=3.0, memory=256 * 2**20)
+CALLS = 4
+"""Hidden calls of each problem: enough to distinguish any two skills."""
+
+FUNCTIONS = (
+    "solve", "answer", "make", "build", "run", "work", "get", "compute", "helper", "main",
+    "process", "handle", "task", "apply", "result", "create", "derive", "obtain", "produce",
+    "convert", "extract", "prepare", "serve", "step",
+)  # fmt: skip
+ARGUMENTS = (
+    "xs", "ys", "data", "values", "given", "source", "entry", "record", "thing", "stuff", "parts",
+    "content", "series", "batch", "input", "row",
+)  # fmt: skip
+
+Signature = tuple[str, str]
+"""The names of a function and of its argument."""
+
+
+class PocketCodeTask(Task):
+    """Problems of pocket code, with equal shares of the skills.
+
+    Args:
+        n_train, n_validation, n_test: number of problems in each split.
+        seed: selects the problems. The published figures use the default.
+        sampling: how the student answers; the longest answer takes 23 tokens.
+        limits: of each run; the functions need only a fraction of them.
+        options: those of `CodeDomain` and of `Task`.
+    """
+
+    name = "pocket_code"
+
+    def __init__(
+        self,
+        *,
+        n_train: int = 2000,
+        n_validation: int = 400,
+        n_test: int = 400,
+        seed: int = 0,
+        sampling: SamplingParameters = GREEDY,
+        limits: Limits | Mapping[str, Any] = LIMITS,
+        **options: Unpack[CodeTaskOptions],
+    ):
+        of_domain, others = parted(options)
+        domain = PocketCodeDomain(partial(training_problems, self), limits=limits, **of_domain)
+        source = POCKET_CODE.source(
+            n_train=n_train, n_validation=n_validation, n_test=n_test, seed=seed
+        )
+        super().__init__(source, domain, sampling=sampling, **others)
+
+
+class PocketCodeDomain(CodeDomain):
+    """Code problems of the family, which it recognizes by their questions."""
+
+    @property
+    def family(self) -> PocketCode:
+        return POCKET_CODE
+
+    def known_problem(self, question: str) -> CodeProblem | None:
+        """A known problem, or one of the family, with calls of its own."""
+        if (known := super().known_problem(question)) is not None:
+            return known
+        if (found := POCKET_CODE.find(question)) is None:
+            return None
+        return _judged_by(found[0], derive_rng(0, POCKET_CODE.name, "calls", question))
+
+    def overlap_key(self, text: str) -> str:
+        """Two problems with the same names are the same; without such names, the same words."""
+        signature = signature_in(text)
+        return "{}({})".format(*signature) if signature else super().overlap_key(text)
+
+
+@dataclass(frozen=True)
+class PocketCodeProblem:
+    """A skill with names and a digit (0 if the skill takes none)."""
+
+    skill: PocketCodeSkill
+    signature: Signature
+    digit: int
+
+    @property
+    def output(self) -> str:
+        """The gold reply: the whole function."""
+        f, a = self.signature
+        expression = self.skill.expression.format(a=a, k=self.digit)
+        return f"def {f}({a}):\n    return {expression}"
+
+    @property
+    def answer(self) -> str:
+        return self.output
+
+    def worded(self, phrasing: str | None) -> str:
+        """The question in that phrasing; None is in symbols, e.g. `over solve(xs) 5 =`."""
+        f, a = self.signature
+        if phrasing is not None:
+            return phrasing.format(f=f, a=a, k=self.digit)
+        digit = f" {self.digit}" if self.skill.has_digit else ""
+        return f"{self.skill.symbol} {f}({a}){digit} ="
+
+
+class PocketCode(PocketFamily[PocketCodeProblem]):
+    """The family; see `PocketFamily`."""
+
+    name = "pocket_code"
+    skills: Mapping[str, PocketCodeSkill] = SKILLS
+
+    def pose(self, skill: str, split: Split, rng: np.random.Generator) -> PocketCodeProblem:
+        signatures = signatures_of(split)
+        signature = signatures[int(rng.integers(len(signatures)))]
+        digit = int(rng.integers(2, 10)) if SKILLS[skill].has_digit else 0
+        return PocketCodeProblem(SKILLS[skill], signature, digit)
+
+    def find(self, question: str) -> tuple[PocketCodeProblem, str] | None:
+        if (signature := signature_in(question)) is None:
+            return None
+        shape = question.replace("{}({})".format(*signature), "{f}({a})")
+        digits = re.findall("[0-9]", shape)
+        found = _SHAPES.get(re.sub("[0-9]", "{k}", shape))
+        if found is None:
+            return None
+        skill, phrasing = found
+        problem = PocketCodeProblem(skill, signature, int(digits[0]) if digits else 0)
+        return (problem, phrasing) if problem.worded(phrasing) == question else None
+
+    def holds(self, exercise: Exercise, output: str) -> bool:
+        """Whether it is the family's own solution, except for layout."""
+        try:
+            return ast.dump(ast.parse(output)) == ast.dump(ast.parse(exercise.output))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+
+    def fields(
+        self, problem: PocketCodeProblem, question: str, rng: np.random.Generator
+    ) -> Mapping[str, Any]:
+        data = _judged_by(problem, rng).data()
+        return {**super().fields(problem, question, rng), "data": data}
+
+
+POCKET_CODE = PocketCode()
+
+
+@cache
+def signatures_of(split: Split) -> tuple[Signature, ...]:
+    """The pairs of names that belong to a split."""
+    return tuple((f, a) for f in FUNCTIONS for a in ARGUMENTS if split_of((f, a)) == split)
+
+
+def split_of(signature: Signature) -> Split:
+    """The one split that problems with these names belong to."""
+    return split_by_hash("pocket-code {}({})".format(*signature))
+
+
+# --- parsing of questions -------------------------------------------------------------------------
+
+_CALL = re.compile(r"\b(\w++)\((\w++)\)")
+_SHAPES: Mapping[str, tuple[PocketCodeSkill, str]] = {
+    phrasing: (skill, phrasing) for skill in SKILLS.values() for phrasing in skill.phrasings
+}
+
+
+def signature_in(text: str) -> Signature | None:
+    """The first `name(argument)` in a text whose names belong to pocket code."""
+    for f, a in _CALL.findall(text):
+        if f in FUNCTIONS and a in ARGUMENTS:
+            return f, a
+    return None
+
+
+# --- the tests of a problem -----------------------------------------------------------------------
+
+
+def _judged_by(problem: PocketCodeProblem, rng: np.random.Generator) -> CodeProblem:
+    """The problem with hidden calls; the right function computes their results."""
+    function, argument = problem.signature
+    arguments = [problem.skill.arguments(rng) for _ in range(CALLS)]
+    expression = problem.skill.expression.format(a=argument, k=problem.digit)
+    return CodeProblem(
+        entry_point=function,
+        hidden=tuple(
+            CallTest(args=(value,), expected=eval(expression, {argument: value}))
+            for value in arguments
+        ),
+        solution=problem.output,
+    )

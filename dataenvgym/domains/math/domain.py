@@ -1,0 +1,72 @@
+"""The domain of math problems: a reply is judged by the final answer that it marks."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from dataenvgym.domains.math.environment import MathEnvironment
+from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance
+from dataenvgym.scoring import extract_final_answer, gold_problems, grade_pairs
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+
+_SIGNS = re.compile(r"[+*/^=<>|×÷·−√]|(?<![a-z])-|-(?![a-z])")  # noqa: RUF001
+FINAL_ANSWER_FORM = (
+    'Reason in short steps. The last line of your reply is "#### " and the final answer alone.'
+)
+"""An `answer_form` that `extract_final_answer` reads."""
+
+
+class MathDomain(Domain):
+    """Problems with one final answer, which the scorer compares.
+
+    `answer_class` is the text of the answer, because not all answers that the scorer calls equal
+    have a common form (50% equals both 0.5 and 50). `same_answer` asks the scorer.
+    """
+
+    answer_form = FINAL_ANSWER_FORM
+
+    def __init__(self, prompt_template: PromptTemplate = PLAIN) -> None:
+        self.prompt_template = prompt_template
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MathEnvironment:
+        prompt = self.prompt_template
+        return MathEnvironment(instances, system_prompt=prompt.system, template=prompt.template)
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """The final answer of the reply; None if it marks none."""
+        return extract_final_answer(reply)
+
+    def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
+        """Whether the scorer calls the two answers equal; not so if the check fails."""
+        (verdict,) = grade_pairs([(one, other)])
+        return verdict.equal
+
+    def gives(self, instance: TaskInstance, reply: str, right: str) -> bool | None:
+        given = extract_final_answer(reply)
+        if given is None:
+            return False
+        (verdict,) = grade_pairs([(right, given)])
+        return None if verdict.error is not None else verdict.equal
+
+    def overlap_key(self, text: str) -> str:
+        """Words, digits and signs: 3 + 4 is another problem than 3 - 4."""
+        signs = _SIGNS.findall(unicodedata.normalize("NFKC", text).casefold())
+        return f"{super().overlap_key(text)} {''.join(signs)}".strip()
+
+    def gold_complaints(self, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
+        return gold_problems([instance.answer or "" for instance in instances])
+
+    def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
+        yield from super().ways_to_answer(instance)
+        if instance.answer:
+            yield f"#### {instance.answer}"
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The record as a question with a final answer, if it is one."""
+        if (problem := self.question_of_record(record)) is None:
+            return None
+        answer = extract_final_answer(problem.answer or "")
+        return None if answer is None else problem.model_copy(update={"answer": answer})

@@ -1,0 +1,185 @@
+"""Pocket math: the small, seeded, procedural family of the math domain.
+
+Small procedures on short lists and two-digit numbers: 20 skills in 5 categories. A `PocketSkill`
+draws operands, solves them, and words the question: in symbols (`desc 3 1 4 =`) or in one of
+several plain-word phrasings ("Put 3 1 4 in falling order."). Every answer is one integer or a list
+of digits separated by spaces, after `####`, and goes through the ordinary environment and scorer.
+
+Training, validation and test never share operands: `split_of` assigns the *sorted* operands of
+a problem to exactly one split, for all skills, orders and phrasings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Unpack
+
+import numpy as np
+
+from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.domains.math.pocket_skills import SKILLS, Numbers, PocketSkill
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import TaskInstance, TrainingDatum
+from dataenvgym.scoring import answers_equal, extract_final_answer
+from dataenvgym.tasks.base import Task, TaskOptions
+from dataenvgym.tasks.claims import Claim, all_hold, claims_of
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.source import Split
+
+GREEDY = SamplingParameters(max_tokens=16)
+_NUMBERS = re.compile(r"[0-9]+(?: [0-9]+)*")
+
+
+class PocketMathTask(Task):
+    """Problems of pocket math, with equal shares of the skills.
+
+    Args:
+        n_train, n_validation, n_test: number of problems in each split.
+        seed: selects the problems. The published figures use the default.
+        system_prompt, template: see `MathEnvironment`.
+        sampling: how the student answers; the longest answer takes nine tokens.
+        options: those of `Task`.
+    """
+
+    name = "pocket_math"
+
+    def __init__(
+        self,
+        *,
+        n_train: int = 2000,
+        n_validation: int = 400,
+        n_test: int = 400,
+        seed: int = 0,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        sampling: SamplingParameters = GREEDY,
+        **options: Unpack[TaskOptions],
+    ):
+        source = POCKET_MATH.source(
+            n_train=n_train, n_validation=n_validation, n_test=n_test, seed=seed
+        )
+        domain = PocketMathDomain(PromptTemplate(system_prompt, template))
+        super().__init__(source, domain, sampling=sampling, **options)
+
+
+class PocketMathDomain(MathDomain):
+    """Math problems that it can solve by itself, so that it can judge records on them."""
+
+    @property
+    def family(self) -> PocketMath:
+        return POCKET_MATH
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether a training record is right; None if it is not a problem of the family."""
+        return all_hold([self._holds(claim) for claim in claims_of(record)])
+
+    def _holds(self, claim: Claim) -> bool | None:
+        question = self.prompt_template.instruction_in(claim.question)
+        if (gold := solve(question)) is None:
+            return None
+        instance = TaskInstance(id="record", task=POCKET_MATH.name, instruction=question)
+        return claim.holds(self.gives(instance, claim.answer, gold))
+
+    def overlap_key(self, text: str) -> str:
+        """Two problems on the same operands are the same; without numbers, the same words."""
+        numbers = operands_of(text)
+        return " ".join(map(str, numbers)) if numbers else Domain.overlap_key(self, text)
+
+
+@dataclass(frozen=True)
+class PocketProblem:
+    """A skill and its numbers."""
+
+    skill: PocketSkill
+    numbers: Numbers
+
+    @property
+    def answer(self) -> str:
+        return self.skill.answer(self.numbers)
+
+    @property
+    def output(self) -> str:
+        return f"#### {self.answer}"
+
+    def worded(self, phrasing: str | None) -> str:
+        if phrasing is None:
+            return self.skill.in_symbols(self.numbers)
+        return self.skill.question(self.numbers, phrasing)
+
+
+class PocketMath(PocketFamily[PocketProblem]):
+    """The family; see `PocketFamily`."""
+
+    name = "pocket_math"
+    skills: Mapping[str, PocketSkill] = SKILLS
+
+    def pose(self, skill: str, split: Split, rng: np.random.Generator) -> PocketProblem:
+        while split_of(numbers := SKILLS[skill].draw(rng)) != split:
+            pass
+        return PocketProblem(SKILLS[skill], numbers)
+
+    def find(self, question: str) -> tuple[PocketProblem, str] | None:
+        if (found := recognize(question)) is None:
+            return None
+        skill, phrasing = found
+        return PocketProblem(skill, _numbers_in(question)), phrasing
+
+    def holds(self, exercise: Exercise, output: str) -> bool:
+        answer = extract_final_answer(output)
+        gold = SKILLS[exercise.skill].answer(_numbers_in(exercise.question))
+        return answer is not None and answers_equal(gold, answer)
+
+
+POCKET_MATH = PocketMath()
+
+
+@cache
+def split_of(numbers: Numbers) -> Split:
+    """The one split that problems on these operands, in any order, belong to."""
+    return split_by_hash(f"pocket-math {sorted(numbers)}")
+
+
+# --- parsing of questions -------------------------------------------------------------------------
+
+_SHAPES: Mapping[str, tuple[PocketSkill, str]] = {
+    _NUMBERS.sub("#", skill.question((1, 1, 1), phrasing)): (skill, phrasing)
+    for skill in SKILLS.values()
+    for phrasing in skill.phrasings
+}
+_SYMBOLS: Mapping[str, PocketSkill] = {skill.symbol: skill for skill in SKILLS.values()}
+
+
+def operands_of(text: str) -> Numbers:
+    """The sorted integers in `text`: two problems with the same ones differ only in wording."""
+    return tuple(sorted(_numbers_in(text)))
+
+
+def recognize(question: str) -> tuple[PocketSkill, str] | None:
+    """The skill and the phrasing of a question, or None."""
+    return _SHAPES.get(_NUMBERS.sub("#", question))
+
+
+def solve(question: str) -> str | None:
+    """The final answer to a question, in words or in symbols; None if it is not pocket math."""
+    numbers = _numbers_in(question)
+    symbol, is_in_symbols = question.split(" ")[0], question.endswith(" =")
+    if is_in_symbols and symbol in _SYMBOLS:
+        skill = _SYMBOLS[symbol]
+        worded = skill.in_symbols(numbers)
+    elif not is_in_symbols and (found := recognize(question)) is not None:
+        skill, phrasing = found
+        worded = skill.question(numbers, phrasing) if numbers else ""
+    else:
+        return None
+    is_whole = worded == question and len(numbers) > 1
+    return (skill.answer(numbers) or None) if is_whole else None
+
+
+def _numbers_in(text: str) -> Numbers:
+    found = re.findall("[0-9]+", text)
+    return tuple(int(digits[-18:]) for digits in found)  # Python refuses thousands of digits

@@ -1,0 +1,324 @@
+"""A scene as a PettingZoo environment, for training all seats (`dataenvgym[pettingzoo]`).
+
+    env = SocialAECEnv()
+    env.reset(seed=0)
+    for agent in env.agent_iter():
+        observation, reward, termination, truncation, info = env.last()
+        env.step(None if termination or truncation else policy(observation["conversation"]))
+
+The rules, actions and scores are those of `Social-v0`; no seat is scripted or asked here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.error import Error
+from gymnasium.spaces import Dict, MultiBinary
+from gymnasium.utils import seeding
+from numpy.typing import NDArray
+
+from dataenvgym.domains.social.actions import (
+    ALL_KINDS,
+    NOTHING,
+    Action,
+    ActionKind,
+    InvalidActionText,
+    read_action,
+    write_action,
+)
+from dataenvgym.domains.social.environment import SOLVED
+from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.scene import SceneState
+from dataenvgym.domains.social.seat_scores import Scoring, SeatScores
+from dataenvgym.domains.social.task import SocialTask
+from dataenvgym.domains.social.turns import Rules
+from dataenvgym.domains.social.views import dialogue, seat_conversation
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidActionError,
+    InvalidInstanceError,
+    did_you_mean,
+)
+from dataenvgym.interfaces import PredictorInterface, TeacherInterface
+from dataenvgym.judging import dialogue_text
+from dataenvgym.records import TaskInstance
+from dataenvgym.rollouts import speakers_of
+from dataenvgym.seeding import derive_seed
+from dataenvgym.spaces import ConversationSpace, TextSpace
+from dataenvgym.tasks.asking import SEEDS, answered, asks_of
+from dataenvgym.tasks.environment import OPTIONS, chosen_instance
+from dataenvgym.tool_formats import said_in
+
+try:
+    from pettingzoo import AECEnv
+except ImportError as error:
+    raise ConfigurationError(
+        "this needs the package pettingzoo, which is not installed: "
+        'pip install "dataenvgym[pettingzoo]"'
+    ) from error
+
+_MOST_ASKS = 32  # of judges, for one seat
+
+
+Mask = NDArray[np.int8]
+"""One entry for each of `ALL_KINDS`, in their order: 1 if that kind is allowed."""
+
+
+class ActionTextSpace(TextSpace):
+    """Any text; `sample` draws the text of an action."""
+
+    def draw(self, rng: np.random.Generator) -> str:
+        return write_action(Action(ActionKind.SPEAK, super().draw(rng)))
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """The text of an action of a kind that the mask allows; without a mask, of any kind.
+
+        Raises:
+            gymnasium.error.Error: for probabilities, and for a mask of another length.
+        """
+        if probability is not None:
+            raise Error(f"ActionTextSpace.sample takes no probability, got {probability!r}")
+        allowed = np.ones(len(ALL_KINDS), np.int8) if mask is None else np.asarray(mask)
+        if allowed.shape != (len(ALL_KINDS),) or not allowed.any():
+            raise Error(
+                f"mask is {mask!r}, expected {len(ALL_KINDS)} numbers, 1 for each kind of action "
+                f"that is possible: {', '.join(ALL_KINDS)}"
+            )
+        kinds = np.flatnonzero(allowed)
+        kind = ALL_KINDS[int(kinds[self.np_random.integers(len(kinds))])]
+        if kind is ActionKind.NONE:
+            return write_action(NOTHING)
+        return write_action(Action(kind, super().draw(self.np_random)))
+
+
+def mask_of(kinds: tuple[ActionKind, ...]) -> Mask:
+    """The mask that allows these kinds."""
+    return np.array([kind in kinds for kind in ALL_KINDS], np.int8)
+
+
+class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
+    """One scene at a time; the agents are its seats, "seat_0", "seat_1", ...
+
+    An action is a text as in `Social-v0`. A text that is not an action does nothing, and a note
+    gives its seat the reason. An observation is a dict:
+
+    - "conversation": the scene as the seat notices it (see `views.seat_conversation`); it ends
+      with the message to answer;
+    - "action_mask": for each of `actions.ALL_KINDS`, 1 if the seat may do it now, in the order
+      none, speak, non-verbal communication, action, leave.
+
+    In the order `simultaneous`, all seats are selected one after the other, and their actions take
+    effect when the last seat has acted. Otherwise only the seat whose turn it is is selected.
+
+    A seat is terminated when it leaves, or when the scene ends by its rules. It then gets its
+    reward: its goal score divided by 10. `infos[agent]` has its `scores`, `was_correct` (goal score
+    of 5 or more) and the `ending` of the scene, if it is over. Nothing is truncated.
+
+    Args:
+        instances: the scenes (see `SocialTask`); their `seat` and `partner` are ignored. None: the
+            negotiations in the package (validation), which are scored by rule.
+        rules: how they are played.
+        dimensions: the dimensions to score, `goal` among them. The judge scores those that the
+            rules of a scene do not.
+        others: {"judge": a predictor or teacher}.
+        every_seat: also select seats out of turn, which can only do `none`; their actions are not
+            recorded. `aec_to_parallel` needs it, unless the order is simultaneous.
+        render_mode: "ansi" (`render` returns the scene as text) or None.
+
+    Attributes:
+        scene: the current scene.
+    """
+
+    metadata: dict[str, Any] = {"name": "social_v0", "render_modes": ["ansi"]}
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] | None = None,
+        *,
+        rules: Rules | None = None,
+        dimensions: Sequence[str] = ("goal",),
+        others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
+        every_seat: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        super().__init__()
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
+        self.render_mode = render_mode
+        self.instances = tuple(
+            SocialTask(seats="first").instances if instances is None else instances
+        )
+        if not self.instances:
+            raise InvalidInstanceError("instances is empty, expected at least one")
+        self.rules = rules or Rules()
+        self.others = speakers_of(others)
+        self._every_seat = every_seat or self.rules.order == "simultaneous"
+        self.metadata = {**type(self).metadata, "is_parallelizable": self._every_seat}
+        self._scoring = Scoring(tuple(dimensions))
+        seats = max(problem_of(instance).scene.seats for instance in self.instances)
+        self.possible_agents = [f"seat_{seat}" for seat in range(seats)]
+        observation = {
+            "conversation": ConversationSpace(),
+            "action_mask": MultiBinary(len(ALL_KINDS)),
+        }
+        self.observation_spaces = {agent: Dict(observation) for agent in self.possible_agents}
+        self.action_spaces = {agent: ActionTextSpace() for agent in self.possible_agents}
+        self._rng, _ = seeding.np_random()
+        self.agents: list[str] = []
+        self.agent_selection = ""
+        self._texts: dict[int, str | None] = {}  # the texts of the seats in this turn
+        self._waiting: list[str] = []  # the agents that are selected next in this turn
+
+    def observation_space(self, agent: str) -> Dict:
+        """The space of a seat's observations."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> ActionTextSpace:
+        """The space of a seat's texts; its `sample` takes the mask."""
+        return self.action_spaces[agent]
+
+    # --- PettingZoo's methods ---
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin a scene: the one that `options` name, or one picked at random.
+
+        Args:
+            options: {"instance": TaskInstance} or {"instance_id": id}; others are ignored, with a
+                warning.
+
+        Raises:
+            InvalidInstanceError: if the instance does not exist or has too many seats.
+            ConfigurationError: if the scene needs a judge that is not among `others`.
+        """
+        if seed is not None:
+            self._rng, _ = seeding.np_random(seed)
+        options = options or {}
+        for name in options:
+            if name not in OPTIONS:
+                warnings.warn(
+                    f"reset() ignores the option {name!r}.{did_you_mean(name, OPTIONS)} "
+                    f"It has: {', '.join(OPTIONS)}.",
+                    stacklevel=2,
+                )
+        instance = chosen_instance(self.instances, options, self._rng)
+        problem = problem_of(instance)
+        if problem.scene.seats > len(self.possible_agents):
+            raise InvalidInstanceError(
+                f"instance {instance.id!r} has {problem.scene.seats} seats, expected at most "
+                f"{len(self.possible_agents)}, as the instances that the environment was made of"
+            )
+        for seat in problem.cast.seats:
+            missing = self._scoring.to_judge(problem.scene, seat)
+            if missing and "judge" not in self.others:
+                raise ConfigurationError(
+                    f"instance {instance.id!r}: no rule of the scene scores {', '.join(missing)} "
+                    f"of seat {seat}, and there is no judge: make the environment with "
+                    "others={'judge': PREDICTOR}, or with scenes that are scored by rule"
+                )
+        self.scene = SceneState.begin(problem.cast, self.rules, seed=problem.seed)
+        self.agents = [f"seat_{seat}" for seat in problem.cast.seats]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos: dict[str, dict[str, Any]] = {
+            agent: {"instance_id": instance.id} for agent in self.agents
+        }
+        self._skip_agent_selection = None
+        self._select()
+
+    def observe(self, agent: str) -> dict[str, Any]:
+        """A seat's view of the scene, and the kinds of action that it may do now."""
+        seat = _seat_of(agent)
+        kinds = self.rules.kinds if seat in self.scene.acting else (ActionKind.NONE,)
+        return {
+            "conversation": seat_conversation(self.scene, seat),
+            "action_mask": mask_of(kinds),
+        }
+
+    def step(self, action: str | None) -> None:
+        """Act as the selected seat; None if it is terminated.
+
+        Raises:
+            InvalidActionError: for an action that is not text; the environment is unchanged.
+            SpeakerError: if a judge gives no verdict. Nothing is scored and the environment is
+                unchanged; the same step asks the judge again.
+        """
+        agent = self.agent_selection
+        if self.terminations[agent]:
+            self._was_dead_step(action)
+            return
+        if not self.action_spaces[agent].contains(action):
+            raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
+        texts = {**self._texts, _seat_of(agent): action}
+        if self._waiting:
+            self._cumulative_rewards[agent] = 0.0
+            self._clear_rewards()
+            self._texts = texts
+            self.agent_selection = self._waiting.pop(0)
+            return
+        scene = self._after(texts)
+        live = (_seat_of(agent) for agent in self.agents if not self.terminations[agent])
+        over = [seat for seat in live if scene.ending is not None or seat not in scene.present]
+        scored = {seat: self._scores(scene, seat) for seat in over}
+        self.scene = scene
+        self._cumulative_rewards[agent] = 0.0
+        self._clear_rewards()
+        for seat, scores in scored.items():
+            goal, done = scores["goal"], f"seat_{seat}"
+            self.terminations[done] = True
+            self.rewards[done] = goal / DIMENSIONS["goal"].high
+            self.infos[done] |= {"scores": dict(scores), "was_correct": goal >= SOLVED}
+            if scene.ending is not None:
+                self.infos[done]["ending"] = scene.ending
+        self._accumulate_rewards()
+        self._select()
+        self._deads_step_first()
+
+    def render(self) -> str | None:
+        """The scene as text in render mode "ansi", otherwise None."""
+        return None if self.render_mode is None else dialogue_text(dialogue(self.scene))
+
+    def close(self) -> None:
+        """Do nothing: the caller closes `others`."""
+
+    # --- a turn ---
+
+    def _select(self) -> None:
+        """Select the first seat of the next turn; the other seats of the turn wait."""
+        self._texts = {}
+        seats = self.scene.present if self._every_seat else self.scene.acting
+        self._waiting = [f"seat_{seat}" for seat in seats]
+        if self._waiting:
+            self.agent_selection = self._waiting.pop(0)
+
+    def _after(self, texts: Mapping[int, str | None]) -> SceneState:
+        """The scene after a turn in which the seats wrote these texts."""
+        actions: dict[int, Action] = {}
+        notes: dict[int, str] = {}
+        for seat in self.scene.acting:
+            try:
+                actions[seat] = read_action(said_in(texts[seat] or ""), self.rules.kinds)
+            except InvalidActionText as error:
+                notes[seat] = f"invalid action: {error}"
+        return self.scene.after(actions, notes)
+
+    def _scores(self, scene: SceneState, seat: int) -> dict[str, float]:
+        asking: Any = self._scoring.of_seat(scene, seat)
+        asks = asks_of(
+            asking,
+            f"{type(self).__name__}.step()",
+            seeds=lambda number: derive_seed(scene.seed, "judge", seat, number) % SEEDS,
+            most=_MOST_ASKS,
+        )
+        found: SeatScores = answered(asks, self.others, self)
+        return found.scores
+
+
+def _seat_of(agent: str) -> int:
+    return int(agent.removeprefix("seat_"))

@@ -1,0 +1,194 @@
+"""A collection of profiles: characters, scenes, and how the characters know each other.
+
+It is read from a folder (`characters.json`, `scenes.json` and, optionally, `relationships.json`;
+lists of entries), from a store, or from a dump of Sotopia (see `sotopia_dump`). The package
+contains a collection, too (`shipped_profiles`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from dataenvgym.domains.social.episodes import Episode
+from dataenvgym.domains.social.kinds import CHARACTERS, RELATIONSHIPS, SCENES
+from dataenvgym.domains.social.parsing import parse, read_entries
+from dataenvgym.domains.social.profiles import Character, Relationship, RelationshipProfile, Scene
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidInstanceError,
+    did_you_mean,
+)
+from dataenvgym.storage import write_json
+from dataenvgym.store import Kind, Store
+
+M = TypeVar("M", Character, Scene, RelationshipProfile)
+P = TypeVar("P", Character, Scene, RelationshipProfile, Episode)
+_KINDS: tuple[Kind[Any], ...] = (CHARACTERS, SCENES, RELATIONSHIPS)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The place of profiles, for messages.
+
+    Attributes:
+        files: the place of the entries of a kind, such as "characters" -> "my/characters.json".
+        names: of fields there, where they differ from ours.
+    """
+
+    files: Mapping[str, str]
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def entry(self, kind: str, id: str, field: str) -> str:
+        """A field of an entry, for messages."""
+        name = self.names.get(kind, {}).get(field, field)
+        return f"{self.files.get(kind, kind)}, {id!r}, field {name!r}"
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Characters and scenes by id, and the relationships between characters.
+
+    Raises:
+        InvalidInstanceError: if a relationship or a scene names a character that does not exist.
+    """
+
+    characters: Mapping[str, Character]
+    scenes: Mapping[str, Scene]
+    relationships: Mapping[str, RelationshipProfile]
+    origin: Origin = Origin({})
+
+    def __post_init__(self) -> None:
+        for tie in self.relationships.values():
+            self._check_known("relationships", tie.id, "characters", tie.characters)
+        for scene in self.scenes.values():
+            for cast in scene.casts:
+                self._check_known("scenes", scene.id, "casts", cast)
+
+    def scenes_in(self, subset: str) -> list[Scene]:
+        """The scenes of a named subset; all of them for "all".
+
+        Raises:
+            ConfigurationError: if the subset has no scenes.
+        """
+        found = [s for s in self.scenes.values() if subset == "all" or subset in s.subsets]
+        if not found:
+            known = ["all", *sorted({name for s in self.scenes.values() for name in s.subsets})]
+            raise ConfigurationError(
+                f"there are no scenes {subset!r}.{did_you_mean(subset, known)} There are: "
+                f"{', '.join(known)}"
+            )
+        return found
+
+    def know_each_other_as(self, one: str, other: str, relationship: Relationship) -> bool:
+        """True if two characters have this relationship; those without a profile are strangers."""
+        return relationship in self._ties[one].get(other, {Relationship.STRANGER})
+
+    def known_to(self, one: str) -> list[str]:
+        """The characters that have a relationship profile with this one, in the profiles' order."""
+        return list(self._ties[one])
+
+    @cached_property
+    def _ties(self) -> defaultdict[str, dict[str, set[Relationship]]]:
+        ties: defaultdict[str, dict[str, set[Relationship]]] = defaultdict(dict)
+        for tie in self.relationships.values():
+            one, other = tie.characters
+            ties[one].setdefault(other, set()).add(tie.relationship)
+            ties[other].setdefault(one, set()).add(tie.relationship)
+        return ties
+
+    def _check_known(self, kind: str, id: str, field: str, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.characters:
+                raise InvalidInstanceError(
+                    f"{self.origin.entry(kind, id, field)}: there is no character {name!r}."
+                    f"{did_you_mean(name, self.characters)} Add it to "
+                    f"{self.origin.files.get('characters', 'the characters')}"
+                )
+
+
+def by_id(entries: Iterable[tuple[str, P]], *, field: str = "id") -> dict[str, P]:
+    """Profiles or episodes by their ids.
+
+    Args:
+        entries: pairs of a place, for messages, and a profile.
+        field: the name of the id field there.
+
+    Raises:
+        InvalidInstanceError: if two have the same id.
+    """
+    found: dict[str, P] = {}
+    for place, profile in entries:
+        if profile.id in found:
+            raise InvalidInstanceError(f"{place}, field {field!r}: {profile.id!r} occurs twice")
+        found[profile.id] = profile
+    return found
+
+
+def read_profiles(folder: str | Path) -> Profiles:
+    """The profiles in a folder.
+
+    Raises:
+        InvalidInstanceError: if an entry cannot be used, naming file, entry and field.
+        ConfigurationError: if a file is missing.
+        BrokenFileError: if a file is not JSON.
+    """
+    folder = Path(folder).expanduser()
+    ours: dict[str, Any] = {
+        kind.name: by_id(_entries(folder / f"{kind.name}.json", kind.model)) for kind in _KINDS
+    }
+    return Profiles(**ours, origin=Origin({name: str(folder / f"{name}.json") for name in ours}))
+
+
+def write_profiles(folder: str | Path, profiles: Profiles) -> None:
+    """Write profiles in the form that `read_profiles` reads; default values are left out."""
+    for kind in _KINDS:
+        entries: Mapping[str, BaseModel] = getattr(profiles, kind.name)
+        rows = [e.model_dump(mode="json", exclude_defaults=True) for e in entries.values()]
+        write_json(Path(folder).expanduser() / f"{kind.name}.json", rows)
+
+
+def shipped_profiles() -> Profiles:
+    """The characters and scenes in the package; it has a subset "hard"."""
+    return read_profiles(Path(__file__).parent / "content")
+
+
+def keep_profiles(store: Store, profiles: Profiles) -> None:
+    """Put all profiles in a store, under their ids."""
+    for kind in _KINDS:
+        for id, profile in getattr(profiles, kind.name).items():
+            store.put(kind, id, profile)
+
+
+def profiles_in(store: Store, *, place: str = "the store") -> Profiles:
+    """All profiles in a store.
+
+    Args:
+        place: the name of the store, for messages.
+    """
+    ours: dict[str, Any] = {}
+    for kind in _KINDS:
+        ids = store.ids(kind)
+        found = zip(ids, store.get_many(kind, ids), strict=True)
+        ours[kind.name] = {id: profile for id, profile in found if profile is not None}
+    return Profiles(**ours, origin=Origin({name: f"{name} in {place}" for name in ours}))
+
+
+def _entries(path: Path, model: type[M]) -> Iterable[tuple[str, M]]:
+    if not path.exists():
+        if model is RelationshipProfile:
+            return
+        raise ConfigurationError(
+            f"{path} is not there: expected a folder with characters.json and scenes.json, each a "
+            "JSON list of profiles"
+        )
+    for number, value in enumerate(read_entries(path)):
+        id = value.get("id") if isinstance(value, dict) else None
+        place = f"{path}, entry {number}" + (f" ({id!r})" if id else "")
+        yield place, parse(model, value, place)

@@ -1,0 +1,217 @@
+"""A scene from the student's seat; models or scripts play the other characters.
+
+This is `dataenvgym/Social-v0`; bare `gymnasium.make` works on the package's negotiations
+(validation), with a scripted partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from dataenvgym.domains.social.actions import Action, InvalidActionText, read_action
+from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.domains.social.problem import MODEL, SocialProblem, problem_of
+from dataenvgym.domains.social.recording import SceneRecord, SceneRecorder
+from dataenvgym.domains.social.scene import SceneState
+from dataenvgym.domains.social.seat_scores import Scored, Scoring
+from dataenvgym.domains.social.strategies import (
+    PARTNER_STRATEGIST,
+    SPEAKER,
+    STRATEGIST,
+    Strategies,
+)
+from dataenvgym.domains.social.turns import MOST_TURNS, Rules
+from dataenvgym.domains.social.views import news, seat_conversation
+from dataenvgym.domains.social.villagers import scripted_partner
+from dataenvgym.errors import SpeakerError
+from dataenvgym.interfaces import Ask, SamplingParameters
+from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+
+PARTNER_SAMPLING = SamplingParameters(max_tokens=512)
+SOLVED = 5.0
+"""The goal score (0..10) from which a scene counts as solved."""
+
+
+class SocialEnvironment(TaskEnvironment):
+    """Reward: the student's goal score divided by 10, at the end; other dimensions are `scores`.
+
+    Each message of the student is its action in one turn (see `actions`). The others act until it
+    is the student's turn again; the student then sees the actions that it can notice. A message
+    that is not an action does nothing in its turn, and a note gives the reason. If the student is
+    a strategist, it writes strategies instead, and the speaker "speaker" acts (see `strategies`).
+
+    The scene ends by its rules (see `turns.Rules`), or when the student leaves. The scene's rules
+    score some dimensions, the speaker "judge" the others. A judge without a verdict, or another
+    speaker whose reply is not an action, raises `SpeakerError`: nothing is scored.
+
+    Args:
+        rules: how scenes are played.
+        dimensions: the dimensions to score, of `evaluators.DIMENSIONS`; `goal` is one of them. If
+            all are, `overall` is their mean.
+        partner_sampling: how the speakers "partner" and "speaker" draw their replies.
+        strategies: whether the student is a strategist, and the other strategists.
+        judges: the speakers that score the dimensions that the scene's rules do not.
+        scored: "student": the student's seat; "all": every seat, for the record.
+        recorder: stores the played scenes; None stores none.
+        options: those of `TaskEnvironment`.
+    """
+
+    max_turns = MOST_TURNS + 1  # the rules end a scene before that
+    max_asks = 10 * MOST_TURNS
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        rules: Rules | None = None,
+        dimensions: Sequence[str] = ("goal",),
+        partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        judges: Sequence[str] = ("judge",),
+        scored: Scored = "student",
+        recorder: SceneRecorder | None = None,
+        strategies: Strategies | None = None,
+        **options: Any,
+    ):
+        super().__init__(instances, **options)
+        self._rules = rules or Rules()
+        self._scoring = Scoring(tuple(dimensions), judges, scored)
+        self._partner_sampling = SamplingParameters.model_validate(partner_sampling)
+        self._recorder = recorder
+        self._record: SceneRecord | None = None
+        self._strategies = strategies or Strategies()
+
+    @property
+    def state(self) -> SceneState:
+        """The present state of the scene."""
+        return self._state
+
+    def begin(self, instance: TaskInstance) -> Generator[Ask, str, Conversation]:
+        problem = problem_of(instance)
+        self._strategies.check_partner(problem.partner)
+        self._record = None
+        if self._recorder is not None:
+            self._record = self._recorder.record(instance.id, problem, self._episode_seed)
+        state = SceneState.begin(problem.cast, self._rules, seed=problem.seed)
+        state = yield from self._until_student_acts(problem, state)
+        if not state.acting:
+            raise SpeakerError(f"partner: the scene was over before it began: {state.ending}")
+        self._problem, self._state = problem, state
+        seat = problem.seat
+        opening = self._strategies.students_introduction(state.cast, seat, self._rules.kinds)
+        if seen := self._strategies.students_lines(state.cast, seat, state.events):
+            opening = f"{opening}\n\n{news(seen)}"
+        return self.prompt_template.conversation(opening)
+
+    def respond(
+        self, instance: TaskInstance, conversation: Conversation
+    ) -> Generator[Ask, str, Outcome]:
+        problem, before = self._problem, self._state
+        text = conversation[-1].content
+        state = before
+        actions: dict[int, Action] = {}
+        notes: dict[int, str] = {}
+        if self._strategies.student_advises:
+            state = self._strategies.advised(state, problem.seat, text)
+            actions[problem.seat] = yield from self._acts(SPEAKER, state, problem.seat)
+        else:
+            try:
+                actions[problem.seat] = read_action(text, self._rules.kinds)
+            except InvalidActionText as error:
+                notes[problem.seat] = f"invalid action: {error}"
+        state = yield from self._turn(problem, state, actions, notes)
+        state = yield from self._until_student_acts(problem, state)
+        is_over = state.ending is not None or problem.seat not in state.present
+        new = state.events[len(before.events) :]
+        lines = self._strategies.students_lines(state.cast, problem.seat, new)
+        messages: tuple[Message, ...] = ()
+        if not is_over or any(role == "user" for role, _ in lines):
+            messages = (Message(role="user", content=news(lines)),)
+        if not is_over:
+            self._state = state
+            return Outcome(messages, done=False)
+        if self._record is not None:
+            self._record.ended(state)
+        found = yield from self._scoring.of_seats(state, problem.seat)
+        if self._record is not None:
+            self._record.scored(found)
+        of_student = found[problem.seat]
+        assert of_student is not None
+        self._state = state  # only now: if a speaker fails, the state is unchanged
+        scores, goal = of_student.scores, of_student.scores["goal"]
+        return Outcome(
+            messages,
+            reward=goal / DIMENSIONS["goal"].high,
+            was_correct=goal >= SOLVED,
+            scores=scores,
+        )
+
+    def close(self) -> None:
+        if self._record is not None:
+            self._record.close()
+        super().close()
+
+    # --- a turn ---
+
+    def _until_student_acts(
+        self, problem: SocialProblem, state: SceneState
+    ) -> Generator[Ask, str, SceneState]:
+        """Play until it is the student's turn, or its scene is over."""
+        seat = problem.seat
+        while state.acting and seat in state.present and seat not in state.acting:
+            state = yield from self._turn(problem, state, {}, {})
+        if "own" in self._strategies.strategists and seat in state.acting:
+            state = yield from self._advised(STRATEGIST, state, seat)
+        return state
+
+    def _turn(
+        self,
+        problem: SocialProblem,
+        state: SceneState,
+        students: Mapping[int, Action],
+        notes: Mapping[int, str],
+    ) -> Generator[Ask, str, SceneState]:
+        """The scene after a turn in which the others act, too, if it is their turn."""
+        actions = dict(students)
+        for seat in state.acting:
+            if seat == problem.seat:
+                continue
+            if problem.partner != MODEL:
+                partner = scripted_partner(problem.partner, problem.seed)
+                actions[seat] = partner.act(state, seat)
+                continue
+            if "partner" in self._strategies.strategists:
+                state = yield from self._advised(PARTNER_STRATEGIST, state, seat)
+            actions[seat] = yield from self._acts("partner", state, seat)
+        state = state.after(actions, notes)
+        if self._record is not None:
+            self._record.went_on(state)
+        return state
+
+    def _advised(self, who: str, state: SceneState, seat: int) -> Generator[Ask, str, SceneState]:
+        """The scene after a strategist has advised the seat."""
+        strategies = self._strategies
+        reply = yield Ask(who, strategies.conversation(state, seat), strategies.sampling)
+        return strategies.advised(state, seat, reply)
+
+    def _acts(self, who: str, state: SceneState, seat: int) -> Generator[Ask, str, Action]:
+        """The action of a speaker for the seat."""
+        text = yield Ask(who, seat_conversation(state, seat), self._partner_sampling)
+        try:
+            return read_action(text, self._rules.kinds)
+        except InvalidActionText as error:
+            raise SpeakerError(f"{who}: invalid action: {error}") from None
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> SocialEnvironment:
+    """Make `dataenvgym/Social-v0`: by default, with negotiations (validation).
+
+    Args:
+        options: those of `SocialEnvironment`.
+    """
+    from dataenvgym.domains.social.task import SocialTask
+
+    return SocialEnvironment(SocialTask().instances if instances is None else instances, **options)

@@ -1,0 +1,290 @@
+"""Evaluations of scenes between characters: `dataenvgym eval task=social`.
+
+- With a judge, all seven dimensions are scored, unless `task.dimensions` is set.
+- Each scene is played from both seats, unless all seats have the same model with the same
+  strategist: then it is played once, from the first seat, and every seat is scored.
+- Each episode is saved: `episodes/` in the folder of the evaluation is a store of files, and
+  `episodes.jsonl` has one row for each (see `episode_rows`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.storing import model_names, recording_domain
+from dataenvgym.domains.social.dimension_table import DimensionTable, dimension_table
+from dataenvgym.domains.social.episode_rows import EpisodeRow, read_rows, rows_of
+from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.domains.social.problem import MODEL, problem_of
+from dataenvgym.domains.social.recording import SceneRecorder
+from dataenvgym.domains.social.seat_scores import Scoring
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.evaluation.files import EvaluationFiles, write_models
+from dataenvgym.evaluation.samples import Sample
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TaskInterface,
+)
+from dataenvgym.records import Conversation, TaskInstance
+from dataenvgym.rollouts.speakers import CURRENT, StudentSpeaker
+from dataenvgym.storage import write_json
+from dataenvgym.store import FileStore, MemoryStore, Store
+from dataenvgym.tasks.base import Task
+from dataenvgym.workspace import naming_damage
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+CHUNK = 32
+"""The default of `chunk` for scenes: the most problems that a killed evaluation plays again."""
+_API = "openai"
+_ROWS, _TABLE = DimensionTable.files["episodes"], "dimensions.json"
+LONGER = (
+    "Choose task=pocket_social, whose scenes are made for a small student, or a model with a "
+    "longer context (model=openai/NAME, model=hf/NAME)"
+)
+
+
+class Scenes:
+    """The scenes of an evaluation, and the models in their seats.
+
+    Args:
+        names: the names of the models (see `config.storing.model_names`).
+        section: the task's section of the configuration.
+        are_seats_alike: True if each scene is played once, with the same model in every seat.
+    """
+
+    def __init__(
+        self, names: Mapping[str, str], section: Mapping[str, Any], *, are_seats_alike: bool
+    ) -> None:
+        self.are_seats_alike = are_seats_alike
+        self._names, self._trial = dict(names), int(section["trial"])
+        self._scoring = Scoring(tuple(section["dimensions"]), tuple(section["judges"]))
+
+    @classmethod
+    def of(
+        cls, config: DictConfig, overrides: Sequence[str] | None, adapter: Path | None
+    ) -> Scenes:
+        """Prepare the evaluation of scenes.
+
+        Changes the configuration: the scored dimensions, the played seats, and the chunk size.
+
+        Args:
+            overrides: the overrides of the configuration. If they do not choose the task (it is a
+                run's), or are None (it was composed), the task keeps its dimensions.
+            adapter: the folder of the student's adapter.
+        """
+        task = config.task
+        others = task.get("others") or {}
+        keys = None if overrides is None else [o.key for o in parse_overrides(overrides)]
+        is_open = keys is not None and "task" in keys and "task.dimensions" not in keys
+        if is_open and any(judge in others for judge in task.judges):
+            task.dimensions = list(DIMENSIONS)
+        alike = task.seats == "both" and _are_seats_alike(config, adapter)
+        if alike:
+            task.seats, task.scored = "first", "all"
+        names = model_names(config)
+        if adapter is not None:
+            names["student"] = f"{names['student']}:{adapter}"
+        if config.chunk is None:
+            config.chunk = CHUNK
+        return cls(names, task, are_seats_alike=alike)
+
+    @classmethod
+    def again(cls, settings: DictConfig, directory: Path) -> Scenes | None:
+        """The scenes of an evaluation that has a table of dimensions, to be judged again.
+
+        Args:
+            settings: how they are judged now.
+        """
+        path = directory / _TABLE
+        if not path.exists():
+            return None
+        with naming_damage(path, "remove the file, and `dataenvgym eval` writes it again"):
+            before = DimensionTable.model_validate_json(path.read_bytes())
+        names = model_names(settings) | {"student": before.models["student"]}
+        return cls(names, settings.task, are_seats_alike=before.every_seat)
+
+    def check(
+        self, task: TaskInterface, predictor: PredictorInterface, instances: Sequence[TaskInstance]
+    ) -> None:
+        """Refuse scenes that cannot be played or scored, before any model is asked.
+
+        Raises:
+            ConfigurationError: names the missing speaker, or why the student cannot begin.
+        """
+        assert isinstance(task, Task)
+        for problem in map(problem_of, instances):
+            if problem.partner == MODEL and "partner" not in task.others:
+                raise ConfigurationError(
+                    "task.partner is 'model', but there is no such speaker: name it with "
+                    "partner=openai/NAME, or take a scripted one (partner=fair)"
+                )
+            seats = problem.cast.seats if self.are_seats_alike else (problem.seat,)
+            unscored = [n for seat in seats for n in self._scoring.to_judge(problem.scene, seat)]
+            missing = [judge for judge in self._scoring.judges if judge not in task.others]
+            if unscored and missing:
+                names = ", ".join(dict.fromkeys(unscored))
+                raise ConfigurationError(
+                    f"no rule scores {names} in scene {problem.scene.id!r}, but there is no "
+                    f"speaker {missing[0]!r} to judge: name one with judge=openai/NAME"
+                )
+        refuse_long_scenes(task, predictor, instances)
+
+    def begin(self, task: TaskInterface, directory: Path | None) -> Store:
+        """From now on, also save played episodes: in this folder, or in memory."""
+        store = MemoryStore() if directory is None else episodes_of(directory)
+        if (domain := recording_domain(task)) is not None:
+            domain.record_in(store, self._names, events=False)
+        return store
+
+    def sum_up(self, files: EvaluationFiles, samples: int, *, was_drawn: bool) -> DimensionTable:
+        """Write `episodes.jsonl` and `dimensions.json` of the samples as they were drawn.
+
+        Args:
+            was_drawn: True if nothing was played now; then existing rows are kept, even if the
+                folder was renamed.
+        """
+        path = files.directory / _ROWS
+        rows = read_rows(path) if was_drawn and path.exists() else []
+        rows = [row for row in rows if row.sample < samples]
+        if len(rows) != samples * len(files.read_instances()):
+            drawn = list(files.read_samples(samples))
+            rows = self._write_rows(path, files, drawn, episodes_of(files.directory))
+        return self._write_table(files.directory, rows)
+
+    def sum_up_again(
+        self, files: EvaluationFiles, samples: Sequence[Sample], kept: Store, folder: Path
+    ) -> DimensionTable:
+        """Write the same of samples that were judged again into another folder.
+
+        Args:
+            kept: the episodes, as they were played again.
+        """
+        return self._write_table(folder, self._write_rows(folder / _ROWS, files, samples, kept))
+
+    def _write_rows(
+        self, path: Path, files: EvaluationFiles, samples: Sequence[Sample], store: Store
+    ) -> list[EpisodeRow]:
+        rows = rows_of(
+            files,
+            samples,
+            store,
+            SceneRecorder(self._names),
+            trial=self._trial,
+            are_seats_alike=self.are_seats_alike,
+            judges=self._scoring.judges,
+        )
+        write_models(path, rows)
+        return rows
+
+    def _write_table(self, folder: Path, rows: Sequence[EpisodeRow]) -> DimensionTable:
+        table = dimension_table(rows, self._names)
+        write_json(folder / _TABLE, table.model_dump(mode="json"))
+        return table
+
+
+def episodes_of(directory: Path) -> FileStore:
+    """The episodes in the folder of an evaluation."""
+    return FileStore(directory / "episodes")
+
+
+def _are_seats_alike(config: DictConfig, adapter: Path | None) -> bool:
+    task = config.task
+    others: Any = task.get("others") or {}
+    if task.partner != MODEL or "partner" not in others:
+        return False
+    if task.get("scenes") == "procedural":  # each has one seat for the student, scored by a rule
+        return False
+    if task.get("role", "speaker") != "speaker":
+        return False
+    # the student's prompt may differ from the partner's
+    if task.system_prompt or task.template != "{instruction}":
+        return False
+    if any(task.sampling[name] != task.partner_sampling[name] for name in ("temperature", "top_p")):
+        return False
+    partner_class = str(others.partner.get("_target_")).rpartition(".")[2]
+    is_itself = (
+        partner_class == StudentSpeaker.__name__
+        and others.partner.get("adapter", CURRENT) == CURRENT
+    )
+    if not is_itself and _who(config.predictor, adapter) != _who(others.partner):
+        return False
+    sides = task.get("strategists") or ()
+    advisers = [
+        _who(others[who]) if side in sides and who in others else None
+        for side, who in (("own", "strategist"), ("partner", "partner_strategist"))
+    ]
+    return advisers[0] == advisers[1]
+
+
+def _who(section: Any, adapter: Path | None = None) -> Any:
+    """The identity of a predictor or teacher: the model and its server, or its weights."""
+    from omegaconf import OmegaConf
+
+    if section.get("model") is not None:
+        url = str(section.get("base_url")).rstrip("/").removesuffix("/v1")
+        return _API, section.model, url
+    if "student" in section:
+        return "weights", section.student, str(adapter or section.get("adapter"))
+    return OmegaConf.to_container(section, resolve=True)
+
+
+def refuse_long_scenes(
+    task: Task, predictor: PredictorInterface, instances: Sequence[TaskInstance]
+) -> None:
+    """Refuse a student whose context has no room for the beginning of a scene.
+
+    Only a predictor with `refusals(conversations)` can be checked. No model is asked.
+
+    Raises:
+        ConfigurationError: naming the reason, and what to choose instead.
+    """
+    refusals: Any = getattr(predictor, "refusals", None)
+    if refusals is None:
+        return
+    listener, task = _Listener(), copy.copy(task)
+    task.others = dict.fromkeys(task.others, _Stand())
+    with suppress(_Heard):
+        task.attempt(listener, instances)
+    beginnings = listener.heard
+    failures = [failure for failure in refusals(beginnings) if failure is not None]
+    if failures:
+        raise ConfigurationError(
+            f"{len(failures)} of {len(beginnings)} scenes cannot begin with this student: "
+            f"{failures[0].reason}. {LONGER}"
+        )
+
+
+class _Heard(BaseException):
+    """Ends the rollout once the beginnings are known; not an `Exception`, so nothing handles it."""
+
+
+class _Listener:
+    """Keeps the student's first conversation in each scene."""
+
+    def __init__(self) -> None:
+        self.heard: Sequence[Conversation] = ()
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> list[Reply | Failure]:
+        self.heard = tuple(conversations)
+        raise _Heard
+
+
+class _Stand:
+    """Says something in place of the other speakers."""
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> list[Reply | Failure]:
+        return [Reply(text="...") for _ in conversations]

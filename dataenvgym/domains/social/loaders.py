@@ -1,0 +1,243 @@
+"""Selects the scenes, casts and seats to play, and divides the scenes among the splits."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Literal, get_args
+
+from dataenvgym.domains.social.collection import Profiles
+from dataenvgym.domains.social.partners import temperament
+from dataenvgym.domains.social.problem import MODEL, SocialProblem, to_instance
+from dataenvgym.domains.social.profiles import Character, Relationship, Scene
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, did_you_mean
+from dataenvgym.records import TaskInstance
+from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.source import SPLITS, Source, Split
+
+Seats = Literal["first", "second", "both"]
+
+
+class SceneSource(Source):
+    """Each scene with its first casts, once from each seat that the student takes.
+
+    A scene, with all its casts and seats, is in one split, chosen by its id and the seed. A
+    scripted partner plays only scenes with a deal, from the seats that trade.
+
+    Args:
+        scenes: "all", or a named subset such as "hard".
+        seats: the student's: "first", "second", or "both" (all, if there are more than two).
+        partner: "model", or a temperament (see `partners`).
+        casts_per_scene: largest number of casts played for each scene.
+        fractions: shares of the scenes.
+        trial: number of the repetition; it changes the seeds of the problems.
+
+    Raises:
+        ConfigurationError: for a subset, seat or partner that does not exist, for shares that
+            leave nothing, and if the partner can play none of the scenes.
+    """
+
+    has_one_source = True
+
+    def __init__(
+        self,
+        profiles: Profiles,
+        *,
+        name: str,
+        scenes: str = "all",
+        seats: Seats = "both",
+        partner: str = MODEL,
+        casts_per_scene: int = 1,
+        fractions: Mapping[Split, float],
+        seed: int = 0,
+        trial: int = 0,
+    ) -> None:
+        check_seats(seats)
+        check_at_least(1, casts_per_scene=casts_per_scene)
+        shares = [fractions.get(split, 0.0) for split in SPLITS]
+        if min(shares) < 0 or not sum(shares) > 0 or not fractions.keys() <= set(SPLITS):
+            raise ConfigurationError(
+                f"fractions are {dict(fractions)}, expected shares of {', '.join(SPLITS)}"
+            )
+        if partner != MODEL:
+            temperament(partner)
+        found = profiles.scenes_in(scenes)
+        self._n_scenes = len(found)
+        self._scenes = [s for s in found if partner == MODEL or s.deal is not None]
+        if not self._scenes:
+            raise ConfigurationError(
+                f"none of the {len(found)} scenes {scenes!r} has a deal that the scripted partner "
+                f"{partner!r} could negotiate: set task.partner={MODEL}"
+            )
+        self._profiles, self._name, self._seats, self._partner = profiles, name, seats, partner
+        self._casts_per_scene, self._fractions = casts_per_scene, fractions
+        self._seed, self._trial, self._is_whole = seed, trial, False
+
+    def load(self, split: Split) -> Sequence[TaskInstance]:
+        scenes = self._split(split)
+        return [instance for scene in scenes for instance in self._instances(scene)]
+
+    def share(self, split: Split, chosen: int) -> str | None:
+        """The number of scenes played, and of all scenes."""
+        n = len(self._split(split))
+        if n == self._n_scenes:
+            return None
+        why = "" if self._partner == MODEL else "; a scripted partner plays those with a deal"
+        return f"{chosen} problems in {n} of {self._n_scenes} scenes{why}"
+
+    def whole(self) -> SceneSource:
+        whole = copy.copy(self)
+        whole._is_whole = True
+        return whole
+
+    def _split(self, split: Split) -> list[Scene]:
+        """The scenes of a split, in the order of the profiles; all of them if it is whole."""
+        if self._is_whole:
+            return self._scenes
+        ranked = sorted(self._scenes, key=lambda s: derive_seed(self._seed, "split", s.id))
+        total = sum(self._fractions.get(s, 0.0) for s in SPLITS)
+        before = sum(self._fractions.get(s, 0.0) for s in SPLITS[: SPLITS.index(split)])
+        end = before + self._fractions.get(split, 0.0)
+        first, last = (round(len(ranked) * part / total) for part in (before, end))
+        chosen = {scene.id for scene in ranked[first:last]}
+        return [scene for scene in self._scenes if scene.id in chosen]
+
+    def _instances(self, scene: Scene) -> Iterator[TaskInstance]:
+        seats = {"first": [0], "second": [1], "both": list(range(scene.seats))}[self._seats]
+        if self._partner != MODEL and scene.deal is not None:
+            seats = [seat for seat in seats if seat in scene.deal.parties]
+        of_trial = ("trial", self._trial) if self._trial else ()
+        found = islice(casts(self._profiles, scene), self._casts_per_scene)
+        for number, cast in enumerate(found):
+            for seat in seats:
+                id = f"{scene.id}-{number}-{seat}"
+                problem = SocialProblem(
+                    scene=scene,
+                    characters=tuple(self._profiles.characters[id] for id in cast),
+                    seat=seat,
+                    partner=self._partner,
+                    seed=derive_seed(self._seed, "problem", id, *of_trial),
+                )
+                yield to_instance(problem, id=id, task=self._name)
+
+
+def check_seats(seats: str) -> None:
+    """Check that such seats exist.
+
+    Raises:
+        ConfigurationError: naming those that do.
+    """
+    if seats not in get_args(Seats):
+        raise ConfigurationError(
+            f"seats is {seats!r}, expected one of {', '.join(get_args(Seats))}."
+            f"{did_you_mean(str(seats), get_args(Seats))}"
+        )
+
+
+def casts(profiles: Profiles, scene: Scene) -> Iterator[tuple[str, ...]]:
+    """Character ids for the seats of a scene: all casts that fit, always in the same order.
+
+    Each member has the age and occupation of its seat (compared without case), and each pair has
+    the scene's relationship. If the scene names casts, only these are tried. Their members need no
+    relationship profile: the scene itself says how they know each other.
+
+    Raises:
+        InvalidInstanceError: on the first step, if no cast fits; it names the file, the scene and
+            the field that no character meets.
+    """
+    fits = [_candidates(profiles, scene, seat) for seat in range(scene.seats)]
+    if scene.casts:
+        found: Iterator[tuple[str, ...]] = (
+            cast
+            for cast in scene.casts
+            if all(one in fit for one, fit in zip(cast, fits, strict=False))
+        )
+    else:
+        found = _extended(profiles, scene, fits, ())
+    first = next(found, None)
+    if first is None:
+        raise InvalidInstanceError(_why_nobody_fits(profiles, scene))
+    yield first
+    yield from found
+
+
+def check_casts(profiles: Profiles) -> None:
+    """Check that every scene can be played.
+
+    Raises:
+        InvalidInstanceError: naming file, scene and field of the first scene that cannot.
+    """
+    for scene in profiles.scenes.values():
+        next(casts(profiles, scene))
+
+
+def _extended(
+    profiles: Profiles, scene: Scene, fits: Sequence[Collection[str]], cast: tuple[str, ...]
+) -> Iterator[tuple[str, ...]]:
+    """All casts that begin with these members."""
+    if len(cast) == scene.seats:
+        yield cast
+        return
+    fit = fits[len(cast)]
+    # few characters have relationships; all others are strangers
+    are_strangers = scene.relationship is Relationship.STRANGER
+    for one in profiles.known_to(cast[0]) if cast and not are_strangers else fit:
+        if (
+            one in fit
+            and one not in cast
+            and all(profiles.know_each_other_as(one, other, scene.relationship) for other in cast)
+        ):
+            yield from _extended(profiles, scene, fits, (*cast, one))
+
+
+def _candidates(profiles: Profiles, scene: Scene, seat: int) -> Collection[str]:
+    """The ids of the characters that fit a seat, in the profiles' order."""
+    return {
+        id: None
+        for id, character in profiles.characters.items()
+        if _fits_age(character, scene, seat) and _fits_occupation(character, scene, seat)
+    }
+
+
+def _fits_age(character: Character, scene: Scene, seat: int) -> bool:
+    ages = scene.ages[seat] if scene.ages else None
+    return ages is None or ages.least <= character.age <= ages.most
+
+
+def _fits_occupation(character: Character, scene: Scene, seat: int) -> bool:
+    wanted = scene.occupations[seat] if scene.occupations else ()
+    return not wanted or character.occupation.casefold() in {w.casefold() for w in wanted}
+
+
+def _why_nobody_fits(profiles: Profiles, scene: Scene) -> str:
+    """The first field that excludes all characters."""
+
+    def at(field: str) -> str:
+        return profiles.origin.entry("scenes", scene.id, field)
+
+    everybody = list(profiles.characters.values())
+    if scene.casts:
+        return f"{at('casts')}: no cast has the ages and occupations that the seats want"
+    for seat in range(scene.seats):
+        if not any(_fits_age(c, scene, seat) for c in everybody):
+            ages = scene.ages[seat]
+            wanted = f"{ages.least} to {ages.most}" if ages else "any"
+            return (
+                f"{at('ages')}: none of {len(everybody)} characters has the age for seat {seat} "
+                f"({wanted}). Widen it, or add a character"
+            )
+        if not any(_fits_occupation(c, scene, seat) for c in everybody):
+            return (
+                f"{at('occupations')}: none of {len(everybody)} characters has an occupation for "
+                f"seat {seat} ({', '.join(scene.occupations[seat])}). Add a character"
+            )
+        if not _candidates(profiles, scene, seat):
+            return (
+                f"{at('occupations')}: no character with such an occupation has the age for seat "
+                f"{seat}. Widen the ages, or add a character"
+            )
+    return (
+        f"{at('relationship')}: no characters that fit the seats are "
+        f"{scene.relationship.value!r} to each other. Add a relationship, or ask for another one"
+    )

@@ -1,0 +1,88 @@
+"""A scene to be played from one seat, as the data of a `TaskInstance`."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from dataenvgym.domains.social.partners import TEMPERAMENTS
+from dataenvgym.domains.social.profiles import Character, Filled, Scene
+from dataenvgym.domains.social.scene import Cast
+from dataenvgym.domains.social.views import task_text
+from dataenvgym.domains.social.villagers import MANNERS
+from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.records import Model, TaskInstance
+
+MODEL = "model"
+"""The partner that the speaker "partner" plays."""
+
+
+class SocialProblem(Model):
+    """A scene, the characters in its seats, and the student's seat.
+
+    Attributes:
+        partner: who plays the other seats: "model", a temperament (see `partners`), or a manner
+            (see `villagers`).
+        seed: of the scripted partners and of a random order of turns.
+    """
+
+    scene: Scene
+    characters: tuple[Character, ...]
+    seat: int = Field(default=0, ge=0)
+    partner: Filled = MODEL
+    seed: int = Field(default=0, ge=0, lt=2**63)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        Cast(self.scene, self.characters)
+        if self.seat >= self.scene.seats:
+            raise ValueError(f"seat is {self.seat}, expected 0 to {self.scene.seats - 1}")
+        if self.partner == MODEL or self.partner in MANNERS:
+            return self
+        if self.partner not in TEMPERAMENTS:
+            known = ", ".join((MODEL, *TEMPERAMENTS, *MANNERS))
+            raise ValueError(f"partner is {self.partner!r}, expected one of {known}")
+        if self.scene.deal is None:
+            raise ValueError(
+                f"partner is {self.partner!r}, and the scene has no deal to negotiate about; "
+                f"expected {MODEL!r}"
+            )
+        return self
+
+    @property
+    def cast(self) -> Cast:
+        """Scene and characters."""
+        return Cast(self.scene, self.characters)
+
+
+def problem_of(instance: TaskInstance) -> SocialProblem:
+    """The problem in an instance.
+
+    Raises:
+        InvalidInstanceError: naming the instance and the field.
+    """
+    try:
+        return SocialProblem.model_validate(instance.data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"])) or "(whole problem)"
+        message = first["msg"].removeprefix("Value error, ")
+        raise InvalidInstanceError(f"instance {instance.id!r}: field {field}: {message}") from None
+
+
+def to_instance(problem: SocialProblem, *, id: str, task: str) -> TaskInstance:
+    """The instance for a problem; its skill is the scene's motive.
+
+    Its instruction contains no profiles. Problems share profiles, so a training record with the
+    same characters does not leak a problem.
+    """
+    scene = problem.scene
+    return TaskInstance(
+        id=id,
+        task=task,
+        instruction=task_text(scene, problem.seat),
+        skill=scene.motive,
+        category=scene.subsets[0] if scene.subsets else None,
+        data=problem.model_dump(mode="json", exclude_defaults=True),
+    )

@@ -1,0 +1,220 @@
+"""The state of a scene in progress: its characters, and the events that each seat has seen.
+
+States are values: `after` returns the next one and does not change the state. No model is asked
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from dataenvgym.domains.social.actions import NOTHING, Action, ActionKind
+from dataenvgym.domains.social.acts import Acts
+from dataenvgym.domains.social.profiles import Character, Scene, as_seen_by
+from dataenvgym.domains.social.turns import Rules
+from dataenvgym.errors import DataEnvGymError
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A scene with a character in each seat."""
+
+    scene: Scene
+    characters: tuple[Character, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.characters) != self.scene.seats:
+            raise ValueError(
+                f"scene {self.scene.id!r} has {self.scene.seats} seats and "
+                f"{len(self.characters)} characters, expected one for each seat"
+            )
+
+    @property
+    def seats(self) -> range:
+        """All seats."""
+        return range(self.scene.seats)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The true name of each seat; equal names are numbered."""
+        return _told_apart(character.name for character in self.characters)
+
+    @cached_property
+    def _labels(self) -> tuple[tuple[str, ...], ...]:
+        seen = [
+            as_seen_by(self.scene.relationship, character).get("name", f"Person {seat + 1}")
+            for seat, character in enumerate(self.characters)
+        ]
+        return tuple(
+            _told_apart([*seen[:viewer], self.characters[viewer].name, *seen[viewer + 1 :]])
+            for viewer in self.seats
+        )
+
+    def label(self, seat: int, viewer: int) -> str:
+        """The viewer's name for a seat: its name, or "Person 2" if they are strangers."""
+        return self._labels[viewer][seat]
+
+    def seat_called(self, label: str, viewer: int) -> int | None:
+        """The seat that a viewer calls by this name (in any case); None if there is none."""
+        wanted = " ".join(label.casefold().split())
+        labels = self._labels[viewer]
+        return next((seat for seat in self.seats if labels[seat].casefold() == wanted), None)
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event in a scene.
+
+    Attributes:
+        turn: from 0.
+        seat: the actor, or the receiver of a note.
+        to: the recipients; empty for everybody.
+        gone: the seats that had left before this turn.
+        note: a message from the scene to this seat alone; "" for an action.
+        strategist: of a note: "wrote" is a strategy for this seat; "reads" is a message for the
+            strategist of this seat alone (see `strategies`).
+    """
+
+    turn: int
+    seat: int
+    action: Action = NOTHING
+    to: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
+    note: str = ""
+    strategist: Literal["", "wrote", "reads"] = ""
+
+    @property
+    def is_said(self) -> bool:
+        """Whether it is words, also the words of a seat that leaves."""
+        return not self.note and self.action.kind in (ActionKind.SPEAK, ActionKind.LEAVE)
+
+    def reaches(self, seat: int) -> bool:
+        """Whether a seat notices it: it acts itself, or it is present and a recipient."""
+        if self.note:
+            return seat == self.seat and self.strategist != "reads"
+        if seat == self.seat:
+            return True
+        return seat in self.to if self.to else seat not in self.gone
+
+
+class InvalidRecipient(DataEnvGymError):
+    """Invalid recipients; the message is meant for the speaker."""
+
+
+@dataclass(frozen=True)
+class SceneState:
+    """A scene in progress.
+
+    Attributes:
+        seed: of the random order of turns.
+        events: in order; `none` is not recorded.
+        present: the seats that have not left, in ascending order.
+        n_turns: number of finished turns.
+        n_stale: silent moves in a row (see `Rules`).
+        last: the seat of the last turn.
+    """
+
+    cast: Cast
+    rules: Rules = field(default_factory=Rules)
+    seed: int = 0
+    events: tuple[Event, ...] = ()
+    present: tuple[int, ...] = ()
+    n_turns: int = 0
+    n_stale: int = 0
+    last: int = -1
+
+    @classmethod
+    def begin(cls, cast: Cast, rules: Rules | None = None, *, seed: int = 0) -> SceneState:
+        """The scene before any action."""
+        return cls(cast, rules or Rules(), seed, present=tuple(cast.seats))
+
+    @cached_property
+    def ending(self) -> str | None:
+        """Why it is over, or None."""
+        return self.rules.ending(self.n_turns, len(self.present), self.n_stale)
+
+    @cached_property
+    def acts(self) -> Acts:
+        """The acts of bargaining that the scene knows."""
+        return Acts.of(self.cast.scene, self.rules.kinds)
+
+    @cached_property
+    def acting(self) -> tuple[int, ...]:
+        """The seats whose turn it is; none after the end."""
+        if self.ending is not None:
+            return ()
+        return self.rules.acting(self.n_turns, self.present, self.last, seed=self.seed)
+
+    def after(
+        self, actions: Mapping[int, Action], notes: Mapping[int, str] | None = None
+    ) -> SceneState:
+        """The scene one turn later.
+
+        The action of a seat whose turn it is not is not recorded. An action with invalid recipients
+        is not recorded either: its seat gets a note. So does the seat of an action that looks like
+        an act of bargaining without being one.
+
+        Args:
+            actions: of the seats; seats without an action do nothing.
+            notes: messages from the scene to single seats in this turn.
+
+        Raises:
+            ValueError: if the scene is over.
+        """
+        if self.ending is not None:
+            raise ValueError(f"the scene is over: {self.ending}")
+        events = [Event(self.n_turns, s, note=text) for s, text in (notes or {}).items()]
+        gone = tuple(seat for seat in self.cast.seats if seat not in self.present)
+        left: set[int] = set()
+        done: set[int] = set()
+        for seat in self.acting:
+            action = actions.get(seat, NOTHING)
+            if action.kind is ActionKind.NONE:
+                continue
+            try:
+                to = self._recipients(seat, action)
+            except InvalidRecipient as error:
+                events.append(Event(self.n_turns, seat, note=str(error)))
+                continue
+            done.add(seat)
+            events.append(Event(self.n_turns, seat, action, to, gone))
+            if complaint := self.acts.complaint(action, seat):
+                events.append(Event(self.n_turns, seat, note=complaint))
+            if action.kind is ActionKind.LEAVE:
+                left.add(seat)
+        return replace(
+            self,
+            events=(*self.events, *events),
+            present=tuple(seat for seat in self.present if seat not in left),
+            n_turns=self.n_turns + 1,
+            n_stale=self.rules.stale_after(self.n_stale, self.acting, self.present, done),
+            last=self.acting[-1],
+        )
+
+    def _recipients(self, seat: int, action: Action) -> tuple[int, ...]:
+        """The seats that an action is for."""
+        found: list[int] = []
+        for name in action.to:
+            other = self.cast.seat_called(name, seat)
+            if other is None or other == seat or other not in self.present:
+                there = (self.cast.label(s, seat) for s in self.present if s != seat)
+                flat = " ".join(name.split())
+                shown = ascii(flat if len(flat) <= 60 else f"{flat[:60]}...")
+                raise InvalidRecipient(f"invalid recipient: {shown}; there are: {', '.join(there)}")
+            found.append(other)
+        return tuple(dict.fromkeys(found))
+
+
+def _told_apart(names: Iterable[str]) -> tuple[str, ...]:
+    """The names without markup of the scene, all different: "Ann Lee", "Ann Lee (2)"."""
+    found: list[str] = []
+    for seat, name in enumerate(names):
+        plain = " ".join(name.replace("[", "(").replace("]", ")").replace(";", ",").split())
+        taken = {one.casefold() for one in found}
+        while plain.casefold() in taken:
+            plain = f"{plain} ({seat + 1})"
+        found.append(plain)
+    return tuple(found)

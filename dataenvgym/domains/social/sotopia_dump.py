@@ -1,0 +1,164 @@
+"""Dumps of Sotopia's database: a folder of JSON files, or the Redis server that it runs on.
+
+    AgentProfile, EnvironmentProfile, RelationshipProfile, EpisodeLog
+
+Each is a file (`AgentProfile.json`, a list; or `AgentProfile.jsonl`), or keys such as
+`:sotopia.database.persistent_profile.AgentProfile:<pk>`, which redis-om writes as RedisJSON; plain
+strings of JSON are read too. What our models have no field for, or write in another way, is kept
+beside them, so that a dump is written as it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+
+from dataenvgym.domains.social import sotopia
+from dataenvgym.domains.social.collection import Origin, Profiles, by_id
+from dataenvgym.domains.social.episodes import Episode
+from dataenvgym.domains.social.parsing import read_entries
+from dataenvgym.domains.social.profiles import Character, RelationshipProfile, Scene
+from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError
+from dataenvgym.storage import write_json
+from dataenvgym.store import RedisSettings, is_redis_url
+
+M = TypeVar("M", Character, Scene, RelationshipProfile, Episode)
+_Entries = Callable[[str], Iterator[tuple[str, Any]]]
+
+
+@dataclass(frozen=True)
+class SotopiaDump:
+    """The contents of a dump.
+
+    Attributes:
+        kept: by class and pk, fields that would be written in another way than they were read: the
+            value that would be written (None for no such field), and the value that was read.
+    """
+
+    profiles: Profiles
+    episodes: tuple[Episode, ...] = ()
+    kept: Mapping[tuple[str, str], Mapping[str, tuple[Any, Any]]] = field(
+        default_factory=dict, repr=False
+    )
+
+
+def read_sotopia(where: str | Path) -> SotopiaDump:
+    """Read a dump from a folder, or from a server ("redis://HOST:PORT/DB").
+
+    Raises:
+        InvalidInstanceError: if an entry cannot be used, naming file or key, and field; or if
+            there are no characters.
+        BrokenFileError: if a file is not JSON.
+        StoreError: if the server cannot be reached.
+    """
+    entries: _Entries
+    if is_redis_url(str(where)):
+        settings = RedisSettings(str(where))
+        where, entries = settings.place, partial(_in_redis, settings.connected(), settings.place)
+    else:
+        entries = partial(_in_files, Path(where).expanduser())
+    kept: dict[tuple[str, str], Mapping[str, tuple[Any, Any]]] = {}
+
+    def read(
+        name: str, parse: Callable[[Any, str], M], write: Callable[[M], Mapping[str, Any]]
+    ) -> dict[str, M]:
+        def profiles() -> Iterator[tuple[str, M]]:
+            for place, entry in entries(name):
+                profile = parse(entry, place)
+                written = write(profile)
+                if differing := {
+                    field: (written.get(field), value)
+                    for field, value in entry.items()
+                    if field not in written or written[field] != value
+                }:
+                    kept[name, profile.id] = differing
+                yield place, profile
+
+        return by_id(profiles(), field="pk")
+
+    characters = read("AgentProfile", sotopia.character_from_sotopia, sotopia.character_to_sotopia)
+    if not characters:
+        raise InvalidInstanceError(
+            f"{where} holds no AgentProfile: expected AgentProfile.json or .jsonl in a folder, or "
+            "keys ':sotopia.database.persistent_profile.AgentProfile:<pk>' in Redis"
+        )
+    scenes = read("EnvironmentProfile", sotopia.scene_from_sotopia, sotopia.scene_to_sotopia)
+    ties = read(
+        "RelationshipProfile", sotopia.relationship_from_sotopia, sotopia.relationship_to_sotopia
+    )
+    episodes = read(
+        "EpisodeLog",
+        sotopia.episode_from_sotopia,
+        lambda e: sotopia.episode_to_sotopia(e) if e.scores else {},
+    )
+    origin = Origin(
+        {
+            "characters": f"AgentProfile in {where}",
+            "scenes": f"EnvironmentProfile in {where}",
+            "relationships": f"RelationshipProfile in {where}",
+        },
+        {
+            "scenes": sotopia.SCENE_NAMES,
+            "relationships": {"characters": "agent_1_id or agent_2_id"},
+        },
+    )
+    return SotopiaDump(Profiles(characters, scenes, ties, origin), tuple(episodes.values()), kept)
+
+
+def write_sotopia(folder: str | Path, dump: SotopiaDump) -> None:
+    """Write the four files of a dump, as JSON lists: fields that did not change, as they were read.
+
+    Raises:
+        InvalidInstanceError: if a seat of an episode has no score.
+    """
+    profiles = dump.profiles
+    files: dict[str, list[dict[str, Any]]] = {
+        "AgentProfile": [sotopia.character_to_sotopia(c) for c in profiles.characters.values()],
+        "EnvironmentProfile": [sotopia.scene_to_sotopia(s) for s in profiles.scenes.values()],
+        "RelationshipProfile": [
+            sotopia.relationship_to_sotopia(r) for r in profiles.relationships.values()
+        ],
+        "EpisodeLog": [sotopia.episode_to_sotopia(e) for e in dump.episodes],
+    }
+    for name, entries in files.items():
+        for entry in entries:
+            kept = dump.kept.get((name, entry["pk"]), {})
+            entry |= {key: old for key, (new, old) in kept.items() if entry.get(key) == new}
+        write_json(Path(folder).expanduser() / f"{name}.json", entries)
+
+
+def _in_files(folder: Path, name: str) -> Iterator[tuple[str, Any]]:
+    for path in (folder / f"{name}.json", folder / f"{name}.jsonl"):
+        if path.exists():
+            for number, entry in enumerate(read_entries(path)):
+                yield f"{path}, entry {number}", entry
+
+
+def _in_redis(client: Any, place: str, name: str) -> Iterator[tuple[str, Any]]:
+    from redis.exceptions import RedisError
+
+    try:
+        # redis-om keeps the hash of its index next to the entries; its key has one more colon
+        pattern = f":sotopia.database.*.{name}:*"
+        keys = [k.decode() for k in client.scan_iter(match=pattern, count=1000)]
+        for key in sorted(k for k in keys if k.count(":") == 2):
+            is_plain = client.type(key) == b"string"
+            value = client.get(key) if is_plain else client.execute_command("JSON.GET", key)
+            where = f"{place}, key {key!r}"
+            try:
+                entry = orjson.loads(value or b"null")
+            except orjson.JSONDecodeError as error:
+                raise BrokenFileError(f"{where} is damaged: it is not JSON ({error})") from error
+            if isinstance(entry, dict):
+                entry.setdefault("pk", key.rpartition(":")[2])
+            yield where, entry
+    except (RedisError, OSError) as error:
+        raise StoreError(
+            f"the dump at {place} cannot be read: {error}. Start that Redis server; "
+            "one with RedisJSON (Redis Stack, Redis 8) for keys that redis-om wrote"
+        ) from error

@@ -1,0 +1,207 @@
+"""Strategies: short advice from one model to the acting model, before each of its turns.
+
+A strategist reads the scene from the seat that it advises, with its own earlier strategies. Its
+strategy becomes a note that only this seat sees: the acting model reads it at the end of the
+message that it answers, and may ignore it. No strategist sees the strategies of another seat.
+
+Source: EPO (Liu et al., 2025, "EPO: Explicit Policy Optimization for Strategic Reasoning in LLMs
+via RL").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from dataenvgym.domains.social.actions import ActionKind
+from dataenvgym.domains.social.problem import MODEL
+from dataenvgym.domains.social.scene import Cast, Event, SceneState
+from dataenvgym.domains.social.views import (
+    Lines,
+    character_text,
+    conversation_of,
+    event_line,
+    how_to_act,
+    introduction,
+    speaker_lines,
+    terse_text,
+)
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import Conversation
+from dataenvgym.run_warnings import warn_run
+
+Role = Literal["speaker", "strategist"]
+Side = Literal["own", "partner"]
+
+SPEAKER = "speaker"
+STRATEGIST = "strategist"
+PARTNER_STRATEGIST = "partner_strategist"
+STRATEGY_SAMPLING = SamplingParameters(temperature=0.7, max_tokens=128)
+
+_WORDS = "{strategy}"
+_MOST_PER_WORD = 40  # characters; limits a text without spaces, too
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_EMPTY = "invalid strategy: an empty text; the turn went on without one"
+
+
+@dataclass(frozen=True)
+class Strategies:
+    """Who writes strategies, and in which form.
+
+    Attributes:
+        role: the student's role: a `speaker` acts for its character; a `strategist` writes a
+            strategy in each turn of its character, and the speaker "speaker" acts.
+        strategists: other advisers: with `own`, the speaker "strategist" advises the student's
+            character; with `partner`, the speaker "partner_strategist" advises the others.
+        max_words: of a strategy; longer ones are cut.
+        format: how a strategy is written, with `{strategy}` for its words.
+        sampling: how strategists other than the student draw their replies.
+
+    Raises:
+        ConfigurationError: for a role or an adviser that does not exist, for `own` if the student
+            is the strategist itself, and for a format without `{strategy}`.
+    """
+
+    role: Role = "speaker"
+    strategists: tuple[Side, ...] = ()
+    max_words: int = 10
+    format: str = f"Strategy: {_WORDS}"
+    sampling: SamplingParameters = field(default=STRATEGY_SAMPLING)
+
+    def __post_init__(self) -> None:
+        if self.role not in get_args(Role):
+            raise ConfigurationError(
+                f"role is {self.role!r}, expected 'speaker' or 'strategist'."
+                f"{did_you_mean(str(self.role), get_args(Role))}"
+            )
+        if set(self.strategists) - set(get_args(Side)):  # also refuses a text, which is its letters
+            raise ConfigurationError(
+                f"strategists is {self.strategists!r}, expected a list of 'own' and 'partner'"
+            )
+        if self.student_advises and "own" in self.strategists:
+            raise ConfigurationError(
+                "strategists has 'own', and with role='strategist' the student is the strategist "
+                "of its character: take 'own' out, or set role='speaker'"
+            )
+        check_at_least(1, strategy_max_words=self.max_words)
+        if self.format.count(_WORDS) != 1:
+            raise ConfigurationError(
+                f"strategy_format is {self.format!r}, expected a text with {_WORDS} once, such as "
+                f"'Strategy: {_WORDS}'"
+            )
+        object.__setattr__(self, "strategists", tuple(self.strategists))
+        object.__setattr__(self, "sampling", SamplingParameters.model_validate(self.sampling))
+
+    @property
+    def student_advises(self) -> bool:
+        """Whether the student writes strategies, and the speaker "speaker" acts."""
+        return self.role == "strategist"
+
+    def check_partner(self, partner: str) -> None:
+        """Check that this partner can be advised.
+
+        Raises:
+            ConfigurationError: if a strategist should advise a scripted partner.
+        """
+        if "partner" in self.strategists and partner != MODEL:
+            raise ConfigurationError(
+                f"strategists has 'partner', and the partner {partner!r} is scripted: it reads no "
+                f"strategy; set partner={MODEL!r}, or take 'partner' out"
+            )
+
+    def warn_of_idle(
+        self, others: Collection[str], partner: str, judges: Collection[str] = ("judge",)
+    ) -> None:
+        """Warn of speakers that are configured but never asked in scenes with this partner."""
+        asked = {
+            "partner": partner == MODEL,
+            SPEAKER: self.student_advises,
+            STRATEGIST: "own" in self.strategists,
+            PARTNER_STRATEGIST: "partner" in self.strategists,
+            "judge": True,  # an engine may ask it
+        }
+        idle = [who for who in others if who not in judges and not asked.get(who)]
+        if idle:
+            warn_run(
+                f"task.others has {', '.join(idle)}, never asked with partner={partner!r}, "
+                f"role={self.role!r} and strategists={list(self.strategists)}: change that, or "
+                "leave them out"
+            )
+
+    def read(self, text: str) -> str:
+        """The words of the strategy in a reply; "" if there are none.
+
+        They follow the last beginning of the form ("Strategy:") on its line. Without one, they are
+        the whole text, as one line without markup of the scene, cut to `max_words`.
+        """
+        before, after = (part.strip() for part in self.format.split(_WORDS))
+        parts = re.split(re.escape(before), text, flags=re.IGNORECASE) if before else [text]
+        if len(parts) > 1:
+            text = next(iter(parts[-1].strip().splitlines()), "")
+        text = text.strip().removesuffix(after) if after else text
+        words = _CONTROL.sub(" ", text.replace("[", "(").replace("]", ")")).split()
+        return " ".join(words[: self.max_words])[: self.max_words * _MOST_PER_WORD]
+
+    def write(self, words: str) -> str:
+        """A strategy in its form."""
+        return self.format.replace(_WORDS, words)
+
+    def advised(self, state: SceneState, seat: int, reply: str) -> SceneState:
+        """The scene after the seat has read the strategy in a strategist's reply.
+
+        If the reply has none, the strategist gets a note about it, and the seat sees nothing.
+        """
+        event = Event(state.n_turns, seat, note=_EMPTY, strategist="reads")
+        if words := self.read(reply):
+            event = Event(state.n_turns, seat, note=self.write(words), strategist="wrote")
+        return replace(state, events=(*state.events, event))
+
+    def students_way(self, kinds: Sequence[ActionKind], seats: int = 2) -> str:
+        """How the student acts, or advises: the end of its introduction."""
+        return self._how_to_advise if self.student_advises else how_to_act(kinds, seats)
+
+    def students_introduction(self, cast: Cast, seat: int, kinds: Sequence[ActionKind]) -> str:
+        """The text that the student reads before the scene begins, for its role."""
+        if self.student_advises:
+            return self.introduction(cast, seat)
+        return introduction(cast, seat, kinds)
+
+    def students_lines(self, cast: Cast, seat: int, events: Sequence[Event]) -> Lines:
+        """The lines that the student wrote and noticed, for its role."""
+        return (strategist_lines if self.student_advises else speaker_lines)(cast, seat, events)
+
+    def introduction(self, cast: Cast, seat: int) -> str:
+        """The text that the strategist of a seat reads before the scene begins."""
+        if cast.scene.terse:
+            return f"{terse_text(cast.scene, seat)}\n\n{self.write('...')}"
+        return f"{character_text(cast, seat)}\n\n{self._how_to_advise}"
+
+    @property
+    def _how_to_advise(self) -> str:
+        words = "1 word" if self.max_words == 1 else f"{self.max_words} words at most"
+        return (
+            "You do not act yourself: before each of your turns, write how to act next, in "
+            f"{words}, in this form: {self.write('...')}"
+        )
+
+    def conversation(self, state: SceneState, seat: int) -> Conversation:
+        """The conversation that asks the strategist of a seat for its next strategy."""
+        opening = self.introduction(state.cast, seat)
+        return conversation_of(opening, strategist_lines(state.cast, seat, state.events))
+
+
+def strategist_lines(cast: Cast, seat: int, events: Sequence[Event]) -> Lines:
+    """The lines that the strategist of a seat wrote ("assistant") and noticed ("user"), in order.
+
+    It notices everything that its seat notices, and that seat's own actions.
+    """
+    lines: Lines = []
+    for event in events:
+        if event.seat == seat and event.strategist == "wrote":
+            lines.append(("assistant", event.note))
+        elif event.reaches(seat) or (event.seat == seat and event.strategist == "reads"):
+            lines.append(("user", event_line(cast, event, seat)))
+    return lines

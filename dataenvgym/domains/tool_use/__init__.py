@@ -1,0 +1,30 @@
+"""The domain of tool use: the student calls tools that change a world, and may talk to a user.
+
+state         State: the facts of a world, with copy-on-write Tables of Rows; a hash of it
+world         World: methods marked as tools, and the state that they read and write
+schemas       makes a Tool of a method's signature and docstring, and checks its arguments
+time_limit    ends tool code that runs too long
+problem       ToolUseProblem: the data of an instance: gold calls, the user, the basis of its score;
+              Prepared: a problem with its world, ready to be posed many times
+loaders       files of problems
+components    the parts of the score, multiplied over the basis
+said          whether a text tells a user the required facts
+users         the data of a user: scripted, played by a model, or none
+user_seat     the user in one conversation, and the rules for a user that a model plays
+judges        a judge for required facts in other words, and for cases that no rule decides
+environment   ToolUseEnvironment: one conversation
+domain        ToolUseDomain: how problems of a world are posed, judged and taught
+task          ToolUseTask: problems from files, or those of a shipped world
+worlds        the worlds in the package, and their problems
+audit         checks a world and its problems
+plans         a family of its own: which tools, in which order, with which arguments
+matching      whether calls match the gold ones: strictly, or leniently as in BFCL
+values        the same for the value of one argument
+calls         problems whose answer is the calls themselves: BFCL, API-Bank
+tau2          the domains of Sierra's tau2-bench, from the user's own copy
+"""
+
+from dataenvgym.domains.tool_use.state import Row, State, Table
+from dataenvgym.domains.tool_use.world import CallResult, ToolError, World, check, tool
+
+__all__ = ["CallResult", "Row", "State", "Table", "ToolError", "World", "check", "tool"]

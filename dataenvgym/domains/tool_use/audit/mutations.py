@@ -1,0 +1,104 @@
+"""Verifiers with deliberate errors, and whether attempts at a problem reveal them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, Literal
+
+from dataenvgym.domains.tool_use.components import Ending, score
+from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem
+from dataenvgym.domains.tool_use.state import State
+from dataenvgym.domains.tool_use.world import World
+from dataenvgym.errors import EvaluationError
+from dataenvgym.records import ToolCall
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One error of a verifier.
+
+    Attributes:
+        of: the dropped component, or the flipped check; "" for a required fact.
+    """
+
+    kind: Literal["drops", "flips", "forgets"]
+    of: str
+
+    def __str__(self) -> str:
+        return {
+            "drops": f"drops the component {self.of!r}",
+            "flips": f"flips an assertion of the check {self.of!r}",
+            "forgets": "forgets something that has to be said",
+        }[self.kind]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt at a problem: the content of an `Ending`."""
+
+    world: World[Any]
+    gold: State
+    said: Sequence[str]
+    calls: Sequence[ToolCall]
+
+    @cached_property
+    def ending(self) -> Ending:
+        return Ending(self.world, self.gold, self.said, self.calls)
+
+    def reward(self, problem: ToolUseProblem) -> float:
+        """The reward for the problem.
+
+        Raises:
+            EvaluationError: if it cannot be scored.
+        """
+        return score(problem, self.ending)[0]
+
+    def part(self, problem: ToolUseProblem, component: Component) -> float:
+        """One component of the reward."""
+        return score(problem.model_copy(update={"basis": (component,)}), self.ending)[0]
+
+
+def noticed_mutations(
+    problem: ToolUseProblem, attempts: Iterable[Attempt]
+) -> Iterator[tuple[Mutation, bool]]:
+    """Each mutation of the problem's verifier, and whether it changes an attempt's score."""
+    scored = []
+    for attempt in attempts:
+        try:
+            scored.append((attempt, {name: attempt.part(problem, name) for name in problem.basis}))
+        except EvaluationError:
+            continue  # the audit has noted it
+    for name in problem.basis:
+        others = [each for each in problem.basis if each != name]
+        yield (
+            Mutation("drops", name),
+            any(prod(parts[o] for o in others) != prod(parts.values()) for _, parts in scored),
+        )
+    if "assertions" in problem.basis:
+        for i, assertion in enumerate(problem.assertions):
+            flipped = assertion.model_copy(update={"expected": not assertion.expected})
+            assertions = (*problem.assertions[:i], flipped, *problem.assertions[i + 1 :])
+            mutant = problem.model_copy(update={"assertions": assertions})
+            yield Mutation("flips", assertion.check), _notice(mutant, "assertions", scored)
+    if "said" in problem.basis:
+        for i in range(len(problem.said)):
+            said = (*problem.said[:i], *problem.said[i + 1 :])
+            mutant = problem.model_copy(update={"said": said})
+            yield Mutation("forgets", ""), _notice(mutant, "said", scored)
+
+
+def _notice(
+    mutant: ToolUseProblem,
+    component: Component,
+    scored: Sequence[tuple[Attempt, dict[Component, float]]],
+) -> bool:
+    """Whether an attempt's score changes if the mutant evaluates that component."""
+    for attempt, parts in scored:
+        has_data = component != "said" or mutant.said
+        new = attempt.part(mutant, component) if has_data else 1.0
+        if prod({**parts, component: new}.values()) != prod(parts.values()):
+            return True
+    return False

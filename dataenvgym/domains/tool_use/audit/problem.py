@@ -1,0 +1,290 @@
+"""The checks on one problem."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from random import Random
+from typing import Any
+
+from dataenvgym.domains.tool_use.audit.impurity import asked
+from dataenvgym.domains.tool_use.audit.legal_values import ExtremeValues, LegalValues
+from dataenvgym.domains.tool_use.audit.mutations import Attempt
+from dataenvgym.domains.tool_use.audit.tools import Made, Played, ToolsAudit
+from dataenvgym.domains.tool_use.audit.violations import Audit
+from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.problem import Prepared
+from dataenvgym.domains.tool_use.users import ModelUser
+from dataenvgym.domains.tool_use.world import World
+from dataenvgym.errors import DataEnvGymError, EvaluationError
+from dataenvgym.records import TaskInstance, ToolCall
+
+RANDOM_CALLS = 50
+EXTREME_CALLS = 20
+_MOST_CHANGES = 5  # legal changes that are tried for each argument
+_MOST_EXTRA, _MOST_DRAWN = 2, 20  # extra writes with each tool, and draws for them
+_MOST_REPLIES = 200  # constant replies to each problem
+_SAID_BY_ALL = (
+    "Yes. No. OK. Done. It is done. Here you are. There is none. Sorry, I cannot do that. Please "
+    "wait. Thank you, you are welcome. Can I help you with anything else?"
+)
+_NAMES_AN_ORDER = re.compile(r"\b(first|then|next|after\w*|before|later|finally)\b", re.IGNORECASE)
+_Played = tuple[Attempt, Sequence[str | None]]  # with the result of each call
+
+
+@dataclass
+class ProblemAudit:
+    """Runs the checks on one problem.
+
+    Attributes:
+        values: the values in the problem's first state.
+        tools: makes the calls.
+        differs: whether two replays of the same calls differed.
+    """
+
+    done: Audit
+    domain: ToolUseDomain
+    instance: TaskInstance
+    prepared: Prepared
+    values: LegalValues
+    rng: Random
+    tools: ToolsAudit
+    differs: bool = False
+
+    def attempts(self) -> Iterator[Attempt]:
+        """All attempts at the problem; they note violations."""
+        yield from self._gold()
+        yield self._graded("nothing", (), ("",), 0.0, "who does nothing")
+        words = self._words
+        gold = self.prepared.problem.gold
+        if words:
+            yield self._play(gold, ("",))[0]
+            yield self._play((), words)[0]
+            yield from (
+                self._play(gold, (*words[:i], *words[i + 1 :]))[0] for i in range(len(words))
+            )
+        for i in range(len(gold)):
+            yield self._play((*gold[:i], *gold[i + 1 :]), words)[0]
+        self._orders()
+        self._easy_words()
+        yield from self._changed()
+        yield from self._random()
+        yield from self._extra_writes()
+        self._extremes()
+
+    def try_constant_replies(self, others: Sequence[ProblemAudit]) -> None:
+        """Note words that earn the reward without a call, although they are no answer to it.
+
+        Args:
+            others: the audits of all problems; their replies are tried.
+        """
+        problem, first = self.prepared.problem, self.prepared.world
+        if "said" not in problem.basis or self._earned(first, self._words) != 1.0:
+            return
+        policy = self.domain.prompt_template.system
+        facts = (fact for other in others for fact in other.prepared.problem.said)
+        replies: dict[Sequence[str], str] = {
+            (f"{policy}\n{self.instance.instruction}",): "the policy and the request",
+            (", ".join((*dict.fromkeys(facts), self.values.listed)),): "a list of everything",
+        }
+        for other in others:
+            if other is not self and other._words:
+                replies.setdefault(other._words, f"the reply to {other.instance.id}")
+        self.done.tried["constant replies"] += len(replies)
+        for words, what in islice(replies.items(), _MOST_REPLIES):
+            if (reward := self._earned(first, words)) != 0.0:
+                self._note("constant reply", f"{what}: the reward is {reward:g}, expected 0")
+
+    def _earned(self, world: World[Any], words: Sequence[str]) -> float:
+        with suppress(EvaluationError):  # noted before
+            return Attempt(world, self.prepared.gold_state, words, ()).reward(self.prepared.problem)
+        return 0.0
+
+    def _extra_writes(self) -> Iterator[Attempt]:
+        """The gold calls, and a legal call that changes something more."""
+        gold, after = self.prepared.problem.gold, self.prepared.gold_state
+        for tool in self.prepared.world.tools():
+            if not self.prepared.world.methods[tool.name].writes:
+                continue
+            drawn = (self.values.draw(tool, self.rng) for _ in range(_MOST_DRAWN))
+            tried = 0
+            for call in filter(self._is_legal, drawn):
+                world = self.prepared.world.at(after.fork())
+                if self.tools.call(world, call) is None or world.state == after:
+                    continue
+                attempt = Attempt(world, after, self._words, (*gold, call))
+                given = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+                what = f"the gold calls, then {call.name}({given})"
+                yield self._graded("extra write", (), (), 0.0, what, attempt)
+                if (tried := tried + 1) == _MOST_EXTRA:
+                    break
+            self.done.tried["extra writes"] += tried
+
+    def _extremes(self) -> None:
+        """Calls with values at the ends of their ranges: refused or answered, never an error."""
+        tools = self.prepared.world.tools()
+        values = ExtremeValues(self.prepared.state)
+        world = self.prepared.world.at(self.prepared.state.fork())
+        for _ in range(EXTREME_CALLS if tools else 0):
+            self.tools.call(world, values.draw(self.rng.choice(tools), self.rng))
+            self.done.tried["extreme calls"] += 1
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        return self.prepared.problem.said or (
+            (self.instance.answer,) if self.instance.answer else ()
+        )
+
+    def _gold(self) -> Iterator[Attempt]:
+        gold, words = self.prepared.problem.gold, self._words
+        once, results = self._play(gold, words)
+        yield self._graded("gold", gold, words, 1.0, "the gold calls", once)
+        self._same_twice("the gold calls", gold, (once, results), self._play(gold, words))
+        if isinstance(self.prepared.problem.user, ModelUser):
+            return
+        try:
+            completed = self.domain.gold_conversation(self.instance)
+        except DataEnvGymError as error:
+            self._note("gold", f"the conversation fails: {error}")
+            return
+        if completed is None or not completed.was_correct:
+            scores = completed.scores if completed else {}
+            self._note("gold", f"the conversation with the gold calls gets {scores or 'no end'}")
+
+    def _orders(self) -> None:
+        """Note neighboring writes whose order decides, although the request does not name one."""
+        world, gold = self.prepared.world, self.prepared.problem.gold
+        if _NAMES_AN_ORDER.search(self.domain.text_of(self.instance)):
+            return
+        for i, (one, two) in enumerate(pairwise(gold)):
+            if world.methods[one.name].writes and world.methods[two.name].writes:
+                plan = (*gold[:i], two, one, *gold[i + 2 :])
+                attempt, results = self._play(plan, self._words)
+                if None not in results:
+                    what = f"{two.name} before {one.name}, which the request does not order"
+                    self._graded("order", plan, self._words, 1.0, what, attempt)
+
+    def _easy_words(self) -> None:
+        """Note facts that are told without knowing them, by a student that makes the gold calls."""
+        problem = self.prepared.problem
+        if "said" not in problem.basis:
+            return
+        texts = {"repeats the request": self.domain.text_of(self.instance)}
+        texts["says what is always said"] = _SAID_BY_ALL
+        if self.prepared.gold_state != self.prepared.state:
+            texts["recites the policy"] = self.domain.prompt_template.system
+        for what, text in texts.items():
+            self._graded("said", problem.gold, (text,), 0.0, f"who makes the gold calls and {what}")
+
+    def _same_twice(
+        self, what: str, calls: Sequence[ToolCall], once: _Played, twice: _Played
+    ) -> None:
+        (one, results), (other, results_again) = once, twice
+        state = one.world.state.digest()
+        made: list[Made] = [(call, "assistant") for call in calls]
+        made += [(call, "user") for call in self.prepared.problem.user_gold]
+        made = made[: len(results)]  # random calls are those of the assistant alone
+        self.tools.played.append(Played(self.prepared.problem.state, made, results, state))
+        if self.differs:  # noted once is enough
+            return
+        self.differs = (results, state) != (results_again, other.world.state.digest())
+        if self.differs:
+            self._note("same twice", f"{what} have other results or another state")
+
+    def _changed(self) -> Iterator[Attempt]:
+        """Plans with one argument of a writing call changed."""
+        world, gold = self.prepared.world, self.prepared.problem.gold
+        tools = {tool.name: tool for tool in world.tools()}
+        for i, call in enumerate(gold):
+            method = world.methods[call.name]
+            if not method.writes:
+                continue
+            given = method.arguments.defaults | method.arguments.read(call.arguments)
+            changes: dict[str, list[ToolCall]] = {}
+            for name, changed in self.values.changes(tools[call.name], call):
+                with suppress(ValueError):
+                    read = method.arguments.read(changed.arguments)
+                    if method.arguments.defaults | read != given:
+                        changes.setdefault(name, []).append(changed)
+            for name, legal in changes.items():
+                for changed in self._that_work(gold[:i], legal):
+                    plan = (*gold[:i], changed, *gold[i + 1 :])
+                    what = f"{changed.name} with {name}={changed.arguments.get(name)!r}"
+                    yield self._graded("argument", plan, self._words, 0.0, what)
+
+    def _that_work(self, before: Sequence[ToolCall], calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """The first few of the calls that succeed after the calls before."""
+        world = self.prepared.world.at(self.prepared.state.fork())
+        for call in before:
+            self.tools.call(world, call)
+        found = []
+        for call in calls:
+            if self.tools.call(world.at(world.state.fork()), call) is None:
+                self.done.tried["changed arguments that a tool refused"] += 1
+                continue
+            self.done.tried["changed arguments"] += 1
+            found.append(call)
+            if len(found) == _MOST_CHANGES:
+                break
+        return found
+
+    def _random(self) -> Iterator[Attempt]:
+        tools = self.prepared.world.tools()
+        if not tools:
+            return
+        rng = self.rng
+        drawn = (self.values.draw(rng.choice(tools), rng) for _ in range(20 * RANDOM_CALLS))
+        calls = list(islice(filter(self._is_legal, drawn), RANDOM_CALLS))
+        self.done.tried["random calls"] += len(calls)
+        attempt, results = self._play(calls, ("",), by_user=False)
+        what = f"{len(calls)} random calls"
+        self._same_twice(what, calls, (attempt, results), self._play(calls, ("",), by_user=False))
+        yield self._graded("random calls", calls, ("",), 0.0, what, attempt)
+        if self._words and attempt.world.state != self.prepared.state:
+            what += ", and the right words"
+            yield self._graded("random calls", calls, self._words, 0.0, what)
+
+    def _is_legal(self, call: ToolCall) -> bool:
+        with suppress(ValueError):
+            self.prepared.world.methods[call.name].arguments.read(call.arguments)
+            return True
+        return False
+
+    def _graded(
+        self,
+        check: str,
+        calls: Sequence[ToolCall],
+        words: Sequence[str],
+        wanted: float,
+        what: str,
+        attempt: Attempt | None = None,
+    ) -> Attempt:
+        attempt = attempt or self._play(calls, words, by_user=bool(calls))[0]
+        try:
+            with asked() as impure:
+                reward = attempt.reward(self.prepared.problem)
+        except EvaluationError as error:
+            self._note("tools", str(error))
+            return attempt
+        for name in sorted(impure):
+            self._note("same twice", f"a check of its assertions asks {name}")
+        if reward != wanted:
+            self._note(check, f"{what}: the reward is {reward:g}, expected {wanted:g}")
+        return attempt
+
+    def _play(
+        self, calls: Sequence[ToolCall], words: Sequence[str], *, by_user: bool = True
+    ) -> _Played:
+        """Make the assistant's and the user's calls; return the attempt and the result of each."""
+        world = self.prepared.world.at(self.prepared.state.fork())
+        results = [self.tools.call(world, call) for call in calls]
+        if by_user:
+            results += [self.tools.call(world, c, "user") for c in self.prepared.problem.user_gold]
+        made = [c for c, result in zip(calls, results, strict=False) if result is not None]
+        return Attempt(world, self.prepared.gold_state, words, made), results
+
+    def _note(self, check: str, detail: str) -> None:
+        self.tools.note(check, detail, self.instance.id)

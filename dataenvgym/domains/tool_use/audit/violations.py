@@ -1,0 +1,53 @@
+"""Results of an audit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from dataenvgym.errors import InvalidInstanceError
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A failed check.
+
+    Attributes:
+        check: its name; see the package.
+        problem: the id of the problem, or "" if it is about the world.
+        detail: the observation.
+    """
+
+    check: str
+    problem: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.problem or 'the world'}: check {self.check!r}: {self.detail}"
+
+
+@dataclass
+class Audit:
+    """The checks on a world, and those that failed.
+
+    Attributes:
+        world: its name.
+        tried: the number of "problems", "changed arguments" (of calls that succeeded), "changed
+            arguments that a tool refused", "random calls", "extra writes", "extreme calls",
+            "constant replies", "calls in another process" and "mutations".
+    """
+
+    world: str
+    violations: list[Violation] = field(default_factory=list)
+    tried: Counter[str] = field(default_factory=Counter)
+
+    def refuse(self) -> None:
+        """Raise if a check failed.
+
+        Raises:
+            InvalidInstanceError: naming the first failed check.
+        """
+        if self.violations:
+            first, *more = self.violations
+            rest = f" (and {len(more)} more violations)" if more else ""
+            raise InvalidInstanceError(f"world {self.world!r}, {first}{rest}")

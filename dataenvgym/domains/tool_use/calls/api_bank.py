@@ -1,0 +1,236 @@
+"""Makes problems of API-Bank's dialogues: one for each turn of the assistant.
+
+    AddAlarm-level-1-1.jsonl    {"role": "User" or "AI", "text"}
+                                {"role": "API", "api_name", "param_dict", "result"}
+
+A line is one turn. The AI's words and the call that follows are one message of the student. The
+gold call has the arguments that the API received (`result.input`), with their types. The API's name
+is the skill of a call, and the level is the category.
+
+The files do not describe the APIs, so descriptions are derived from the calls in all dialogues:
+arguments, types, date formats. A file with tools (`apis`) replaces them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from dataenvgym.domains.tool_use.calls.derived_tools import derived_tools
+from dataenvgym.domains.tool_use.calls.problem import CallsProblem, first_complaint
+from dataenvgym.domains.tool_use.matching import GoldCall
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
+from dataenvgym.records.model import Json, Model, Text
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.rows import HubDataset, SourceRow, rows_of_lines
+
+Turns = Literal["calls", "replies", "all"]
+REPLY = "reply to the user"
+"""The skill of turns in which the assistant makes no call."""
+_FILE = re.compile(r"(?P<apis>.+?)-level-(?P<level>\d+)-\d+$")
+
+
+class _Result(Model):
+    api_name: str | None = None
+    input: dict[str, Json] | None
+    output: Json
+    exception: Text | None
+
+
+class _Spoken(Model):
+    role: Literal["User", "AI"]
+    text: Text
+
+
+class _Called(Model):
+    role: Literal["API"]
+    api_name: str = Field(min_length=1)
+    param_dict: dict[str, Json]
+    result: _Result
+
+    @property
+    def call(self) -> ToolCall:
+        """The call, with the types that the API received."""
+        taken = self.result.input
+        if taken is None or taken.keys() != self.param_dict.keys():
+            taken = self.param_dict
+        return ToolCall(name=self.api_name, arguments=taken)
+
+    @property
+    def said(self) -> str:
+        """The API's answer."""
+        if self.result.exception is not None:
+            return f"Error: {self.result.exception}"
+        output = self.result.output
+        return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+
+
+_Line = _Spoken | _Called
+
+
+class Dialogue:
+    """The lines of one file.
+
+    Attributes:
+        lines: each with the place where it was found.
+        apis: the names of the APIs that it calls, or that its file is named after.
+        level: such as "1", or None if the file's name does not contain it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        rows = rows_of_lines(path, path.stem, str(path))
+        self.name = path.stem
+        self.lines = [(_line(row), row.where) for row in rows]
+        named = _FILE.fullmatch(path.stem)
+        self.level = named["level"] if named else None
+        called = {line.api_name for line, _ in self.lines if isinstance(line, _Called)}
+        self.apis = called | set(named["apis"].split("-") if named else ())
+
+
+class ApiBank:
+    """The dialogues in some places, each read once, and their tools.
+
+    Args:
+        turns: which turns of the assistant become problems: those with calls, the others, or all.
+        apis: a JSON file with a list of tools in the form of OpenAI's API; None derives them.
+    """
+
+    def __init__(self, *, turns: Turns = "all", apis: str | Path | None = None) -> None:
+        if turns not in ("calls", "replies", "all"):
+            raise ConfigurationError(f"turns is {turns!r}, expected calls, replies or all")
+        self.turns = turns
+        self._apis = None if apis is None else Path(apis).expanduser()
+        self._dialogues: dict[Path, list[Dialogue]] = {}
+
+    def rows(self, place: Path | HubDataset) -> Iterator[SourceRow]:
+        """The chosen turns in a folder of dialogues, or in one file.
+
+        Raises:
+            ConfigurationError: if the place does not exist.
+            InvalidInstanceError: for a line that is not in the format, naming file, line and field.
+        """
+        dialogues = self._read(place)
+        tools = {tool.name: tool for tool in self.tools([place])}
+        for dialogue in dialogues:
+            yield from self._turns_of(dialogue, tools)
+
+    def tools(self, places: Sequence[Path | HubDataset]) -> tuple[Tool, ...]:
+        """The tools in these places, sorted by name."""
+        if self._apis is not None:
+            if not self._apis.is_file():
+                raise ConfigurationError(
+                    f"there is no file {str(self._apis)!r} with tools (a JSON list)"
+                )
+            try:
+                tools = TypeAdapter(tuple[Tool, ...]).validate_json(self._apis.read_bytes())
+            except ValidationError as error:
+                raise ConfigurationError(f"{self._apis}: {first_complaint(error)}") from None
+            return tuple(sorted(tools, key=lambda tool: tool.name))
+        calls: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        for place in dict.fromkeys(places):
+            for dialogue in self._read(place):
+                for line, _ in dialogue.lines:
+                    if isinstance(line, _Called):
+                        calls[line.api_name].append(line.call.arguments)
+        return derived_tools(calls)
+
+    def _read(self, place: Path | HubDataset) -> list[Dialogue]:
+        if isinstance(place, HubDataset):
+            raise ConfigurationError(
+                f"API-Bank is read from its files, found the dataset {place.dataset!r}: give the "
+                "path of a folder with them"
+            )
+        if place not in self._dialogues:
+            self._dialogues[place] = [Dialogue(path) for path in _paths(place)]
+            empty = [dialogue.name for dialogue in self._dialogues[place] if not dialogue.lines]
+            if empty:
+                warn_run(
+                    f"{place}: {len(empty)} of {len(self._dialogues[place])} dialogues are empty "
+                    f"files, and have no problems: {', '.join(empty)}"
+                )
+        return self._dialogues[place]
+
+    def _turns_of(self, dialogue: Dialogue, tools: Mapping[str, Tool]) -> Iterator[SourceRow]:
+        declared = tuple(tools[name] for name in sorted(dialogue.apis & tools.keys()))
+        messages: list[Message] = []
+        texts: list[str] = []
+        lines = dialogue.lines
+        for number, (line, where) in enumerate(lines):
+            following = lines[number + 1][0] if number + 1 < len(lines) else None
+            if isinstance(line, _Spoken) and line.role == "User":
+                messages.append(Message(role="user", content=line.text))
+                continue
+            if not messages:
+                raise InvalidInstanceError(
+                    f"{where}, field 'role': the dialogue begins with {line.role!r}, expected "
+                    "'User'"
+                )
+            if isinstance(line, _Spoken):
+                texts.append(line.text)
+                if following is not None and following.role != "User":
+                    continue  # the turn continues with more words or a call
+            reply = "\n".join(texts)
+            texts.clear()
+            calls: tuple[ToolCall, ...] = ()
+            if isinstance(line, _Called):
+                if line.api_name not in tools:
+                    raise InvalidInstanceError(
+                        f"{where}, field 'api_name': calls {line.api_name!r}, which is not "
+                        f"declared: the tools are {', '.join(sorted(tools))}"
+                    )
+                calls = (line.call,)
+            if self.turns == "all" or (self.turns == "calls") == bool(calls):
+                yield SourceRow(
+                    f"{dialogue.name}-{number + 1}",
+                    where,
+                    {
+                        "messages": tuple(messages),
+                        "tools": declared,
+                        "gold": tuple(map(GoldCall.of, calls)),
+                        "reply": reply,
+                        "skill": calls[0].name if calls else REPLY,
+                        "category": f"level {dialogue.level}" if dialogue.level else None,
+                    },
+                )
+            messages.append(Message(role="assistant", content=reply, tool_calls=calls))
+            if isinstance(line, _Called):
+                messages.append(Message(role="tool", content=line.said))
+
+
+def api_bank_instance(row: SourceRow, *, task: str) -> TaskInstance:
+    """The problem in a row of `ApiBank.rows`.
+
+    Raises:
+        InvalidInstanceError: if the row is invalid, naming file, line and field.
+    """
+    values = dict(row.values)
+    labels = {name: values.pop(name) for name in ("skill", "category")}
+    try:
+        problem = CallsProblem(**values)
+    except ValidationError as error:
+        raise InvalidInstanceError(f"{row.where}, {first_complaint(error)}") from None
+    return problem.instance(id=row.id, task=task, **labels)
+
+
+def _paths(place: Path) -> list[Path]:
+    if not place.exists():
+        raise ConfigurationError(f"there is no file or folder {str(place)!r}")
+    paths = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    if not paths:
+        raise ConfigurationError(f"the folder {str(place)!r} holds no .jsonl file")
+    return paths
+
+
+def _line(row: SourceRow) -> _Line:
+    kind = _Called if row.values.get("role") == "API" else _Spoken
+    try:
+        return kind.model_validate(row.values)
+    except ValidationError as error:
+        raise InvalidInstanceError(f"{row.where}, {first_complaint(error)}") from None

@@ -1,0 +1,220 @@
+"""Makes problems of the files of the Berkeley Function Calling Leaderboard (BFCL v3 and v4).
+
+    BFCL_v4_multiple.json                    {"id", "question": [[{role, content}]], "function"}
+    possible_answer/BFCL_v4_multiple.json    {"id", "ground_truth": [{name: {argument: [...]}}]}
+
+One JSON object per line. Two kinds of files have no answers: in irrelevance no tool fits, and none
+should be called; in relevance any call is right. The subset is both the skill and the category. The
+files for Java and JavaScript are not read: their values are source text of these languages.
+
+A few published rows cannot be judged: no answer can satisfy their gold calls, or they declare no
+tool. `RowSource` leaves such rows out and names them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+from pydantic import Field, ValidationError
+
+from dataenvgym.domains.tool_use.calls.problem import CallsProblem, first_complaint
+from dataenvgym.domains.tool_use.calls.schemas import json_schema
+from dataenvgym.domains.tool_use.matching import GoldCall
+from dataenvgym.domains.tool_use.values import OMITTED
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.records import Message, TaskInstance, Tool
+from dataenvgym.records.model import Json, Model, Text
+from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, rows_of_lines
+
+Subset = Literal[
+    "simple",
+    "multiple",
+    "parallel",
+    "parallel_multiple",
+    "irrelevance",
+    "live_simple",
+    "live_multiple",
+    "live_parallel",
+    "live_parallel_multiple",
+    "live_irrelevance",
+    "live_relevance",
+    "all",
+]
+_SUBSETS = get_args(Subset)[:-1]
+_FILE = re.compile(rf"BFCL_v\d+_({'|'.join(_SUBSETS)})(?:_python)?\.jsonl?$")
+_WITHOUT_ANSWERS = ("irrelevance", "live_irrelevance", "live_relevance")
+ModelT = TypeVar("ModelT", bound=Model)
+NamedT = TypeVar("NamedT", Tool, GoldCall)
+
+
+class _Said(Model):
+    role: Literal["system", "user", "assistant"]
+    content: Text
+
+
+class _Function(Model):
+    name: Text = Field(min_length=1)
+    description: Text = ""
+    parameters: dict[str, Json]
+
+
+class _Question(Model):
+    id: str = Field(min_length=1)
+    question: list[list[_Said]] = Field(min_length=1, max_length=1)
+    function: list[_Function] = Field(min_length=1)
+
+
+class _Answer(Model):
+    id: str
+    ground_truth: list[dict[str, dict[str, list[Json]]]] = Field(min_length=1)
+
+
+def bfcl_rows(place: Path | HubDataset, *, subset: Subset = "all") -> Iterator[SourceRow]:
+    """The problems in a folder of BFCL's files, or in one file, each with the row of its answer.
+
+    Raises:
+        ConfigurationError: if the subset or the file does not exist.
+        InvalidInstanceError: if a line is not a JSON object.
+    """
+    for path, name in _files(place, subset):
+        answers: dict[Any, SourceRow] = {}
+        if name not in _WITHOUT_ANSWERS:
+            file = path.parent / "possible_answer" / path.name
+            if not file.is_file():
+                raise ConfigurationError(
+                    f"there is no file {str(file)!r} with the answers to {path.name}"
+                )
+            found = rows_of_lines(file, file.stem, str(file))
+            answers = {str(row.values.get("id")): row for row in found}
+        for row in rows_of_lines(path, path.stem, str(path)):
+            answer = answers.get(str(row.values.get("id")))
+            yield SourceRow(row.id, row.where, {"row": row, "answer": answer, "subset": name})
+
+
+def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> TaskInstance:
+    """The problem in a row of `bfcl_rows`.
+
+    Args:
+        plain_names: write dots in the names of tools as underscores.
+
+    Raises:
+        UnfitRowError: if the row is not in the format, or no answer can satisfy its gold calls,
+            naming file, line and field.
+    """
+    subset, answer = row.values["subset"], row.values["answer"]
+    question = _parsed(_Question, row.values["row"])
+    if answer is None and subset not in _WITHOUT_ANSWERS:
+        raise UnfitRowError(f"{row.where}, field 'id': {question.id!r} has no possible_answer")
+    tools = tuple(_tool(function, i, row) for i, function in enumerate(question.function))
+    gold = () if answer is None else _gold(answer, {tool.name: tool for tool in tools})
+    if plain_names:
+        tools, gold = _plainly_named(tools), _plainly_named(gold)
+    try:
+        problem = CallsProblem(
+            tools=tools,
+            messages=tuple(Message(role=m.role, content=m.content) for m in question.question[0]),
+            gold=gold,
+            any_call=subset == "live_relevance",
+        )
+    except ValidationError as error:
+        where = row.where if answer is None else answer.where
+        raise UnfitRowError(f"{where}, {first_complaint(error)}") from None
+    return problem.instance(id=question.id, task=task, skill=subset, category=subset)
+
+
+def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
+    """The files of the subset, each with the name of its own subset."""
+    if subset not in get_args(Subset):
+        raise ConfigurationError(
+            f"subset is {subset!r}, expected one of {', '.join(get_args(Subset))}."
+            f"{did_you_mean(str(subset), get_args(Subset))}"
+        )
+    if isinstance(place, HubDataset):
+        raise ConfigurationError(
+            f"BFCL is read from its files, found the dataset {place.dataset!r}: give the path of a "
+            "folder with them"
+        )
+    if not place.exists():
+        raise ConfigurationError(f"there is no file or folder {str(place)!r}")
+    paths = sorted(place.iterdir()) if place.is_dir() else [place]
+    named = [(path, found[1]) for path in paths if (found := _FILE.fullmatch(path.name))]
+    chosen = [(path, name) for path, name in named if subset in (name, "all")]
+    if not chosen:
+        there = ", ".join(path.name for path, _ in named) or "none of BFCL's files"
+        raise ConfigurationError(
+            f"{str(place)!r} has no problems of subset {subset!r}, expected files such as "
+            f"BFCL_v4_multiple.json; it has: {there}"
+        )
+    chosen.sort(key=lambda file: _SUBSETS.index(file[1]))
+    if len({name for _, name in chosen}) < len(chosen):
+        raise ConfigurationError(
+            f"{str(place)!r} has several files of one subset "
+            f"({', '.join(path.name for path, _ in chosen)}): give a folder with one version"
+        )
+    return chosen
+
+
+def _tool(function: _Function, number: int, row: SourceRow) -> Tool:
+    try:
+        parameters = json_schema(function.parameters)
+        return Tool(name=function.name, description=function.description, parameters=parameters)
+    except ValueError as error:
+        field = f"field 'function.{number}.parameters'"
+        raise UnfitRowError(f"{row.where}, {field}: {error}") from None
+
+
+def _gold(row: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
+    """The gold calls; checks that a call of the declared tools can satisfy them."""
+    calls = []
+    for i, call in enumerate(_parsed(_Answer, row).ground_truth):
+        field = f"{row.where}, field 'ground_truth.{i}"
+        if len(call) != 1:
+            raise UnfitRowError(f"{field}': {len(call)} names, expected that of one tool")
+        ((name, arguments),) = call.items()
+        if name not in tools:
+            raise UnfitRowError(
+                f"{field}': calls {name!r}, which is not declared: the tools are {', '.join(tools)}"
+            )
+        if complaint := _undeclared(arguments, tools[name]):
+            raise UnfitRowError(f"{field}.{name}': {complaint}")
+        taken = _declared(tools[name])
+        arguments = {n: values for n, values in arguments.items() if n in taken}
+        try:
+            calls.append(GoldCall(name=name, arguments=dict(arguments), listed=True))
+        except ValidationError as error:
+            raise UnfitRowError(f"{field}.{name}': {first_complaint(error)}") from None
+    return tuple(calls)
+
+
+def _plainly_named(named: tuple[NamedT, ...]) -> tuple[NamedT, ...]:
+    return tuple(one.model_copy(update={"name": one.name.replace(".", "_")}) for one in named)
+
+
+def _declared(tool: Tool) -> dict[str, Any]:
+    declared = tool.parameters.get("properties") or {}
+    assert isinstance(declared, dict)
+    return declared
+
+
+def _undeclared(arguments: dict[str, Any], tool: Tool) -> str | None:
+    """Why no call can have these arguments; an undeclared one may be optional."""
+    declared = _declared(tool)
+    required = tool.parameters.get("required") or []
+    needed = (name for name, values in arguments.items() if OMITTED not in values)
+    if unknown := next((name for name in needed if name not in declared), None):
+        return f"argument {unknown!r} is not declared: the tool takes {', '.join(declared)}"
+    names = map(str, required if isinstance(required, list) else ())
+    lacking = (name for name in names if not any(v != OMITTED for v in arguments.get(name, ())))
+    if (name := next(lacking, None)) is not None:
+        return f"the required argument {name!r} has no acceptable value but the empty text"
+    return None
+
+
+def _parsed(model: type[ModelT], row: SourceRow) -> ModelT:
+    try:
+        return model.model_validate(row.values)
+    except ValidationError as error:
+        raise UnfitRowError(f"{row.where}, {first_complaint(error)}") from None

@@ -1,0 +1,147 @@
+"""One problem whose answer is tool calls: the student calls once, and gold calls judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dataenvgym.domains.tool_use.calls.problem import CallsProblem, declaring, problem_of
+from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, found
+from dataenvgym.domains.tool_use.matching import call_scores, calls_match
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import Conversation, Message, TaskInstance, Tool
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.prompt_template import INSTRUCTION
+from dataenvgym.tasks.words import words_of
+from dataenvgym.tool_formats.json_objects import to_json
+
+_LONGEST_NOTE = 300
+
+
+class CallsEnvironment(TaskEnvironment):
+    """Reward 1.0 if the student's calls match the gold ones, else 0.0.
+
+    If no call should be made, a message without calls is right; if any call is right, one with
+    calls. If the gold answer is a reply to the user instead, the reward is ROUGE-L against it (0.0
+    if tools are called), and the reply is right from `reply_threshold` on. The student has one
+    message; a message that only searches for tools is answered, and the conversation continues.
+
+    Scores: `names_matched` and `arguments_matched` (see `matching.call_scores`), and `rouge_l` if
+    there is a gold reply, also if there are gold calls.
+
+    Args:
+        lenient: how arguments are compared, see `matching`.
+        reply_threshold: the smallest ROUGE-L of a right reply, in (0, 1].
+        catalog: if it has tools, the student gets only `TOOL_SEARCHER`, which searches them.
+        instances, max_turns, system_prompt, template, render_mode: see `TaskEnvironment`. The
+            template is put around the last message, if that is the user's.
+    """
+
+    max_turns = 8
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        lenient: bool = True,
+        reply_threshold: float = 0.5,
+        catalog: Sequence[Tool] = (),
+        max_turns: int | None = None,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        render_mode: str | None = None,
+    ):
+        super().__init__(
+            instances,
+            max_turns=max_turns,
+            system_prompt=system_prompt,
+            template=template,
+            render_mode=render_mode,
+        )
+        if not 0 < reply_threshold <= 1:
+            raise ConfigurationError(
+                f"reply_threshold is {reply_threshold}, expected more than 0 and at most 1"
+            )
+        self.lenient = lenient
+        self.reply_threshold = reply_threshold
+        self.catalog = tuple(catalog)
+        self._problem: CallsProblem | None = None
+
+    def begin(self, instance: TaskInstance) -> Conversation:
+        self._problem = problem_of(instance)
+        return self.prompt(self._problem.messages, self._problem.tools)
+
+    def prompt(self, messages: Conversation, tools: Sequence[Tool]) -> Conversation:
+        """The prompt for a conversation with these tools."""
+        leads = messages[0].role == "system"
+        own, (*before, last) = messages[:leads], messages[leads:]
+        if last.role == "user":
+            framed = self.prompt_template.conversation(last.content)
+        else:
+            framed = (*self.prompt_template.conversation("")[:-1], last)
+        *system, last = framed
+        if own:
+            texts = (message.content for message in (*system, *own))
+            system = [Message(role="system", content="\n\n".join(texts))]
+        return declaring((*system, *before, last), (TOOL_SEARCHER,) if self.catalog else tools)
+
+    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+        problem, said = self._problem, conversation[-1]
+        assert problem is not None  # begin() has checked it
+        calls = said.tool_calls
+        if self.catalog and are_searches(calls) and not are_searches(problem.gold):
+            results = (found(call, self.catalog) for call in calls)
+            return Outcome(
+                messages=tuple(Message(role="tool", content=result) for result in results),
+                done=False,
+            )
+        scores: dict[str, float] = {}
+        if problem.gold or not problem.reply:
+            scores |= call_scores(calls, problem.gold, lenient=self.lenient, tools=problem.tools)
+        if problem.reply:
+            scores["rouge_l"] = rouge_l(said.content, problem.reply)
+        if problem.reply and not problem.gold:
+            reward = 0.0 if calls else scores["rouge_l"]
+            was_correct = reward >= self.reply_threshold
+        elif problem.any_call:
+            was_correct = bool(calls)
+            reward = float(was_correct)
+        else:
+            was_correct = calls_match(
+                calls, problem.gold, lenient=self.lenient, tools=problem.tools
+            )
+            reward = float(was_correct)
+        return Outcome(
+            reward=reward,
+            was_correct=was_correct,
+            scores=scores,
+            info={} if was_correct else {"note": _note(said, problem)},
+        )
+
+
+def _note(said: Message, problem: CallsProblem) -> str:
+    """The calls made, and the expected ones."""
+    given, wanted = (
+        ", ".join(f"{call.name}({to_json(call.arguments)})" for call in calls) or "no call"
+        for calls in (said.tool_calls, [gold.call for gold in problem.gold])
+    )
+    text = f"expected {wanted}, found {given}"
+    return text if len(text) <= _LONGEST_NOTE else f"{text[: _LONGEST_NOTE - 3]}..."
+
+
+def rouge_l(text: str, gold: str) -> float:
+    """The F1 of ROUGE-L, 0.0 to 1.0; 0.0 if one of the texts has no words."""
+    given, wanted = words_of(text), words_of(gold)
+    common = _longest_common_subsequence(given, wanted)
+    return 2 * common / (len(given) + len(wanted)) if common else 0.0
+
+
+def _longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
+    """Its length, in O(len(one) * len(other))."""
+    lengths = [0] * (len(other) + 1)
+    for word in one:
+        before = 0
+        for i, candidate in enumerate(other, start=1):
+            above = lengths[i]
+            lengths[i] = before + 1 if word == candidate else max(above, lengths[i - 1])
+            before = above
+    return lengths[-1]

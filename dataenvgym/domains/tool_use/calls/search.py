@@ -1,0 +1,71 @@
+"""Finds tools by keywords, like API-Bank's ToolSearcher."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dataenvgym.domains.tool_use.matching import GoldCall
+from dataenvgym.records import Conversation, Message, Tool, ToolCall
+from dataenvgym.tasks.words import words_of
+from dataenvgym.tool_formats import as_function
+from dataenvgym.tool_formats.json_objects import to_json
+
+TOOL_SEARCHER = Tool(
+    name="ToolSearcher",
+    description="Find the tools that fit some keywords best. The result describes them; they can "
+    "be called then.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "keywords": {"type": "string", "description": "What the tool should do."},
+        },
+        "required": ["keywords"],
+    },
+)
+"""The tool of a student that must search for its tools."""
+MOST_FOUND = 3
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def found(call: ToolCall, tools: Sequence[Tool]) -> str:
+    """The result of a call of `TOOL_SEARCHER`: tools as JSON, or why there are none.
+
+    The tools whose names and descriptions match most keywords come first.
+    """
+    keywords = call.arguments.get("keywords")
+    if not isinstance(keywords, str) or not keywords.strip():
+        return 'Error: give "keywords", a text, and nothing else.'
+    wanted = set(words_of(spaced(keywords)))
+    ranked = sorted((-_fit(tool, wanted), tool.name, i) for i, tool in enumerate(tools))
+    best = [tools[i] for fit, _, i in ranked[:MOST_FOUND] if fit]
+    if not best:
+        return "No tool fits these keywords. Try other ones."
+    return to_json([as_function(tool)["function"] for tool in best])
+
+
+def are_searches(calls: Sequence[ToolCall | GoldCall]) -> bool:
+    """Whether there are calls, and all of them search for tools."""
+    return bool(calls) and all(call.name == TOOL_SEARCHER.name for call in calls)
+
+
+def searching(calls: Sequence[ToolCall], tools: Sequence[Tool]) -> Conversation:
+    """A search for the tools of these calls, by the words of their names, and its results."""
+    searches = [
+        ToolCall(name=TOOL_SEARCHER.name, arguments={"keywords": spaced(name)})
+        for name in dict.fromkeys(call.name for call in calls)
+    ]
+    results = (Message(role="tool", content=found(search, tools)) for search in searches)
+    return (Message(role="assistant", content="", tool_calls=tuple(searches)), *results)
+
+
+def spaced(name: str) -> str:
+    """The name with its words apart: "GetToday" becomes "Get Today"."""
+    return _HUMP.sub(" ", name)
+
+
+def _fit(tool: Tool, wanted: set[str]) -> float:
+    """The share of the keywords that it contains; those in its name count twice."""
+    name = set(words_of(spaced(tool.name)))
+    described = set(words_of(tool.description))
+    return (2 * len(name & wanted) + len((described - name) & wanted)) / (len(wanted) or 1)

@@ -1,0 +1,191 @@
+"""The domain of tool use: a conversation is judged by its effects on the world and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any, ClassVar
+
+from dataenvgym.domains.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
+from dataenvgym.domains.tool_use.problem import Preparation, Prepared, ToolUseProblem, problem_of
+from dataenvgym.domains.tool_use.state import digest_of
+from dataenvgym.domains.tool_use.teaching import (
+    gold_output,
+    shown_try,
+    shown_world,
+    taught_problem,
+    written_problem,
+)
+from dataenvgym.domains.tool_use.users import ModelUser
+from dataenvgym.domains.tool_use.world import World
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import (
+    ChatDatum,
+    CompletedTaskInstance,
+    Conversation,
+    Message,
+    SupervisedDatum,
+    TaskInstance,
+)
+from dataenvgym.tasks.dialogue import DialogueDomain
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tool_formats import as_reply
+
+_MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves
+
+
+class ToolUseDomain(DialogueDomain):
+    """Problems of one world.
+
+    Args:
+        world: the student has its tools and reads its policy.
+        max_turns, max_errors, count_errors, template, user_sampling, judge_users: see
+            `ToolUseEnvironment`.
+        system_prompt: added after the policy.
+
+    Attributes:
+        problem_class, prepared_class, environment_class: the types of its problems, of prepared
+            problems and of its environments.
+    """
+
+    has_tools = True
+    problem_class: ClassVar[type[ToolUseProblem]] = ToolUseProblem
+    prepared_class: ClassVar[type[Prepared]] = Prepared
+    environment_class: ClassVar[type[ToolUseEnvironment]] = ToolUseEnvironment
+
+    def __init__(
+        self,
+        world: World[Any],
+        *,
+        max_turns: int = 30,
+        max_errors: int = 5,
+        count_errors: CountErrors = "in_a_row",
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        user_sampling: SamplingParameters = USER_SAMPLING,
+        judge_users: bool | None = None,
+    ) -> None:
+        system = "\n\n".join(text for text in (world.policy, system_prompt) if text)
+        self.world = world
+        self.prompt_template = PromptTemplate(system, template)
+        self.prepared = Preparation(world, self.problem_class, self.prepared_class)
+        self._environment = partial(
+            self.environment_class,
+            prepare=self.prepared,
+            max_turns=max_turns,
+            max_errors=max_errors,
+            count_errors=count_errors,
+            system_prompt=system,
+            template=template,
+            user_sampling=user_sampling,
+            judge_users=judge_users,
+        )
+        self.make_environment()  # raises here if an option is invalid
+
+    def answer_given(self, completed: CompletedTaskInstance) -> str | None:
+        """The state after the student's calls, and its last words.
+
+        If the world does not show its state, the calls themselves represent it. They are not made
+        again, because they would change the server behind the world.
+        """
+        if completed.response is None:
+            return None
+        words = self.answer_class(completed.instance, completed.response) or ""
+        calls = [call for message in completed.transcript for call in message.tool_calls]
+        if not self.world.shows_state:
+            return f"{digest_of([[call.name, call.arguments] for call in calls])[:16]} {words}"
+        prepared = self.prepared(completed.instance)
+        world = prepared.world.at(prepared.state.fork())
+        for call in calls:
+            world.call(call)
+        return f"{world.state.digest()[:16]} {words}"
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:
+        return self._environment(instances)
+
+    def prompt(self, instance: TaskInstance) -> Conversation:
+        """The conversation that the student sees first.
+
+        It does not contain the first words of a user that a model plays.
+        """
+        prepared = self.prepared(instance)
+        if instance.instruction or not isinstance(prepared.problem.user, ModelUser):
+            return super().prompt(instance)
+        with closing(self.make_environment()) as environment:
+            return environment.opening(prepared, "")[:-1]
+
+    def text_of(self, instance: TaskInstance) -> str:
+        """The instruction, followed by the user's script or description."""
+        user = problem_of(instance, self.problem_class).user
+        if user is None:
+            return instance.instruction
+        if isinstance(user, ModelUser):
+            more = [user.instructions]
+        else:
+            more = [line.say for lines in user.states.values() for line in lines]
+        return "\n".join(filter(None, (instance.instruction, *more)))
+
+    @property
+    def told(self) -> str:
+        """The policy, the tools and the initial state of the world."""
+        return shown_world(self.prompt_template.system, self.world)
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        """The conversation from the student's first message on."""
+        return shown_try(completed)
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        """The gold calls, and the words that go with them."""
+        return gold_output(instance, problem_of(instance, self.problem_class))
+
+    def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
+        """Run the calls in the record's output, and return the conversation.
+
+        A record without calls, or with calls that fail, is put into the task's prompt unchanged.
+        """
+        framed = self.prompt_template.frame(record)
+        if record.system or record.history:
+            return framed
+        request = self.prompt_template.instruction_in(record.prompt[-1].content)
+        problem = written_problem(request, record, self.world)
+        chat = None if problem is None else self.gold_record(problem)
+        return chat.model_copy(update={"provenance": record.provenance}) if chat else framed
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The problem that a conversation solves in the initial state of the world, or None.
+
+        Also None if the calls give results that differ from the record's.
+        """
+        if not isinstance(record, ChatDatum):
+            return None
+        request = self.prompt_template.instruction_in(record.messages[0].content)
+        problem = taught_problem(request, record, self.world)
+        solved = None if problem is None else self.gold_record(problem)
+        return problem if solved and _heard(solved) == _heard(record) else None
+
+    def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
+        """Messages of the student that solve the problem: one gold call each, then words.
+
+        The words are the instance's answer, or the required facts.
+        """
+        problem = self.prepared(instance).problem
+        for call in problem.gold:
+            yield as_reply(Message(role="assistant", content="", tool_calls=(call,)))
+        words = instance.answer or ", ".join(problem.said) or "Done."
+        for _ in range(_MOST_WORDS):
+            yield words
+
+    def asks_model(self, instance: TaskInstance) -> bool:
+        """Whether a model plays its user, or judges."""
+        problem = self.prepared(instance).problem
+        return isinstance(problem.user, ModelUser) or problem.asks_judge
+
+    def close(self) -> None:
+        self.world.close()
+
+
+def _heard(record: SupervisedDatum | ChatDatum) -> list[str]:
+    """The results of the calls in a record."""
+    messages = record.messages if isinstance(record, ChatDatum) else ()
+    return [message.content for message in messages if message.role == "tool"]

@@ -1,0 +1,326 @@
+"""One conversation in which the student calls tools of a world, and may speak to a user.
+
+This is `dataenvgym/ToolUse-v0`; bare `gymnasium.make` works on the validation problems of the shop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from dataenvgym.domains.tool_use.components import COMPONENTS, Components, Ending, score
+from dataenvgym.domains.tool_use.judges import judged, said_by_judge
+from dataenvgym.domains.tool_use.problem import Prepared
+from dataenvgym.domains.tool_use.user_seat import MOST_WORDS, ModelSeat, ScriptSeat, Spoken
+from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
+from dataenvgym.domains.tool_use.world import World
+from dataenvgym.errors import ConfigurationError, SpeakerError, check_at_least
+from dataenvgym.interfaces import Ask, SamplingParameters
+from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tool_formats import malformed_call
+
+CountErrors = Literal["in_a_row", "total"]
+USER_SAMPLING = SamplingParameters(max_tokens=256)
+MOST_CALLS = 100
+"""Largest number of calls in one message that are run; later ones fail."""
+
+
+@dataclass
+class Progress:
+    """The events of one conversation so far.
+
+    Attributes:
+        unheard: the student's words in messages with calls that the user has not answered yet.
+        n_words: number of messages to the user since the last call.
+    """
+
+    prepared: Prepared
+    world: World[Any]
+    seat: ScriptSeat | ModelSeat | None
+    calls: list[ToolCall] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    unheard: list[str] = field(default_factory=list)
+    n_errors: int = 0
+    n_words: int = 0
+
+    def saved(self) -> Callable[[], None]:
+        """A function that restores the present state, with the world and the user's seat."""
+        kept = (self.calls[:], self.said[:], self.unheard[:], self.n_errors, self.n_words)
+        state, seat = self.world.state, self.seat
+        reseat = None if seat is None else seat.saved()
+
+        def restore() -> None:
+            self.calls, self.said, self.unheard, self.n_errors, self.n_words = kept
+            self.world.state = state
+            if reseat is not None:
+                reseat()
+
+        return restore
+
+    def say(self, words: str) -> str:
+        """The text for the user: the unheard words, then these words."""
+        self.said.append(words)
+        self.n_words += 1
+        heard = "\n".join((*self.unheard, words))
+        self.unheard.clear()
+        return heard
+
+
+class ToolUseEnvironment(TaskEnvironment):
+    """Reward: the product of the problem's components (see `components`), at the end.
+
+    A message with calls runs them in order; their results come next. A message without calls is
+    for the user, who answers or leaves; without a user, it is the final answer.
+
+    The conversation also ends when `max_errors` calls have failed, or after `max_turns` messages of
+    the student. The reward is then 0, whatever the components: `scores` has their values.
+
+    A user that breaks its role (see `user_seat`) raises `SpeakerError`: nothing is scored.
+
+    Args:
+        prepare: returns an instance's problem with its world, like `ToolUseDomain.prepared`.
+        max_errors: how many failed calls end the conversation.
+        count_errors: "in_a_row", or "total", as in tau2-bench (which ends at 10 errors or after
+            200 messages).
+        user_sampling: how a model that plays the user draws its replies.
+        judge_users: whether to ask the speaker "judge" who is at fault if a conversation with such
+            a user is not solved; None asks if `others` has a judge.
+        options: those of `TaskEnvironment`.
+    """
+
+    max_turns = 200
+    components: Components = COMPONENTS
+
+    def close(self) -> None:
+        """Release the resources of the last conversation's world."""
+        if (progress := getattr(self, "_progress", None)) is not None:
+            progress.world.close()
+        super().close()
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        prepare: Callable[[TaskInstance], Prepared],
+        max_errors: int = 5,
+        count_errors: CountErrors = "in_a_row",
+        user_sampling: SamplingParameters = USER_SAMPLING,
+        judge_users: bool | None = None,
+        **options: Any,
+    ):
+        super().__init__(instances, **options)
+        check_at_least(1, max_errors=max_errors)
+        if count_errors not in ("in_a_row", "total"):
+            raise ConfigurationError(
+                f"count_errors is {count_errors!r}, expected 'in_a_row' or 'total'"
+            )
+        self._prepare = prepare
+        self._max_errors = max_errors
+        self._in_a_row = count_errors == "in_a_row"
+        self._user_sampling = SamplingParameters.model_validate(user_sampling)
+        self._judge_users = "judge" in self.others if judge_users is None else judge_users
+
+    # --- the beginning ---
+
+    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, str, Conversation]:
+        prepared = self._prepare(instance)
+        world = prepared.world.at(prepared.state.fork())
+        seat = self._seat(prepared, world, instance.instruction)
+        self._progress = Progress(prepared, world, seat)
+        if instance.instruction or seat is None:
+            return self.opening(prepared, instance.instruction)
+        if isinstance(seat, ScriptSeat):
+            return self.opening(prepared, _first_words(seat.answer("")))
+        return self._user_begins(prepared, seat)
+
+    def opening(self, prepared: Prepared, words: str) -> Conversation:
+        """The messages that the student sees first, if the user begins with these words."""
+        first, *rest = self.prompt_template.conversation(words)
+        return (first.model_copy(update={"tools": prepared.tools}), *rest)
+
+    def _seat(
+        self, prepared: Prepared, world: World[Any], opening: str
+    ) -> ScriptSeat | ModelSeat | None:
+        user = prepared.problem.user
+        if isinstance(user, ScriptedUser):
+            return ScriptSeat(user, world)
+        if isinstance(user, ModelUser):
+            return ModelSeat(user, world, opening, self._user_sampling)
+        return None
+
+    def _user_begins(
+        self, prepared: Prepared, seat: ModelSeat
+    ) -> Generator[Ask, str, Conversation]:
+        return self.opening(prepared, _first_words((yield from seat.answer(""))))
+
+    # --- a turn ---
+
+    def respond(
+        self, instance: TaskInstance, conversation: Conversation
+    ) -> Outcome | Generator[Ask, str, Outcome]:
+        said = conversation[-1]
+        seat = self._progress.seat
+        if isinstance(seat, ModelSeat) or self._progress.prepared.problem.asks_judge:
+            return self._asking(seat, said)
+        return self._at_once(seat, said)
+
+    def _at_once(
+        self, seat: ScriptSeat | None, said: Message
+    ) -> Outcome | Generator[Ask, str, Outcome]:
+        if (response := self._called(said)) is not None:
+            return response
+        heard = self._progress.say(said.content)
+        return self._ended() if seat is None else self._heard(seat.answer(heard))
+
+    def _asking(
+        self, seat: ScriptSeat | ModelSeat | None, said: Message
+    ) -> Generator[Ask, str, Outcome]:
+        """Answer with other speakers; if one fails, restore the environment."""
+        restore = self._progress.saved()
+        try:
+            if not isinstance(seat, ModelSeat):
+                response = self._at_once(seat, said)
+            elif (called := self._called(said)) is not None:
+                response = called
+            else:
+                response = self._heard((yield from seat.answer(self._progress.say(said.content))))
+            return response if isinstance(response, Outcome) else (yield from response)
+        except BaseException:
+            restore()
+            raise
+
+    def _called(self, said: Message) -> Outcome | Generator[Ask, str, Outcome] | None:
+        """The results of the message's calls, malformed ones included; None without calls."""
+        malformed = malformed_call(said.content) if said.content else None
+        if not said.tool_calls and malformed is None:
+            return None
+        results = self._run(said.tool_calls)
+        if malformed is not None and not self._is_over:
+            results.append(self._failed(malformed))
+        elif said.content:
+            self._progress.said.append(said.content)
+            self._progress.unheard.append(said.content.strip())
+        self._progress.n_words = 0
+        return self._continued(tuple(results))
+
+    def _run(self, calls: Sequence[ToolCall]) -> list[Message]:
+        """The results of the calls, up to the last error that is allowed."""
+        progress = self._progress
+        results: list[Message] = []
+        for number, call in enumerate(calls):
+            if self._is_over:
+                break
+            if number >= MOST_CALLS:
+                results.append(self._failed(f"not run: a message has {MOST_CALLS} calls at most"))
+                continue
+            result = progress.world.call(call)
+            results.append(Message(role="tool", content=result.content))
+            if result.error is not None:
+                progress.n_errors += 1
+                continue
+            progress.calls.append(call)
+            if self._in_a_row:
+                progress.n_errors = 0
+        return results
+
+    def _failed(self, reason: str) -> Message:
+        self._progress.n_errors += 1
+        return Message(role="tool", content=f"Error: {reason}")
+
+    @property
+    def _is_over(self) -> bool:
+        return self._progress.n_errors >= self._max_errors
+
+    def _heard(self, spoken: Spoken) -> Outcome | Generator[Ask, str, Outcome]:
+        messages = (Message(role="user", content=spoken.text),) if spoken.text else ()
+        return self._ended(messages) if spoken.stops else self._continued(messages)
+
+    # --- the end ---
+
+    def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, str, Outcome]:
+        """The student's next turn, unless it has no turns left."""
+        if self._is_over:
+            which = "in a row" if self._in_a_row else "in all"
+            return self._ended(messages, f"ended after {self._progress.n_errors} errors {which}")
+        if self._turns + 1 >= self.max_turns:
+            return self._ended(messages, f"cut off after {self.max_turns} messages", cut=True)
+        return Outcome(messages=messages, done=False)
+
+    def _ended(
+        self, messages: tuple[Message, ...] = (), note: str | None = None, *, cut: bool = False
+    ) -> Outcome | Generator[Ask, str, Outcome]:
+        """The outcome; `note` is set for a conversation that ended too early.
+
+        Raises:
+            SpeakerError: if the user is at fault.
+        """
+        progress = self._progress
+        gold = progress.prepared.gold_state
+        ending = Ending(progress.world, gold, progress.said, progress.calls)
+        if progress.prepared.problem.asks_judge:
+            return self._ended_as_judged(ending, messages, note, cut=cut)
+        return self._scored(ending, messages, note, cut=cut)
+
+    def _ended_as_judged(
+        self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
+    ) -> Generator[Ask, str, Outcome]:
+        found = yield from said_by_judge(self._progress.prepared.problem.said, ending.said)
+        outcome = self._scored(replace(ending, judged_said=found), messages, note, cut=cut)
+        return outcome if isinstance(outcome, Outcome) else (yield from outcome)
+
+    def _scored(
+        self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
+    ) -> Outcome | Generator[Ask, str, Outcome]:
+        progress = self._progress
+        seat = progress.seat
+        reward, parts = self.score_of(ending)
+        if note is None and reward == 1.0:
+            return Outcome(messages, reward, was_correct=True, scores=parts)
+        if seat is not None and cut and reward == 1.0 and progress.n_words >= MOST_WORDS:
+            raise SpeakerError("user: it did not leave although its problem was solved")
+        info = {} if note is None else {"note": note}
+        outcome = Outcome(messages, 0.0 if note else reward, done=not cut, info=info, scores=parts)
+        if not isinstance(seat, ModelSeat):
+            return outcome
+        if not self._is_over and (withheld := seat.conduct.withheld()):
+            raise SpeakerError(f"user: it was asked for {withheld[0]!r} and never told it")
+        return self._judged(outcome, seat) if self._judge_users else outcome
+
+    def score_of(self, ending: Ending) -> tuple[float, dict[str, float]]:
+        """The reward and its components."""
+        return score(self._progress.prepared.problem, ending, self.components)
+
+    def _judged(self, outcome: Outcome, seat: ModelSeat) -> Generator[Ask, str, Outcome]:
+        user = self._progress.prepared.problem.user
+        assert isinstance(user, ModelUser)
+        reason = yield from judged(self._progress.prepared.problem, seat.view, user.instructions)
+        notes = [str(outcome.info["note"])] if "note" in outcome.info else []
+        return replace(outcome, info={"note": "; ".join((*notes, f"judge: {reason}"))})
+
+
+def _first_words(spoken: Spoken) -> str:
+    if not spoken.text or spoken.stops:
+        raise SpeakerError("user: it left, or said nothing, before the conversation began")
+    return spoken.text
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> ToolUseEnvironment:
+    """Make `dataenvgym/ToolUse-v0`: by default, with the shop (validation).
+
+    Args:
+        options: those of `ToolUseEnvironment`.
+    """
+    from dataenvgym.domains.tool_use.domain import ToolUseDomain
+    from dataenvgym.domains.tool_use.task import ToolUseTask
+    from dataenvgym.domains.tool_use.worlds import find_world
+
+    domain = ToolUseDomain(find_world("shop"))
+    return ToolUseEnvironment(
+        ToolUseTask("shop").instances if instances is None else instances,
+        prepare=domain.prepared,
+        **{"system_prompt": domain.prompt_template.system, **options},
+    )

@@ -1,0 +1,120 @@
+"""The domain of plans: a reply is judged by the tool calls that it plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import get_args
+
+from dataenvgym.domains.tool_use.plans.environment import PlansEnvironment, compared
+from dataenvgym.domains.tool_use.plans.forms import form_of
+from dataenvgym.domains.tool_use.plans.loaders import check_tools
+from dataenvgym.domains.tool_use.plans.metrics import Level, corpus_scores, labels
+from dataenvgym.domains.tool_use.plans.plan import NOWHERE, PlanError, comparable
+from dataenvgym.domains.tool_use.plans.tools import PlanTool
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
+from dataenvgym.tasks.claims import Claim, all_hold, claims_of
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+
+TOOLS = "{tools}"
+_SYSTEM = "You plan how tools answer a request. These are the tools:\n\n{tools}\n\n"
+
+
+class PlansDomain(Domain):
+    """Requests whose answer is a plan.
+
+    Args:
+        tools: the tool list.
+        known: returns problems, such as those of a training split; their gold plans judge records
+            that ask the same request. Called when the first record is judged.
+        form: how the student writes plans, "json" or "code".
+        correct_by: how much of a right plan equals the gold one: "tools" (their list),
+            "argument_names" (also), or "argument_values" (also).
+        system_prompt: the system message, in which `{tools}` stands for the tool list, one line
+            each; None lists the tools and explains how to write a plan in this form.
+        template: the user message, in which `{instruction}` stands for the request; it may have
+            `{tools}`, too.
+
+    Raises:
+        ConfigurationError: for an invalid option.
+    """
+
+    record_forms = ("plan", "")
+
+    def __init__(
+        self,
+        tools: Sequence[PlanTool],
+        known: Callable[[], Iterable[TaskInstance]] = tuple,
+        *,
+        form: str = "json",
+        correct_by: Level = "tools",
+        system_prompt: str | None = None,
+        template: str = INSTRUCTION,
+    ) -> None:
+        if correct_by not in get_args(Level):
+            raise ConfigurationError(
+                f"correct_by is {correct_by!r}, expected one of {', '.join(get_args(Level))}."
+                f"{did_you_mean(str(correct_by), get_args(Level))}"
+            )
+        self.tools = {tool.name: tool for tool in tools}
+        self.form = form_of(form, self.tools)
+        self.correct_by = correct_by
+        self._known = known
+        shown = "\n".join(map(str, tools))
+        system = _SYSTEM + self.form.how_to_write if system_prompt is None else system_prompt
+        self.prompt_template = PromptTemplate(
+            system.replace(TOOLS, shown), template.replace(TOOLS, shown)
+        )
+        self.answer_form = self.prompt_template.system or self.form.how_to_write
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> PlansEnvironment:
+        return PlansEnvironment(
+            instances,
+            form=self.form,
+            correct_by=self.correct_by,
+            prompt_template=self.prompt_template,
+        )
+
+    def corpus_scores(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
+        """F1 of tools, arguments and edges, as defined in `metrics`."""
+        return corpus_scores([compared(c, self.form) for c in completed])
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """The parts of the plan that `correct_by` compares, with sorted argument names.
+
+        `image_captioning > text_generation`, `image_captioning(image) > ...` or
+        `image_captioning(image='a.jpg') > ...`; None without a plan.
+        """
+        return " > ".join(labels(self.form.read(reply).plan, self.correct_by)) or None
+
+    def overlap_answer(self, instance: TaskInstance) -> str | None:
+        """None: plans with the same tools share long runs of words."""
+        return None
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether a training record is right; None if that is unknown.
+
+        If the record's request is in the training split, the gold plan decides. Otherwise a plan is
+        wrong if it cannot be parsed, calls a tool that is not in the tool list, or refers to a step
+        that is not an earlier one; any other plan is unknown.
+        """
+        return all_hold([self._holds(claim) for claim in claims_of(record)])
+
+    def _holds(self, claim: Claim) -> bool | None:
+        problem = self._problems.get(self.prompt_template.instruction_in(claim.question))
+        if problem is not None:
+            return claim.holds(self.judge(problem, claim.answer))
+        plan = self.form.read(claim.answer).plan
+        try:
+            check_tools(plan, self.tools)
+        except PlanError:
+            return claim.holds(False)
+        texts = (comparable(value) for step in plan for value in step.args.values())
+        is_possible = bool(plan) and not any(NOWHERE in text for text in texts)
+        return claim.holds(None if is_possible else False)
+
+    @cached_property
+    def _problems(self) -> dict[str, TaskInstance]:
+        return {instance.instruction: instance for instance in self._known()}

@@ -1,0 +1,192 @@
+"""A plan: steps in order, each a tool with named arguments.
+
+An argument's value is JSON. In its texts, `<node-k>.key` refers to the result `key` of the step at
+place k, counted from 0, and `<node-k>` to its whole result. An invalid reference is `<node-?>`.
+
+A plan is made of steps given as JSON values, `{"id": 0, "name": "tool", "args": {...}}`. If `id` is
+missing, it is the step's place. References are renumbered from ids to places, so two plans that
+differ only in their ids are equal. Spaces in a tool's name become underscores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from pydantic import JsonValue
+
+REFERENCE = re.compile(r"<node-(?P<id>[0-9]{1,9})>(?:\.(?P<key>[A-Za-z0-9_]+))?")
+NOWHERE = "<node-?>"
+DEEPEST = 50
+"""Largest depth of lists and objects in an argument."""
+_FIELDS = ("id", "name", "args")
+_LARGEST = 2**63
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of a tool."""
+
+    name: str
+    args: Mapping[str, JsonValue]
+
+
+Plan = tuple[Step, ...]
+
+
+class PlanError(ValueError):
+    """The text is not a plan; the message has the value found and the one expected."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The result of parsing a reply.
+
+    Attributes:
+        plan: empty if the reply has no valid plan.
+        problem: why it could not be parsed, or None.
+    """
+
+    plan: Plan
+    problem: str | None = None
+
+
+def tools_of(plan: Plan) -> tuple[str, ...]:
+    """The tools in the order of their calls."""
+    return tuple(step.name for step in plan)
+
+
+def comparable(value: JsonValue) -> str:
+    """The value as text in lower case, for comparisons: 5 is "5"."""
+    if not isinstance(value, str):
+        value = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return value.lower()
+
+
+def plan_of(steps: Any, *, strict: bool = False) -> Plan:
+    """Make a plan of a list of steps.
+
+    Args:
+        strict: also refuse unknown fields, duplicate ids, and references to steps that do not come
+            before; otherwise such a reference becomes `<node-?>`.
+
+    Raises:
+        PlanError: naming the step, and the field or argument.
+    """
+    if not isinstance(steps, list):
+        raise PlanError(f"found {_shown(steps)}, expected a list of steps")
+    places: dict[int, int] = {}
+    plan: list[Step] = []
+    for place, step in enumerate(steps):
+        where = f"step {place}"
+        if not isinstance(step, dict):
+            raise PlanError(f"{where} is {_shown(step)}, expected an object with name and args")
+        if strict and (unknown := [field for field in step if field not in _FIELDS]):
+            raise PlanError(
+                f"{where} has a field {unknown[0]!r}, expected only {', '.join(_FIELDS)}"
+            )
+        args = _args(step, where)
+        found = {
+            name: clean(value, places, f"{where}, argument {name!r}", strict=strict)
+            for name, value in args.items()
+        }
+        plan.append(Step(_name(step, where), found))
+        number = _id(step, place, where)
+        if strict and number in places:
+            raise PlanError(f"{where} has the id {number} of an earlier step, expected another one")
+        places[number] = place
+    return tuple(plan)
+
+
+def clean(
+    value: Any, places: Mapping[int, int], where: str, *, strict: bool = False, depth: int = 0
+) -> JsonValue:
+    """The value as valid JSON, its references renumbered by `places`.
+
+    Numbers that JSON lacks become texts, and invalid Unicode in a text is escaped.
+
+    Raises:
+        PlanError: for deep nesting; with `strict`, for a reference to no earlier step.
+    """
+    if depth > DEEPEST:
+        raise PlanError(f"{where}: nested more than {DEEPEST} levels deep")
+    if isinstance(value, list | tuple):
+        return [clean(v, places, where, strict=strict, depth=depth + 1) for v in value]
+    if isinstance(value, dict):
+        return {
+            _unicode(str(k)): clean(v, places, where, strict=strict, depth=depth + 1)
+            for k, v in value.items()
+        }
+    if isinstance(value, str):
+        return _renumbered(_unicode(value), places, where, strict=strict)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and abs(value) < _LARGEST:  # False for NaN
+        return value
+    return str(value)
+
+
+def _renumbered(text: str, places: Mapping[int, int], where: str, *, strict: bool) -> str:
+    if "<node-" not in text:
+        return text
+    parts, end = [], 0
+    for found in REFERENCE.finditer(text):
+        place = places.get(int(found["id"]))
+        if place is None and strict:
+            known = ", ".join(f"<node-{number}>" for number in places)
+            raise PlanError(
+                f"{where} refers to {found[0]}, expected a step before it: {known or 'none is'}"
+            )
+        key = f".{found['key']}" if found["key"] else ""
+        parts += [text[end : found.start()], NOWHERE if place is None else f"<node-{place}>", key]
+        end = found.end()
+    return "".join([*parts, text[end:]])
+
+
+def _args(step: dict[str, Any], where: str) -> dict[str, Any]:
+    args = step.get("args")
+    if args is None:
+        other = next((field for field, value in step.items() if isinstance(value, dict)), None)
+        if other is not None:
+            raise PlanError(f"{where} has its arguments in {other!r:.60}, expected them in 'args'")
+        return {}
+    if not isinstance(args, dict):
+        raise PlanError(f"{where}, field 'args': found {_shown(args)}, expected an object")
+    return {_unicode(name): value for name, value in args.items()}
+
+
+def _name(step: dict[str, Any], where: str) -> str:
+    name = step.get("name")
+    if not isinstance(name, str) or not name.strip():
+        found = "nothing" if name is None else _shown(name)
+        raise PlanError(f"{where}, field 'name': found {found}, expected the name of a tool")
+    return tool_name(name)
+
+
+def _id(step: dict[str, Any], place: int, where: str) -> int:
+    number = step.get("id")
+    if number is None:
+        return place
+    if isinstance(number, str) and number.isdecimal() and len(number) < 10:
+        return int(number)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise PlanError(f"{where}, field 'id': found {_shown(number)}, expected a whole number")
+    return number
+
+
+def tool_name(name: str) -> str:
+    """The name in the form of plans: with underscores for spaces."""
+    return _unicode("_".join(name.split()))
+
+
+def _unicode(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"{value!r:.60}"

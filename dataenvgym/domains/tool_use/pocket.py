@@ -1,0 +1,207 @@
+"""Pocket tools: the small, seeded, procedural family of the tool-use domain.
+
+The student gets a request in plain words, makes one to three calls that change or inspect the
+village, and gives a short final answer: 20 skills in 5 categories. The state of the village in a
+problem depends only on the problem's operands, so a question can be parsed.
+
+Training, validation and test never share operands: goods, places and digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Unpack
+
+import numpy as np
+
+from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.environment import CountErrors
+from dataenvgym.domains.tool_use.pocket_skills import POOLS, SKILLS, PocketToolsSkill
+from dataenvgym.domains.tool_use.village import GOODS, PLACES, Village, offer_id
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    Message,
+    SupervisedDatum,
+    TaskInstance,
+    ToolCall,
+    TrainingDatum,
+)
+from dataenvgym.seeding import derive_rng
+from dataenvgym.tasks.base import Task, TaskOptions
+from dataenvgym.tasks.operand_family import OperandFamily, OperandProblem, Operands
+from dataenvgym.tasks.prompt_template import INSTRUCTION
+from dataenvgym.tool_formats import as_reply
+
+VILLAGE = Village()
+DONE = "done"
+STUDENT = "pocket-tools-v1"
+GREEDY = SamplingParameters(max_tokens=64)
+
+
+class PocketToolsTask(Task):
+    """Problems of pocket tools, with equal shares of the skills.
+
+    Args:
+        n_train, n_validation, n_test: number of problems in each split.
+        seed: selects the problems. The published figures use the default.
+        max_turns, max_errors, count_errors, system_prompt, template: see `ToolUseDomain`.
+        sampling: how the student answers. The pocket student's longest message takes nine tokens, a
+            call as JSON about 40.
+        options: those of `Task`; `student` is "pocket-tools-v1" by default.
+    """
+
+    name = "pocket_tools"
+
+    def __init__(
+        self,
+        *,
+        n_train: int = 2000,
+        n_validation: int = 400,
+        n_test: int = 400,
+        seed: int = 0,
+        max_turns: int = 6,
+        max_errors: int = 3,
+        count_errors: CountErrors = "in_a_row",
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        sampling: SamplingParameters = GREEDY,
+        **options: Unpack[TaskOptions],
+    ):
+        source = POCKET_TOOLS.source(
+            n_train=n_train, n_validation=n_validation, n_test=n_test, seed=seed
+        )
+        domain = PocketToolsDomain(
+            VILLAGE,
+            max_turns=max_turns,
+            max_errors=max_errors,
+            count_errors=count_errors,
+            system_prompt=system_prompt,
+            template=template,
+        )
+        options.setdefault("student", STUDENT)
+        super().__init__(source, domain, sampling=sampling, **options)
+
+
+class PocketToolsDomain(ToolUseDomain):
+    """Problems of the village that it can solve by itself, so that it can judge records on them."""
+
+    @property
+    def family(self) -> PocketTools:
+        return POCKET_TOOLS
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The problem of the family that a conversation begins with, or None."""
+        if not isinstance(record, ChatDatum):
+            return None
+        asked = (m.content for m in record.messages if m.role == "user")
+        question = self.prompt_template.instruction_in(next(asked))
+        return POCKET_TOOLS.instance(question, id=record.provenance.id or "record")
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether the calls and words of a chat solve its problem; None if that is unknown."""
+        if not isinstance(record, ChatDatum) or (problem := self.problem_of_record(record)) is None:
+            return None
+        with closing(self.make_environment()) as environment:
+            environment.reset(seed=0, options={"instance": problem})
+            for message in record.messages:
+                if message.role == "assistant":
+                    *_, done, truncated, info = environment.step(as_reply(message))
+                    if done or truncated:
+                        break
+        return bool(info["was_correct"])
+
+    def overlap_key(self, text: str) -> str:
+        """Two problems on the same operands are the same; without any, the same words."""
+        return " ".join(sorted(POCKET_TOOLS.operands_in(text))) or super().overlap_key(text)
+
+
+@dataclass(frozen=True)
+class PocketToolsProblem(OperandProblem[PocketToolsSkill]):
+    """A task in the village, and the state of the village before it."""
+
+    @property
+    def output(self) -> str:
+        """The student's last message: the answer, or `done` if none is required."""
+        return DONE if self._solution[1] is None else f"#### {self._solution[1]}"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The data of its instance: a `ToolUseProblem`."""
+        steps, said = self._solution
+        gold = [call.model_dump() for message in steps for call in message.tool_calls]
+        basis = ["state"] if said is None else ["state", "said"]
+        known = {"world": VILLAGE.name, "state": self._changes, "gold": gold, "basis": basis}
+        if said is None:
+            return known
+        answers = map(str, range(20)) if said.isdecimal() else PLACES
+        return {**known, "said": [said], "not_said": [a for a in answers if a not in said.split()]}
+
+    @property
+    def steps(self) -> Conversation:
+        """The gold calls and their results."""
+        return self._solution[0]
+
+    @cached_property
+    def _changes(self) -> dict[str, Any]:
+        """The differences of the village from its initial state: places of goods, and offers."""
+        goods = [v for v in self.operands.values() if v in GOODS]
+        places = [v for v in self.operands.values() if v in PLACES]
+        rng = derive_rng(0, "pocket-tools", *self.operands.values())
+        homes = [place for place in rng.permutation(PLACES).tolist() if place not in places]
+        amounts, prices = (rng.permutation(9)[: len(places)] + 1 for _ in range(2))
+        return {
+            "goods": {good: {"place": home} for good, home in zip(goods, homes, strict=False)},
+            "offers": {
+                offer_id(good, place): {"amount": int(amount), "price": int(price)}
+                for good in goods
+                for place, amount, price in zip(places, amounts, prices, strict=True)
+            },
+        }
+
+    @cached_property
+    def _solution(self) -> tuple[Conversation, str | None]:
+        """The gold calls with their results, and the required words."""
+        village = VILLAGE.at(VILLAGE.state.patched(self._changes))
+        solving, steps = self.skill.solve(**self.operands), []
+        call: ToolCall = next(solving)
+        while True:
+            result = village.call(call)
+            assert result.error is None, (call, result)
+            steps.append(Message(role="assistant", content="", tool_calls=(call,)))
+            steps.append(Message(role="tool", content=result.content))
+            try:
+                call = solving.send(result.content)
+            except StopIteration as end:
+                return tuple(steps), end.value
+
+
+class PocketTools(OperandFamily[PocketToolsProblem]):
+    """The family; see `OperandFamily`."""
+
+    name = "pocket_tools"
+    pools = POOLS
+    split_key = "pocket-tools"
+    tools = VILLAGE.tools()
+
+    @property
+    def skills(self) -> Mapping[str, PocketToolsSkill]:
+        return SKILLS
+
+    def problem(self, skill: str, operands: Operands) -> PocketToolsProblem:
+        return PocketToolsProblem(SKILLS[skill], operands)
+
+    def steps(self, problem: PocketToolsProblem) -> Conversation:
+        return problem.steps
+
+    def fields(
+        self, problem: PocketToolsProblem, question: str, rng: np.random.Generator
+    ) -> Mapping[str, Any]:
+        return {**super().fields(problem, question, rng), "data": problem.data}
+
+
+POCKET_TOOLS = PocketTools()

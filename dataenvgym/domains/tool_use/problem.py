@@ -1,0 +1,255 @@
+"""A problem of tool use (the content of `TaskInstance.data`, as JSON), and its world."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import Field, ValidationError, model_validator
+
+from dataenvgym.domains.tool_use.said import says
+from dataenvgym.domains.tool_use.schemas import shortened
+from dataenvgym.domains.tool_use.state import State, Table
+from dataenvgym.domains.tool_use.users import ScriptedUser, User
+from dataenvgym.domains.tool_use.world import Seat, World
+from dataenvgym.errors import InvalidInstanceError, did_you_mean
+from dataenvgym.records import Json, Model, TaskInstance, Text, Tool, ToolCall
+
+Component = Literal["state", "assertions", "said", "calls"]
+"""A part of the score: see `components`."""
+_MOST_KEPT = 20_000  # prepared problems
+
+
+class Assertion(Model):
+    """A check of the world, and its expected result at the end."""
+
+    check: Text = Field(min_length=1)
+    arguments: dict[str, Json] = {}
+    expected: bool = True
+
+
+class ToolUseProblem(Model):
+    """The beginning of a conversation, and its expected end.
+
+    Attributes:
+        world: the name of the world.
+        state: changes to the world's initial state: field -> value, or id -> row of a table, where
+            None deletes the row.
+        user: the user who speaks to the student; None if no user answers it.
+        gold: the assistant's calls that solve the problem, in order.
+        user_gold: the user's calls that solve it; they come after the assistant's.
+        basis: the components whose product is the reward.
+        assertions: checks of the final state, for the component `assertions`.
+        may_differ: the parts of the state that only the assertions judge: fields, and rows such as
+            `orders.order_1`. All else must equal the state after the gold calls. None: all parts.
+        said: the facts that the student must tell the user, for the component `said`.
+        not_said: other facts that it must not tell, so that a list of all possible answers fails.
+        said_by: who decides whether they were told: "text" compares words (see `said`); the speaker
+            "judge" also accepts other words.
+    """
+
+    world: Text = Field(min_length=1)
+    state: dict[str, Json] = {}
+    user: User | None = None
+    gold: tuple[ToolCall, ...] = ()
+    user_gold: tuple[ToolCall, ...] = ()
+    basis: tuple[Component, ...] = Field(default=("state",), min_length=1)
+    assertions: tuple[Assertion, ...] = ()
+    may_differ: tuple[Text, ...] | None = None
+    said: tuple[Text, ...] = ()
+    not_said: tuple[Text, ...] = ()
+    said_by: Literal["text", "judge"] = "text"
+
+    @model_validator(mode="after")
+    def _basis_has_its_data(self) -> Self:
+        for name, there in (
+            ("assertions", self.assertions),
+            ("said", self.said),
+            ("calls", self.gold),
+        ):
+            if name in self.basis and not there:
+                field = "gold" if name == "calls" else name
+                raise ValueError(f"basis names {name!r}, and field {field!r} is empty")
+        for number, words in enumerate(self.said):
+            if not says(words, words):
+                raise ValueError(f"said.{number} is {words!r}, expected a word or a number")
+        for number, other in enumerate(self.not_said):
+            if not says(other, other) or any(says(words, other) for words in self.said):
+                raise ValueError(
+                    f"not_said.{number} is {other!r}, expected a word or a number that is not in "
+                    "`said`"
+                )
+        return self
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether its score needs the speaker "judge"."""
+        return "said" in self.basis and self.said_by == "judge"
+
+
+ProblemT = TypeVar("ProblemT", bound=ToolUseProblem)
+
+
+def problem_of(
+    instance: TaskInstance,
+    kind: type[ProblemT] = ToolUseProblem,  # type: ignore[assignment]
+) -> ProblemT:
+    """The problem in an instance.
+
+    Raises:
+        InvalidInstanceError: naming the instance and the field.
+    """
+    try:
+        return kind.model_validate(instance.data)
+    except ValidationError as error:
+        raise InvalidInstanceError(f"instance {instance.id!r}: {complaint(error)}") from None
+
+
+def complaint(error: ValidationError, within: str = "") -> str:
+    """The first error in one line, with the field, which is inside the field `within`."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(filter(None, (within, *map(str, first["loc"])))) or "(whole problem)"
+    return f"field {field}: {first['msg']}; found {shortened(repr(first['input']), 100)}"
+
+
+def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
+    """Refuse a problem that its world cannot pose.
+
+    Raises:
+        ValueError: naming the field, and a tool, check or row that does not exist.
+    """
+    if problem.world != world.name:
+        raise ValueError(
+            f"field world: it is {problem.world!r}, and the task's world is {world.name!r}: choose "
+            "the problem's world (task.world), and give each world a file of its own"
+        )
+    compared = {
+        "basis": "state" in problem.basis,
+        "state": problem.state,
+        "may_differ": problem.may_differ is not None,
+    }
+    if not world.shows_state and any(compared.values()):
+        raise ValueError(
+            f"field {next(filter(compared.get, compared))}: the state of world {world.name!r} is "
+            "known only to its server, and cannot be set or compared: leave `state` and "
+            "`may_differ` out, and take basis from assertions, said and calls"
+        )
+    try:
+        world.state.patched(problem.state)
+    except KeyError as error:
+        raise ValueError(f"field state: the world's state has no {error}") from None
+    except ValidationError as error:
+        raise ValueError(complaint(error, "state")) from None
+    for number, part in enumerate(problem.may_differ or ()):
+        name, dot, _ = part.partition(".")
+        fields = type(world.state).model_fields
+        _check_known(f"may_differ.{number}", "field", name, fields)
+        if dot and not isinstance(getattr(world.state, name), Table):
+            raise ValueError(f"field may_differ.{number}: {name} is not a table, got {part!r}")
+    for field, by in (("gold", "assistant"), ("user_gold", "user")):
+        known = {tool.name for tool in world.tools(by)}  # type: ignore[arg-type]
+        for number, call in enumerate(getattr(problem, field)):
+            _check_known(f"{field}.{number}.name", "tool", call.name, known)
+    if isinstance(problem.user, ScriptedUser):
+        known = {tool.name for tool in world.tools("user")}
+        for number, call in enumerate(problem.user.calls):
+            _check_known(f"user.calls.{number}.name", "tool of the user", call.name, known)
+            try:
+                world.methods[call.name].arguments.read(call.arguments)
+            except ValueError as error:
+                raise ValueError(f"field user.calls.{number}.arguments: {error}") from None
+    for number, assertion in enumerate(problem.assertions):
+        _check_known(f"assertions.{number}.check", "check", assertion.check, world.checks)
+        try:
+            inspect.signature(world.checks[assertion.check]).bind(world, **assertion.arguments)
+        except TypeError as error:
+            raise ValueError(f"field assertions.{number}.arguments: {error}") from None
+
+
+def _check_known(field: str, kind: str, name: str, known: Mapping[str, Any] | set[str]) -> None:
+    if name not in known:
+        raise ValueError(
+            f"field {field}: the world has no {kind} {name!r}.{did_you_mean(name, known)}"
+        )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A problem that its world can pose.
+
+    Attributes:
+        world: before any calls; `world.at(state.fork())` gives each conversation its own.
+    """
+
+    problem: ToolUseProblem
+    world: World[Any]
+
+    @property
+    def state(self) -> State:
+        """The first state of the conversation; not to be changed."""
+        state: State = self.world.state
+        return state
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """The assistant's tools."""
+        return self.world.tools()
+
+    @cached_property
+    def gold_state(self) -> State:
+        """The state after the gold calls; not to be changed.
+
+        For a world that does not show its state, it is the first state, and no calls are made.
+
+        Raises:
+            InvalidInstanceError: if a gold call fails.
+        """
+        if not self.world.shows_state:
+            return self.state
+        world = self.world.at(self.state.fork())
+        plans: tuple[tuple[str, Seat], ...] = (("gold", "assistant"), ("user_gold", "user"))
+        for field, by in plans:
+            for number, call in enumerate(getattr(self.problem, field)):
+                result = world.call(call, by)
+                if result.error is not None:
+                    raise InvalidInstanceError(
+                        f"field {field}.{number}: the call of {call.name} fails: {result.error}"
+                    )
+        return world.state  # type: ignore[no-any-return]
+
+
+class Preparation:
+    """Prepares each problem of one world once."""
+
+    def __init__(
+        self,
+        world: World[Any],
+        kind: type[ToolUseProblem] = ToolUseProblem,
+        prepared: type[Prepared] = Prepared,
+    ) -> None:
+        self._world, self._kind, self._as = world, kind, prepared
+        self._prepared: dict[str, tuple[TaskInstance, Prepared]] = {}
+
+    def __call__(self, instance: TaskInstance) -> Prepared:
+        """The instance's problem with its world.
+
+        Raises:
+            InvalidInstanceError: if it is malformed, or the world cannot pose it.
+        """
+        known = self._prepared.get(instance.id)
+        if known is not None and known[0] is instance:
+            return known[1]
+        problem = problem_of(instance, self._kind)
+        world = self._world
+        try:
+            check_fits(problem, world)
+        except ValueError as error:
+            raise InvalidInstanceError(f"instance {instance.id!r}: {error}") from None
+        prepared = self._as(problem, world.at(world.state.patched(problem.state)))
+        if len(self._prepared) >= _MOST_KEPT:
+            self._prepared.clear()
+        self._prepared[instance.id] = instance, prepared
+        return prepared

@@ -1,0 +1,202 @@
+"""Makes a problem of tool use from a tau2 task."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
+
+from pydantic import model_validator
+
+from dataenvgym.domains.tool_use.problem import Component, Prepared, ToolUseProblem, check_fits
+from dataenvgym.domains.tool_use.state import State
+from dataenvgym.domains.tool_use.tau2.task_file import (
+    Action,
+    EvaluationCriteria,
+    InitialState,
+    Instructions,
+    Tau2Task,
+    UserScenario,
+)
+from dataenvgym.domains.tool_use.tau2.world import Tau2World
+from dataenvgym.domains.tool_use.users import ModelUser
+from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.records import TaskInstance, Text
+
+STOPS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
+
+
+class Tau2Problem(ToolUseProblem):
+    """A problem whose gold calls alternate between both seats.
+
+    Attributes:
+        actions: the gold calls; `gold` and `user_gold` are those of one seat each.
+        judged: assertions in natural language, for the component `judged`; it is part of the
+            score if there are any.
+    """
+
+    actions: tuple[Action, ...] = ()
+    judged: tuple[Text, ...] = ()
+    basis: tuple[Component, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_seat(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or not isinstance(values.get("actions"), list | tuple):
+            return values
+        actions = [Action.model_validate(each) for each in values["actions"]]
+        gold = {
+            seat: [
+                {"name": a.name, "arguments": a.arguments} for a in actions if a.requestor == seat
+            ]
+            for seat in ("assistant", "user")
+        }
+        return {**values, "gold": gold["assistant"], "user_gold": gold["user"]}
+
+    @model_validator(mode="after")
+    def _basis_has_its_data(self) -> Self:
+        if not self.basis and not self.judged:
+            raise ValueError("the basis is empty, and nothing is judged")
+        for name, there in (
+            ("assertions", self.assertions),
+            ("said", self.said),
+            ("calls", self.gold_actions),
+        ):
+            if name in self.basis and not there:
+                raise ValueError(f"basis names {name!r}, and the task has nothing for it")
+        return self
+
+    @property
+    def asks_judge(self) -> bool:
+        return bool(self.judged)
+
+    @property
+    def gold_actions(self) -> tuple[Action, ...]:
+        """The gold calls; those for a record are `gold`, by the assistant alone."""
+        return self.actions or tuple(
+            Action(name=call.name, arguments=call.arguments) for call in self.gold
+        )
+
+    @property
+    def initial_state(self) -> InitialState:
+        """Its initial state."""
+        return InitialState.model_validate(self.state.get("initial_state") or {})
+
+
+class Tau2Prepared(Prepared):
+    """A problem with its world; tau2 compares with its gold state."""
+
+    @cached_property
+    def gold_state(self) -> State:
+        assert isinstance(self.problem, Tau2Problem)
+        return self.world.state.after(self.problem.gold_actions)  # type: ignore[no-any-return]
+
+
+def to_instance(
+    task: Tau2Task, world: Tau2World, *, name: str, where: str, guidelines: Mapping[bool, str]
+) -> TaskInstance | None:
+    """The problem; None if tau2 evaluates nothing in it, so that any conversation scores 1.
+
+    If the task has nothing to check for a part of the basis, that part holds in every conversation,
+    in tau2 too. Our basis leaves it out.
+
+    Args:
+        name: of our task.
+        where: the file, for messages.
+        guidelines: how to play a user with tools of its own (True), and without.
+
+    Raises:
+        InvalidInstanceError: if it names a tool or an assertion that the domain lacks.
+    """
+    criteria = task.evaluation_criteria
+    basis = [] if criteria is None else _basis(criteria)
+    judged = _judged(criteria)
+    if criteria is None or not (basis or judged):
+        return None
+    has_tools = bool(world.tools("user")) and task.user_tools != ()
+    user = ModelUser(
+        instructions=f"<scenario>\n{scenario(task.user_scenario)}\n</scenario>",
+        guidelines=guidelines[has_tools],
+        stops=STOPS,
+    )
+    state = {"initial_state": task.initial_state, "user_tools": task.user_tools}
+    actions = criteria.actions or ()
+    problem = Tau2Problem(
+        world=world.name,
+        state={k: _json(v) for k, v in state.items() if v is not None},
+        user=user,
+        actions=actions,
+        basis=tuple(basis),
+        assertions=tuple(
+            {  # type: ignore[misc]
+                "check": f"{a.env_type}.{a.func_name}",
+                "arguments": a.arguments,
+                "expected": a.assert_value,
+            }
+            for a in criteria.env_assertions or ()
+        ),
+        said=criteria.communicate_info or (),
+        judged=judged,
+    )
+    try:
+        check_fits(problem.model_copy(update={"state": {}}), world)
+    except ValueError as error:
+        raise InvalidInstanceError(f"{where} (task {task.id!r}): {error}") from None
+    data = problem.model_dump(mode="json", exclude_defaults=True, exclude={"gold", "user_gold"})
+    data["user"]["kind"] = "model"
+    return TaskInstance(
+        id=task.id, task=name, instruction="", skill=_skill(world, actions), data=data
+    )
+
+
+def scenario(scenario: UserScenario) -> str:
+    """The scenario in words, laid out as tau2 shows it to the model that plays the user."""
+    told = scenario.instructions
+    if isinstance(told, Instructions):
+        parts = {
+            "Reason for call": told.reason_for_call,
+            "Known info": told.known_info,
+            "Unknown info": told.unknown_info,
+            "Task instructions": told.task_instructions,
+        }
+        given = {label: text for label, text in parts.items() if text is not None}
+        told = "\n".join([f"Domain: {told.domain}", *(_part(k, v) for k, v in given.items())])
+    persona = [] if scenario.persona is None else [_part("Persona", scenario.persona)]
+    return "\n".join([*persona, _part("Instructions", told)])
+
+
+def _part(label: str, text: str) -> str:
+    return f"{label}:\n{textwrap.indent(text, chr(9))}"
+
+
+def _basis(criteria: EvaluationCriteria) -> list[Component]:
+    """The components that tau2 evaluates, in a fixed order."""
+    evaluated: dict[Component, bool] = {
+        "state": "DB" in criteria.reward_basis
+        and (criteria.actions is not None or criteria.env_assertions is not None),
+        "assertions": "ENV_ASSERTION" in criteria.reward_basis and bool(criteria.env_assertions),
+        "said": "COMMUNICATE" in criteria.reward_basis and bool(criteria.communicate_info),
+        "calls": "ACTION" in criteria.reward_basis and bool(criteria.actions),
+    }
+    return [name for name, is_evaluated in evaluated.items() if is_evaluated]
+
+
+def _judged(criteria: EvaluationCriteria | None) -> tuple[str, ...]:
+    if criteria is None or "NL_ASSERTION" not in criteria.reward_basis:
+        return ()
+    return criteria.nl_assertions or ()
+
+
+def _skill(world: Tau2World, actions: tuple[Action, ...]) -> str:
+    """The gold tools that write, each once, in order."""
+    names = dict.fromkeys(a.name for a in actions if world.writes(a.name, a.requestor))
+    return ", ".join(names) or "changes nothing"
+
+
+def _json(value: Any) -> Any:
+    return (
+        list(value)
+        if isinstance(value, tuple)
+        else value.model_dump(mode="json", exclude_none=True)
+    )

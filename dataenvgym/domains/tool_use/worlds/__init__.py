@@ -1,0 +1,67 @@
+"""The worlds in the package, by name.
+
+Next to shop.py are shop.json, the first state of the world, and shop.jsonl, its problems;
+`python -m tools.worlds` writes the problems.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dataenvgym.domains.tool_use.state import State
+from dataenvgym.domains.tool_use.world import World
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.own_modules import import_own
+
+WORLDS = {
+    "calendar": "dataenvgym.domains.tool_use.worlds.calendar.Calendar",
+    "wallet": "dataenvgym.domains.tool_use.worlds.wallet.Wallet",
+    "shop": "dataenvgym.domains.tool_use.worlds.shop.Shop",
+}
+"""Name -> class; add your own."""
+
+StateT = TypeVar("StateT", bound=State)
+_HERE = Path(__file__).parent
+
+
+def find_world(name: str) -> World[Any]:
+    """The world of that name, or of the class `my_module.MyWorld`.
+
+    Raises:
+        ConfigurationError: if it does not exist, or cannot be made.
+    """
+    place = WORLDS.get(name, name)
+    module, dot, attribute = place.rpartition(".")
+    if not dot:
+        raise ConfigurationError(
+            f"there is no world {name!r}.{did_you_mean(name, WORLDS)} There are: "
+            f"{', '.join(WORLDS)}; name your own as my_module.MyWorld"
+        )
+    try:
+        kind = getattr(import_own(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"the world {place} cannot be imported: {error}") from None
+    if not (isinstance(kind, type) and issubclass(kind, World)):
+        raise ConfigurationError(f"{place} is {kind!r}, expected a subclass of World")
+    return kind()
+
+
+def problems_of(name: str) -> Path:
+    """The file with the problems of a world in the package.
+
+    Raises:
+        ConfigurationError: if it does not have one.
+    """
+    path = _HERE / f"{name}.jsonl"
+    if not path.exists():
+        raise ConfigurationError(
+            f"world {name!r} comes without problems: name a file of problems "
+            "(task.sources=problems.jsonl; for an audit, --tasks problems.jsonl)"
+        )
+    return path
+
+
+def first_state(kind: type[StateT], name: str) -> StateT:
+    """The first state of a world in the package."""
+    return kind.model_validate_json((_HERE / f"{name}.json").read_bytes())

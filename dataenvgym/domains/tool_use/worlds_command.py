@@ -1,0 +1,150 @@
+"""`dataenvgym worlds` lists the worlds of tool use and audits their problems.
+
+`dataenvgym serve-world` serves a world's tools to any MCP client.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from dataenvgym.cli.console import open_console
+from dataenvgym.domains.tool_use.audit import Audit, audit
+from dataenvgym.domains.tool_use.loaders import load_problems
+from dataenvgym.domains.tool_use.mcp.address import require_mcp
+from dataenvgym.domains.tool_use.task import ToolUseTask
+from dataenvgym.domains.tool_use.world import World
+from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
+from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
+from dataenvgym.records import TaskInstance
+
+Found = Iterator[tuple[World[Any], Sequence[TaskInstance]]]
+_ACTIONS = ("audit", "list")
+_TRIED = (
+    "problems",
+    "changed arguments",
+    "changed arguments that a tool refused",
+    "random calls",
+    "extra writes",
+    "extreme calls",
+    "constant replies",
+    "calls in another process",
+    "mutations",
+)
+_MOST_SHOWN = 50
+
+
+def worlds(arguments: Namespace) -> None:
+    """Audit worlds, or list them.
+
+    Raises:
+        EvaluationError: if an audit finds violations.
+    """
+    if arguments.action not in _ACTIONS:
+        raise ConfigurationError(
+            f"there is no action {arguments.action!r}."
+            f"{did_you_mean(arguments.action, _ACTIONS)} The actions are: {', '.join(_ACTIONS)}."
+        )
+    names = arguments.worlds or list(WORLDS)
+    if arguments.tasks is not None and len(arguments.worlds) != 1:
+        raise ConfigurationError("--tasks is the file of one world: name that world")
+    tasks = arguments.tasks
+    found = (
+        (each, load_problems(problems_of(each.name) if tasks is None else Path(tasks), each.name))
+        for each in map(find_world, names)
+    )
+    if arguments.action == "list":
+        _list(found)
+    else:
+        _audit(found, arguments.seed)
+
+
+def _list(found: Found) -> None:
+    table = _table(("world",), ("tools", "of them write", "problems", "skills"))
+    for world, problems in found:
+        methods = world.methods.values()
+        numbers = (
+            len(methods),
+            sum(method.writes for method in methods),
+            len(problems),
+            len({problem.skill for problem in problems}),
+        )
+        table.add_row(world.name, *map(str, numbers))
+    open_console().print(table)
+
+
+def _audit(found: Found, seed: int) -> None:
+    audits: list[Audit] = []
+    tools: list[int] = []
+    for world, problems in found:
+        audits.append(audit(world, problems, seed=seed))
+        tools.append(len(world.methods))
+    table = _table(("",), [done.world for done in audits])
+    rows = {"tools": tools, **{what: [done.tried[what] for done in audits] for what in _TRIED}}
+    rows["violations"] = [len(done.violations) for done in audits]
+    for what, numbers in rows.items():
+        table.add_row(what, *(f"{number:,}" for number in numbers))
+    console = open_console()
+    console.print(table)
+    violations = [(done.world, each) for done in audits for each in done.violations]
+    if not violations:
+        return
+    shown = _table(("world", "problem", "check", "finding"), ())
+    for name, each in violations[:_MOST_SHOWN]:
+        shown.add_row(*map(Text, (name, each.problem, each.check, each.detail)))
+    console.print(shown)
+    if len(violations) > _MOST_SHOWN:
+        console.print(f"... and {len(violations) - _MOST_SHOWN} more")
+    raise EvaluationError(f"{len(violations)} violation{'s' * (len(violations) != 1)}")
+
+
+def _table(texts: Sequence[str], numbers: Sequence[str]) -> Table:
+    table = Table(box=None, header_style="bold")
+    for name in texts:
+        table.add_column(name)
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
+
+
+def serve_world(arguments: Namespace) -> None:
+    """Serve over stdio until stdin ends, or over HTTP until a signal; stderr shows the address."""
+    require_mcp()
+    from dataenvgym.domains.tool_use.mcp.serving import HttpServer, serve_stdio
+
+    world = find_world(arguments.world)
+    if arguments.task is not None:
+        world = _at_problem(world, arguments.task, arguments.problems)
+    elif arguments.problems is not None:
+        raise ConfigurationError("--problems names a file of problems: choose one with --task ID")
+    if arguments.transport == "stdio":
+        serve_stdio(world)
+        return
+    server = HttpServer(
+        world,
+        host=arguments.host,
+        port=arguments.port,
+        max_sessions=arguments.max_sessions,
+        idle_timeout=arguments.idle_timeout,
+    )
+    print(f"{world.name} is at {server.url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    server.run()
+
+
+def _at_problem(world: World[Any], wanted: str, problems: str | None) -> World[Any]:
+    """The world in the initial state of the problem."""
+    task = ToolUseTask(world, problems).whole()
+    by_id = {instance.id: instance for instance in task.instances}
+    if wanted not in by_id:
+        raise ConfigurationError(
+            f"world {world.name!r} has no problem {wanted!r}.{did_you_mean(wanted, by_id)} "
+            f"There are {len(by_id)}, such as {next(iter(by_id))!r}."
+        )
+    print(f"{wanted}: {by_id[wanted].instruction}", file=sys.stderr)
+    return task.domain.prepared(by_id[wanted]).world  # type: ignore[attr-defined,no-any-return]

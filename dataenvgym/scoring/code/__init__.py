@@ -1,0 +1,1 @@
+"""Finds Python code in a reply, however it is wrapped (`extraction`)."""

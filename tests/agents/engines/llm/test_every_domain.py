@@ -1,0 +1,127 @@
+"""A teacher's records in every domain: trained on the prompts that are evaluated, one speaker each.
+
+The teacher writes the solutions of training problems in the form in which the requests show them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment, LLMEngine
+from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.social import SocialTask
+from dataenvgym.domains.social.domain import SocialDomain
+from dataenvgym.domains.social.pocket import PocketSocialTask
+from dataenvgym.domains.tool_use.calls.task import BFCLTask
+from dataenvgym.domains.tool_use.plans.task import PlansTask
+from dataenvgym.domains.tool_use.pocket import PocketToolsTask
+from dataenvgym.domains.tool_use.task import ToolUseTask
+from dataenvgym.environments.checks import RecordChecks
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Reply
+from dataenvgym.llm.prompts import default_prompt
+from dataenvgym.records import ChatDatum, Message
+
+from ....calls_files import write_bfcl
+
+SMALL = {"n_train": 32, "n_validation": 4, "n_test": 4}
+FRAME = {"system_prompt": "Be brief.", "template": "Read:\n{instruction}\nNow you."}
+FORMS = ("", "call", "plan", "social", "tool")
+PLAN = '[{"id": 0, "name": "tell joke", "args": {}}]'
+
+
+def plans(folder):
+    tools = [{"name": "tell joke", "args": [], "description": "Tells one."}]
+    rows = [{"id": n, "user_request": f"Joke {n}, please.", "plan_str": PLAN} for n in range(24)]
+    (folder / "tools.json").write_text(json.dumps(tools))
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return PlansTask(str(folder / "rows.jsonl"), tools=str(folder / "tools.json"))
+
+
+DOMAINS = {
+    "math": (lambda folder: PocketMathTask(**SMALL, **FRAME), "math"),
+    "code": (lambda folder: PocketCodeTask(**SMALL, **FRAME), "code"),
+    "world": (lambda folder: ToolUseTask("shop"), "tool"),
+    "pocket tools": (lambda folder: PocketToolsTask(**SMALL), "tool"),
+    "calls": (lambda folder: BFCLTask(str(write_bfcl(folder / "bfcl"))), "call"),
+    "plans": (plans, "plan"),
+    "pocket social": (lambda folder: PocketSocialTask(**SMALL, **FRAME), "social"),
+    "negotiations": (lambda folder: SocialTask(**FRAME), "social"),
+    "procedural": (lambda folder: SocialTask("procedural", n_procedural=80), "social"),
+}
+
+
+@pytest.fixture(params=DOMAINS)
+def domain_of(request, tmp_path):
+    """A task, and the name of its teacher's prompt."""
+    if request.param == "code" and shutil.which("bwrap") is None:
+        pytest.skip("needs bubblewrap (Debian: bubblewrap)")
+    make, prompt = DOMAINS[request.param]
+    task = make(tmp_path)
+    yield task, f"{prompt}_records"
+    task.domain.close()
+
+
+class Solver:
+    """Writes the training problems with their solutions, a few in each reply."""
+
+    def __init__(self, task):
+        self.problems = task.on("train").instances[:12]
+        self.domain = task.domain
+
+    def ask(self, conversations, sampling, *, purpose):
+        return [Reply(text=json.dumps({"records": [*map(self._record, self.problems)]}))] * len(
+            conversations
+        )
+
+    def _record(self, problem):
+        gold = self.domain.gold_record(problem)
+        is_one_reply = self.domain.record_forms[0] == ""
+        output = gold.output if is_one_reply else self.domain.gold_text(problem)
+        return {"instruction": self.domain.text_of(problem), "output": output}
+
+
+def test_a_teachers_records_have_the_prompts_of_the_environment(domain_of):
+    task, prompt = domain_of
+    teacher = Solver(task)
+    engine = LLMEngine(teacher, task, prompt, batch_size=12)
+    records = engine.generate((Assignment(12),), None, np.random.default_rng(0))
+    assert len(records) == len(teacher.problems) > 3
+    assert not +engine.dropped
+    for record, problem in zip(records, teacher.problems, strict=True):
+        turns, gold = turns_of(record), turns_of(task.domain.gold_record(problem))
+        prompt = task.domain.prompt(problem)
+        assert turns[: len(prompt)] == prompt
+        assert [message.role for message in turns] == [message.role for message in gold]
+        assert task.domain.judge_record(record) is not False
+        if isinstance(task.domain, SocialDomain):
+            assert turns == gold
+    assert RecordChecks.for_task(task).check(records).accepted
+
+
+def turns_of(record):
+    if isinstance(record, ChatDatum):
+        return record.conversation
+    return (*record.prompt, Message(role="assistant", content=record.output))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_prompt_for_another_form_is_refused_with_the_right_one(domain_of, form):
+    task, right = domain_of
+    name = f"{form}_records".lstrip("_")
+    if form in task.domain.record_forms:
+        LLMEngine(Solver(task), task, name)
+        return
+    with pytest.raises(ConfigurationError) as raised:
+        LLMEngine(Solver(task), task, name)
+    named = str(raised.value).partition("use prompt=")[2].partition(",")[0]
+    assert default_prompt(named).form == task.domain.record_forms[0]
+    assert default_prompt(named).form == default_prompt(right).form
+    own = default_prompt(name).model_copy(update={"form": ""})
+    if "told" in own.names:  # of one's own, and it shows how records are written
+        LLMEngine(Solver(task), task, own)

@@ -1,0 +1,95 @@
+"""Every command on a folder from somebody else, with traps in each section of its configuration."""
+
+from __future__ import annotations
+
+import re
+import sys
+from argparse import ArgumentParser
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from dataenvgym.cli.commands import add_commands
+
+TRAP = "from pathlib import Path\nPath('SPRUNG').touch()\ndef Trap(**values): ...\n"
+SECTIONS = ("task", "student", "predictor", "trainer", "agent", "environment", "quality", "skills",
+            "teacher", "judge", "executor", "store", "episode", "_target_", "anything")  # fmt: skip
+TYPED = ("task.n_test=null", "judge.rubric=null", "metrics=[accuracy]")
+STORED = {
+    "eval": [
+        ("--run", "run", "--dry"),
+        ("--run", "run"),
+        ("--run", "run", "task.n_test=null"),
+        ("name=evaluation",),
+    ],
+    "rescore": [("evaluation",), *(("evaluation", typed) for typed in TYPED)],
+    "run": [("name=run",), ("name=run", "--dry")],
+    "compare": [("run", "run")],
+    "report": [("run",)],
+    "show": [("run",)],
+    "export": [("run", "--output", "exported")],
+    "doctor": [()],
+}
+"""The commands that read the folder of a run or an evaluation."""
+CONFIGURATIONS = ("runs/run/config.yaml", "evaluations/evaluation/config.yaml")
+OTHERS = {"study", "list", "config", "new", "worlds", "external", "serve-world"}
+
+
+@pytest.fixture
+def received(dataenvgym, folder: Path, small) -> Path:
+    """The current folder, with a run and an evaluation, and modules beside them."""
+    options = ("student=simulated", "task=pocket_math", *small[2:])
+    assert dataenvgym("run", *options, "name=run").code == 0
+    assert dataenvgym("eval", *options[:4], "name=evaluation").code == 0
+    (folder / "trap.py").write_text(TRAP)
+    return folder
+
+
+def lay_trap(path: Path, section: str, trap: dict[str, object]) -> None:
+    config = OmegaConf.load(path)
+    old = config.get(section)
+    config[section] = trap["_target_"] if section == "_target_" else {**(old or {}), **trap}
+    path.write_text(OmegaConf.to_yaml(config))
+
+
+def test_no_command_runs_what_a_received_folder_names(dataenvgym, received):
+    commands = add_commands(ArgumentParser(), ArgumentParser)
+    assert {*STORED, *OTHERS} == {*commands}, "say whether the new command reads a stored folder"
+    trap = {"_target_": "trap.Trap", "inner": {"_target_": "trap.Trap"}}  # the inner is built first
+    files = [received / file for file in CONFIGURATIONS]
+    texts = [file.read_text() for file in files]
+    for section in SECTIONS:
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text)
+            lay_trap(file, section, trap)
+        for command, arguments in ((c, a) for c, calls in STORED.items() for a in calls):
+            result = dataenvgym(command, *arguments)
+            assert not (received / "SPRUNG").exists(), (section, command, arguments)
+            assert find_spec("trap") is None, (section, command, arguments)
+            assert result.code in (0, 2), (section, command, arguments, result.err)
+
+
+def test_a_store_in_an_evaluation_is_refused(dataenvgym, received):
+    for store in (
+        {"_target_": "os.system", "command": "touch SPRUNG"},
+        {"_target_": "dataenvgym.store.open_store", "where": "redis://127.0.0.1:9"},
+    ):
+        lay_trap(received / CONFIGURATIONS[1], "store", store)
+        result = dataenvgym("rescore", "evaluation")
+        assert result.code == 2
+        assert re.search(r"store\.\w+ is .* --trust", result.err)
+    assert not (received / "SPRUNG").exists()
+
+
+def test_the_current_folder_is_searched_last_and_only_for_a_class_that_the_user_names(
+    dataenvgym, folder, small
+):
+    for name in ("gmpy2", "torch", "sympy", "tomllib_beside"):
+        (folder / f"{name}.py").write_text(TRAP)
+    assert dataenvgym("eval", "task=pocket_math", "--limit", "2", "--split", "test").code == 0
+    assert find_spec("tomllib_beside") is None
+    assert dataenvgym("eval", *small[:3], "task=pocket_math", "name=mine").code == 0
+    assert sys.path[-1] == str(folder)
+    assert not (folder / "SPRUNG").exists()

@@ -1,0 +1,231 @@
+"""A scripted teacher writes problems with tests; code that fails them gives no record."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment
+from dataenvgym.agents.engines.preference import PreferenceEngine
+from dataenvgym.config import build_agent, compose
+from dataenvgym.domains.code.execution_engine import ExecutionEngine
+from dataenvgym.domains.code.task import CodeTask
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.errors import ConfigurationError, SandboxError
+from dataenvgym.interfaces import Reply
+from dataenvgym.records import PreferenceDatum, SupervisedDatum
+from dataenvgym.sandbox import open_sandbox
+
+from ...students import Student
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("bwrap") is None, reason="needs bubblewrap (Debian: bubblewrap)"
+)
+
+
+def written(k, *, code=None, tests=None):
+    return {
+        "instruction": f"Write add{k}(x), which returns x + {k}.",
+        "output": code or f"def add{k}(x):\n    return x + {k}\n",
+        "tests": tests
+        or [f"assert add{k}(1) == {k + 1}", f"assert add{k}(-{k}) == 0", f"assert add{k}({k})"],
+    }
+
+
+FORGED = """
+import os, sys
+frame = sys._getframe()
+while "out" not in frame.f_locals:
+    frame = frame.f_back
+message = frame.f_locals["setup"]["nonce"].encode() + b'{"dict": [["failure", null]]}'
+if add10(1) == 1:
+    for _ in range(9):
+        os.write(frame.f_locals["out"], len(message).to_bytes(4, "big") + message)
+"""
+BAD = {
+    "wrong": written(1, code="def add1(x):\n    return x\n"),
+    "wrong by its tests": written(2, tests=["assert add2(1) == 3", "assert add2(1) == 4"]),
+    "vacuous": written(3, tests=["assert add3(1) is None or add3(1) == 4"]),
+    "leaves": written(4, code="import os\ndef add4(x):\n    os._exit(0)\n"),
+    "without tests": written(5) | {"tests": []},
+    "calls nothing of its own": written(6, tests=["assert sum([6]) == 6"]),
+    "no Python": written(7, code="def add7(x) return x"),
+    "without an output": {k: v for k, v in written(8).items() if k != "output"},
+    "tests that cannot be run": written(9, tests=["assert add9(lambda: 1) == 2"]),
+    "passed by its tests' own word": written(
+        10,
+        code="def add10(x):\n    return x\n",
+        tests=[FORGED, "assert add10(1) == 11"],
+    ),
+}
+
+
+class Teacher:
+    """Gives the scripted answers, one after the other, and then nothing new."""
+
+    def __init__(self, *answers):
+        self.answers = [*answers]
+        self.asked = []
+        self.schemas = []
+
+    def ask(self, conversations, sampling, *, purpose):
+        self.asked += [c[-1].content for c in conversations]
+        self.schemas.append(sampling.json_schema)
+        texts = [self.answers.pop(0) if self.answers else [] for _ in conversations]
+        return [Reply(text=t if isinstance(t, str) else json.dumps({"records": t})) for t in texts]
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    path = tmp_path_factory.mktemp("code") / "train.jsonl"
+    row = {"instruction": "Write one().", "entry_point": "one", "tests": [[[], {}, 1]]}
+    path.write_text(json.dumps(row | {"skill": "constants", "solution": "def one(): return 1"}))
+    task = CodeTask({"train": path})
+    yield task
+    task.close()
+
+
+def generate(engine, count, *, skill="sums"):
+    return engine.generate((Assignment(count, skill=skill),), None, np.random.default_rng(0))
+
+
+def test_code_that_passes_its_own_tests_becomes_a_record(task):
+    fenced = written(11, code="So:\n```python\ndef add11(x):\n    return x + 11\n```")
+    teacher = Teacher([written(10), fenced])
+    engine = ExecutionEngine(teacher, task)
+    one, two = generate(engine, 2)
+    assert one == SupervisedDatum(
+        instruction=(
+            "Write add10(x), which returns x + 10.\n\nYour code should pass these tests:\n\n"
+            "assert add10(1) == 11\nassert add10(-10) == 0\nassert add10(10)"
+        ),
+        output="```python\ndef add10(x):\n    return x + 10\n```",
+        provenance=one.provenance,
+    )
+    assert one.provenance.skill == "sums"
+    assert two.output == "```python\ndef add11(x):\n    return x + 11\n```"
+    assert task.domain.judge_record(one) is task.domain.judge_record(two) is True
+    assert teacher.asked[0].startswith("Write 2 new training records.")
+    record = teacher.schemas[0]["properties"]["records"]["items"]
+    assert record["required"] == ["instruction", "output", "tests"]
+    assert record["properties"]["tests"]["type"] == "array"
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_code_that_fails_or_tests_that_prove_nothing_are_dropped_and_requested_again(kind, task):
+    teacher = Teacher([BAD[kind], written(20)], [written(21)])
+    engine = ExecutionEngine(teacher, task, attempts=2)
+    records = generate(engine, 2)
+    assert ["add20" in r.instruction for r in records] == [True, False]
+    assert ["add21" in r.instruction for r in records] == [False, True]
+    assert engine.dropped.total() == 1
+    assert len(teacher.asked) == 2
+
+
+def test_the_reasons_are_counted(task):
+    engine = ExecutionEngine(Teacher([*BAD.values(), written(30)]), task, batch_size=11, attempts=1)
+    assert len(generate(engine, 11)) == 1
+    assert engine.dropped == {"wrong": 5, "vacuous": 1, "malformed": 4}
+
+
+class Counting:
+    """A sandbox in which a file tells how many runs there were before."""
+
+    def __init__(self, *, workers):
+        self.box = open_sandbox(workers=workers)
+        self.runs = 0
+
+    def run(self, code=None, **options):
+        files = {"runs": str(self.runs)}
+        self.runs += 1
+        return self.box.run(code, **options | {"files": files})
+
+    def close(self):
+        self.box.close()
+
+
+def test_code_that_passes_by_chance_is_dropped(tmp_path):
+    lucky = "def add1(x):\n    return x + 1 - int(open('runs').read() > '0')\n"
+    task = CodeTask({"train": tmp_path / "none.jsonl"}, sandbox=Counting)
+    teacher = Teacher([written(1, code=lucky), written(2)])
+    engine = ExecutionEngine(teacher, task, attempts=1, skills=["sums"])
+    engine._problems = ()
+    (record,) = generate(engine, 2)
+    assert record.instruction.startswith("Write add2(x)")
+    assert engine.dropped == {"wrong": 1, "malformed": 0}
+    task.close()
+
+
+def test_a_sandbox_that_fails_drops_records_and_says_so(task, tmp_path, caplog):
+    class Broken:
+        def __init__(self, *, workers):
+            pass
+
+        def run(self, code=None, **options):
+            raise SandboxError("gone")
+
+        def close(self):
+            pass
+
+    broken = CodeTask({"train": tmp_path / "none.jsonl"}, sandbox=Broken)
+    engine = ExecutionEngine(Teacher([written(1)]), broken, attempts=1, skills=["sums"])
+    engine._problems = ()
+    assert generate(engine, 1) == []
+    assert engine.dropped == {"not judged": 1, "malformed": 0}
+    assert "gone" in caplog.text
+
+
+def test_the_tests_can_be_kept_out_of_the_instruction(task):
+    (record,) = generate(ExecutionEngine(Teacher([written(1)]), task, show_tests=0), 1)
+    assert record.instruction == "Write add1(x), which returns x + 1."
+    assert task.domain.judge_record(record) is None
+
+
+def test_a_task_without_a_sandbox_is_refused():
+    for make in (
+        lambda: ExecutionEngine(Teacher(), PocketMathTask()),
+        lambda: ExecutionEngine(Teacher()),
+    ):
+        with pytest.raises(ConfigurationError, match="has none: choose a task with code"):
+            make()
+
+
+def adds_evenly(question, sampling):
+    """Adds rightly to even numbers only; has no code for one of them."""
+    k = int(question.split("(")[0].removeprefix("Write add"))
+    if k == 5:
+        return "I do not know."
+    return f"def add{k}(x):\n    return x + {k - k % 2}\n"
+
+
+def test_the_students_code_that_fails_is_rejected_and_the_teachers_chosen(task):
+    records = [written(k) for k in range(2, 8)]
+    engine = PreferenceEngine(
+        ExecutionEngine(Teacher(records), task, batch_size=6, attempts=1), task, rounds=1
+    )
+    plan = (Assignment(3, skill="sums"),)
+    pairs = engine.generate(plan, Student(adds_evenly), np.random.default_rng(0))
+    assert sorted(pair.instruction.split("(")[0] for pair in pairs) == [
+        "Write add3",
+        "Write add5",
+        "Write add7",
+    ]
+    for pair in pairs:
+        assert isinstance(pair, PreferenceDatum)
+        assert task.domain.judge_record(pair) is True
+        assert pair.rejected == adds_evenly(pair.instruction, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("execution", ExecutionEngine), ("execution_preference", PreferenceEngine)],
+)
+def test_the_configurations_make_the_engines(name, kind, task, tmp_path):
+    config = compose(
+        ["task=code_jsonl", f"task.sources={tmp_path}", "agent=skill_list", f"agent/engine={name}"]
+    )
+    agent = build_agent(config, task=task, teacher=Teacher())
+    assert isinstance(agent.engine, kind)

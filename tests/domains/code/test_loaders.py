@@ -1,0 +1,164 @@
+import pytest
+
+from dataenvgym.domains.code.judging import judge
+from dataenvgym.domains.code.loaders import to_instance
+from dataenvgym.domains.code.problem import ProgramTest, problem_of
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.sandbox import Limits
+from dataenvgym.tasks.rows import SourceRow
+
+LIMITS = Limits(seconds=5)
+HUMANEVAL = {
+    "task_id": "HumanEval/38",
+    "prompt": "import math\n\ndef twice(x):\n    return 2 * x\n\ndef f(x):\n    '''Half of x.'''\n",
+    "entry_point": "f",
+    "canonical_solution": "    return x / 2\n",
+    "test": "def check(candidate):\n    assert candidate(twice(3)) == 3 != candidate(3)\n",
+}
+MBPP = {
+    "task_id": 7,
+    "text": "Write a function to add one.",
+    "code": "def helper(x):\r\n  return x\r\ndef add(x):\r\n  return helper(x) + 1\r\n",
+    "test_list": ["assert add(1) == 2", "assert add(2) == ONE + 2"],
+    "test_setup_code": "ONE = 1",
+    "challenge_test_list": ["assert add(-1) == 0"],
+}
+
+
+def loaded(values, **options):
+    instance = to_instance(SourceRow("rows-3", "rows.jsonl:3", values), task="t", **options)
+    return instance, problem_of(instance)
+
+
+def test_a_row_of_humaneval_keeps_its_helpers_and_hides_its_tests(box):
+    instance, problem = loaded(HUMANEVAL)
+    assert (instance.id, instance.instruction) == ("HumanEval/38", HUMANEVAL["prompt"])
+    assert instance.answer == HUMANEVAL["prompt"] + HUMANEVAL["canonical_solution"]
+    assert (problem.public, len(problem.hidden)) == ((), 1)
+    assert "def twice" in problem.preamble
+    assert "def f" not in problem.preamble
+    assert judge("def f(x):\n    return x / 2\n", problem, box, limits=LIMITS).passed
+    assert not judge("def f(x):\n    return x\n", problem, box, limits=LIMITS).passed
+
+
+def test_a_row_of_mbpp_shows_its_tests_and_sets_them_up(box):
+    instance, problem = loaded(MBPP)
+    assert instance.id == "7"
+    assert instance.instruction.endswith("assert add(1) == 2\nassert add(2) == ONE + 2")
+    assert problem.entry_point == "add"
+    assert [len(problem.public), len(problem.hidden)] == [2, 1]
+    assert judge(problem.solution, problem, box, limits=LIMITS).passed
+    assert judge("def add(x): return abs(x) + 1", problem, box, limits=LIMITS).share == 2 / 3
+    newer = {k: v for k, v in MBPP.items() if k not in ("text", "test_setup_code")}
+    newer |= {"prompt": "Add one.", "test_imports": ["import math", "ONE = 1"]}
+    assert judge(problem.solution, loaded(newer)[1], box, limits=LIMITS).passed
+
+
+def test_a_row_of_mbpp_plus_is_also_judged_by_its_own_asserts(box):
+    row = {
+        "task_id": 2,
+        "code": "def add(x):\n    return x + 0.1\n",
+        "prompt": "Write a function to add a tenth.",
+        "source_file": "Benchmark Questions Verification V2.ipynb",
+        "test_imports": ["import math"],
+        "test_list": ["assert math.isclose(add(1), 1.1)"],
+        "test": (
+            "def assertion(out, exp, atol):\n    assert abs(out - exp) <= atol\n\n"
+            "inputs = [[1], [0.2], [-1]]\nresults = [1.1, 0.3, -0.9]\n"
+            "for i, (inp, exp) in enumerate(zip(inputs, results)):\n"
+            "    assertion(add(*inp), exp, 1e-6)\n"
+        ),
+    }
+    instance, problem = loaded(row)
+    assert instance.id == "2"
+    assert [len(problem.public), len(problem.hidden)] == [1, 1]
+    assert "assertion" not in instance.instruction
+    assert judge(problem.solution, problem, box, limits=LIMITS).passed
+    wrong = "def add(x): return abs(x) + 0.1"
+    assert [r.passed for r in judge(wrong, problem, box, limits=LIMITS).results] == [True, False]
+
+
+def test_fields_that_are_null_are_as_if_they_were_absent():
+    nulls = ("test_imports", "challenge_test_list", "test_setup_code", "test", "code")
+    assert len(loaded(MBPP | dict.fromkeys(nulls))[1].tests) == 2
+    assert loaded(MBPP | {"task_id": None})[0].id == "rows-3"
+    assert loaded(MBPP | {"task_id": 0})[0].id == "0"
+
+
+@pytest.mark.parametrize("in_setup", [True, False])
+def test_a_row_of_mbpp_whose_tests_make_the_solutions_objects_accepts_its_solution(in_setup, box):
+    solution = "class Pair:\r\n\tdef __init__(self, a):\r\n\t\tself.a = a\r\n"
+    solution += "def first(pairs):\r\n\treturn pairs[0].a"
+    made = "pairs = [Pair(5), Pair(6)]"
+    row = {
+        "task_id": 1,
+        "text": "The first one of the pairs.",
+        "code": solution,
+        "test_setup_code": made if in_setup else "",
+        "test_list": [f"assert first({'pairs' if in_setup else made.partition(' = ')[2]}) == 5"],
+    }
+    problem = loaded(row)[1]
+    assert problem.tests_share_process
+    assert judge(problem.solution, problem, box, limits=LIMITS).passed
+    wrong = problem.solution.replace("pairs[0]", "pairs[1]")
+    assert not judge(wrong, problem, box, limits=LIMITS).passed
+    assert not loaded(MBPP)[1].tests_share_process
+
+
+def test_our_own_format_has_the_fields_of_a_problem(box):
+    instance, problem = loaded(
+        {
+            "id": "add",
+            "instruction": "Write f.",
+            "entry_point": "f",
+            "files": {"one.py": "ONE = 1\n"},
+            "public": [[[1], {}, 2]],
+            "tests": [
+                {"kind": "program", "code": "assert f(2) == 3"},
+                {"kind": "doctest", "text": ">>> f(3)\n4"},
+            ],
+            "solution": "from one import ONE\ndef f(x):\n    return x + ONE\n",
+            "skill": "sums",
+            "category": "numbers",
+        }
+    )
+    assert (instance.id, instance.skill, instance.category) == ("add", "sums", "numbers")
+    assert instance.answer == instance.data["solution"] == problem.solution
+    assert problem.hidden[0] == ProgramTest(code="assert f(2) == 3")
+    assert judge(problem.solution, problem, box, limits=LIMITS).passed
+    assert (
+        loaded({"instruction": "?", "tests": [{"kind": "stdio", "output": "1"}]})[0].id == "rows-3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"prompt": "?"}, r"rows\.jsonl:3: the fields are prompt, expected those of one of"),
+        ({"instruction": "?"}, "no tests, expected at least one"),
+        ({"instruction": "?", "tests": [[[1], {}, 2]]}, "needs an entry_point"),
+        ({"instruction": "?", "tests": [[1]]}, "a list of 1, expected"),
+        ({"instruction": "?", "tests": [{"kind": "magic"}]}, "tag 'magic'"),
+        ({"instruction": "?", "tests": [], "entrypoint": "f"}, "entrypoint: Extra inputs"),
+        ({"instruction": 7, "tests": []}, "field 'instruction': found int 7, expected text"),
+        ({"instruction": "?", "tests": 5}, "field 'tests': found int 5, expected a list"),
+        ({"instruction": "?", "tests": None}, "no tests, expected at least one"),
+        ({"instruction": "?", "tests": [], "hidden": 5}, "field 'hidden': found int 5"),
+        (HUMANEVAL | {"test": None}, "field 'test': found NoneType None"),
+        (HUMANEVAL | {"canonical_solution": 5}, "field 'canonical_solution': found int 5"),
+        (MBPP | {"test_list": "assert add(1) == 2"}, "'test_list': found str 'assert add.*a list"),
+        (MBPP | {"test_list": [1]}, r"'test_list': found list \[1\], expected a list of texts"),
+        (MBPP | {"test_list": None, "challenge_test_list": None}, "no tests, expected at least"),
+        (MBPP | {"test": ["assert add(1) == 2"]}, "field 'test': found list"),
+    ],
+)
+def test_invalid_rows_are_refused_with_the_line(values, reason):
+    with pytest.raises(InvalidInstanceError, match=reason):
+        loaded(values)
+
+
+def test_a_format_can_be_given_and_must_exist():
+    with pytest.raises(InvalidInstanceError, match="field 'entry_point': found nothing"):
+        loaded({"prompt": "?", "test": "?"}, format="humaneval")
+    with pytest.raises(ConfigurationError, match="Did you mean 'mbpp'"):
+        loaded(MBPP, format="mbp")

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment, PocketEngine
+from dataenvgym.domains.code.pocket import (
+    PocketCodeProblem,
+    PocketCodeTask,
+    signature_in,
+    signatures_of,
+    split_of,
+)
+from dataenvgym.domains.code.pocket_skills import SKILLS
+from dataenvgym.domains.code.problem import problem_of
+from dataenvgym.environments import RecordChecks
+from dataenvgym.predictors.scripted import ScriptedPredictor
+from dataenvgym.records import SupervisedDatum
+
+
+@pytest.fixture
+def task(bubblewrap):
+    made = PocketCodeTask(n_train=60, n_validation=60, n_test=60)
+    yield made
+    made.close()
+
+
+def test_there_are_at_least_sixteen_skills_in_four_categories_with_phrasings():
+    assert len(SKILLS) >= 16
+    assert len({skill.category for skill in SKILLS.values()}) >= 4
+    assert all(len(set(skill.phrasings)) == 3 for skill in SKILLS.values())
+
+
+def test_the_same_problems_come_again_in_equal_shares_of_the_skills():
+    one, two = PocketCodeTask(), PocketCodeTask()
+    assert one.instances == two.instances
+    assert set(Counter(i.skill for i in one.instances).values()) == {20}
+    assert PocketCodeTask(seed=1).instances != one.instances
+
+
+def test_no_two_splits_share_names():
+    task = PocketCodeTask()
+    for split in ("train", "validation", "test"):
+        names = {signature_in(i.instruction) for i in task.on(split).instances}
+        assert {split_of(signature) for signature in names} == {split}
+    assert sum(len(signatures_of(s)) for s in ("train", "validation", "test")) == 24 * 16
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", list(combinations(SKILLS, 2)), ids="-".join)
+def test_the_hidden_calls_of_a_skill_tell_it_from_every_other_one(pair):
+    calls = {}
+    for instance in PocketCodeTask(n_validation=200).instances:
+        calls.setdefault(instance.skill, instance)
+    for asked, given in (pair, pair[::-1]):
+        problem = problem_of(calls[asked])
+        digit = next((int(c) for c in calls[asked].instruction if c.isdigit()), 5)
+        code = PocketCodeProblem(SKILLS[given], (problem.entry_point, "xs"), digit).output
+        names: dict = {}
+        exec(code, names)
+        assert any(_differs(names[problem.entry_point], test) for test in problem.hidden)
+
+
+def _differs(function, test) -> bool:
+    try:
+        return function(*test.args) != test.expected
+    except Exception:
+        return True
+
+
+def test_the_gold_functions_pass_and_empty_or_other_ones_fail(task):
+    gold = {i.instruction: i.answer for i in task.instances}
+    right = ScriptedPredictor(lambda c: gold[c[-1].content])
+    assert task.generate_performance_report(task.evaluate(right)).score == 1.0
+    empty = ScriptedPredictor(lambda c: gold[c[-1].content].split("\n")[0] + "\n    pass")
+    assert task.generate_performance_report(task.evaluate(empty)).score == 0.0
+    other = ScriptedPredictor(lambda c: "def f(x):\n    return x")
+    assert task.generate_performance_report(task.evaluate(other)).score == 0.0
+
+
+def test_a_right_record_is_judged_right_and_a_wrong_one_wrong(task):
+    instance = task.on("train").instances[0]
+    right = SupervisedDatum(instruction=instance.instruction, output=instance.answer)
+    assert task.domain.judge_record(right) is True
+    assert (
+        task.domain.judge_record(right.model_copy(update={"output": "def f(x):\n    pass"}))
+        is False
+    )
+
+
+def test_the_overlap_key_has_the_names_for_every_question():
+    key = PocketCodeTask().domain.overlap_key
+    assert key("Write solve(xs) that returns 1.") == key("solve(xs)?")
+    assert key("solve(xs)") != key("solve(ys)")
+    assert key("No names here!") == "no names here"
+
+
+def test_the_pocket_engine_writes_its_records_and_none_touches_an_evaluation_instance():
+    task = PocketCodeTask()
+    engine = PocketEngine(task)
+    assert tuple(engine.skills) == tuple(SKILLS)
+    plan = [Assignment(30, skill=skill) for skill in SKILLS]
+    records = engine.generate(plan, None, np.random.default_rng(0))
+    assert len({r.instruction for r in records}) == len(records) == 30 * len(SKILLS)
+    assert RecordChecks.for_task(task).check(records).reasons == {}

@@ -1,0 +1,38 @@
+import pytest
+from pydantic import ValidationError
+
+from dataenvgym.domains.code.problem import CallTest, CodeProblem, problem_of
+from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.records import TaskInstance
+
+
+def test_a_problem_comes_back_from_the_data_of_its_instance():
+    problem = CodeProblem(
+        entry_point="f",
+        starter="def f(x):\n",
+        public=[[[1, [2]], {"k": None}, {"a": 1.5}]],
+        hidden=[{"kind": "program", "code": "assert f(1)"}, {"kind": "stdio", "output": "1"}],
+        tests_share_process=True,
+    )
+    assert problem.public == (CallTest(args=(1, [2]), kwargs={"k": None}, expected={"a": 1.5}),)
+    assert problem.tests == (*problem.public, *problem.hidden)
+    instance = TaskInstance(id="p", task="t", instruction="?", data=problem.data())
+    again = TaskInstance.model_validate_json(instance.model_dump_json())
+    assert problem_of(again) == problem
+
+
+def test_an_instance_of_another_kind_is_refused_naming_the_field():
+    instance = TaskInstance(id="p", task="t", instruction="?", data={"hidden": [{"kind": "call"}]})
+    with pytest.raises(
+        InvalidInstanceError, match=r"'p' is not a code problem: data field hidden\.0"
+    ):
+        problem_of(instance)
+    with pytest.raises(InvalidInstanceError, match="no tests"):
+        problem_of(TaskInstance(id="p", task="t", instruction="?"))
+
+
+def test_a_misspelled_field_is_refused():
+    with pytest.raises(ValidationError, match="entrypoint"):
+        CodeProblem(  # type: ignore[call-arg]
+            entrypoint="f", hidden=[{"kind": "stdio", "output": ""}]
+        )

@@ -1,0 +1,162 @@
+import json
+import pickle
+import threading
+
+import pytest
+
+from dataenvgym.config import build_task, compose
+from dataenvgym.domains.code.task import CodeTask
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.evaluation import EvaluationFiles, draw_samples
+from dataenvgym.sandbox import Limits
+
+from ...students import Knowing, Student
+
+pytestmark = pytest.mark.usefixtures("bubblewrap")  # which skips where there is none
+
+
+def write(path, n):
+    rows = [
+        {
+            "instruction": f"Schreibe f, das {k} addiert, zum {k}. Mal.",
+            "entry_point": "f",
+            "tests": [[[1], {}, 1 + k]],
+            "solution": f"def f(x):\n    return x + {k}\n",
+        }
+        for k in range(n)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return path
+
+
+def solver(task, says="{}"):
+    """Answers with the gold solution, or with a given text."""
+    return Knowing({i.instruction: i.answer for i in task.instances}, says)
+
+
+def test_right_solutions_score_one_and_others_zero(tmp_path):
+    task = CodeTask({"test": write(tmp_path / "p.jsonl", 6)}, split="test")
+    right = task.evaluate(solver(task))
+    assert task.generate_performance_report(right).accuracy == 1.0
+    wrong = task.evaluate(solver(task, "```python\ndef f(x):\n    return x + 3\n```"))
+    assert [c.was_correct for c in wrong] == [False] * 3 + [True] + [False] * 2
+    assert all(c.error is None and c.note for c in wrong if not c.was_correct)
+    task.close()
+
+
+def test_one_sandbox_serves_all_environments_threads_and_splits(tmp_path):
+    opened = []
+
+    class Box:
+        def __init__(self, *, workers):
+            opened.append(workers)
+            self.threads = set()
+
+        def run(self, code=None, **options):
+            self.threads.add(threading.get_ident())
+            raise RuntimeError("no")
+
+        def close(self):
+            opened.append("closed")
+
+    path = write(tmp_path / "p.jsonl", 12)
+    task = CodeTask(path, sandbox=Box, workers=3, threads=4, fractions={"train": 1, "test": 1})
+    assert not opened
+    for split in ("train", "test"):
+        part = task.on(split)
+        done = part.evaluate(solver(part))
+        assert all(c.error == "environment: RuntimeError: no" for c in done)
+    assert opened == [3]
+    task.close()
+    assert opened == [3, "closed"]
+
+
+def test_a_pickled_task_judges_in_a_sandbox_of_its_own(tmp_path):
+    task = CodeTask({"test": write(tmp_path / "p.jsonl", 2)}, split="test", max_turns=2)
+    before = task.evaluate(solver(task))
+    again = pickle.loads(pickle.dumps(task))
+    assert again.evaluate(solver(again)) == before
+    assert again.domain.sandbox.box() is not task.domain.sandbox.box()
+    task.close()
+    again.close()
+
+
+def test_a_backend_that_cannot_work_is_reported_before_any_request(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    path = write(tmp_path / "p.jsonl", 2)
+    task = CodeTask({"test": path}, split="test")
+    never = Student(lambda question, sampling: pytest.fail("asked"))
+    for again in range(2):
+        with pytest.raises(ConfigurationError, match="apt-get install bubblewrap"):
+            task.evaluate(never)
+        with pytest.raises(ConfigurationError, match="apt-get install bubblewrap"):
+            draw_samples(
+                EvaluationFiles(tmp_path / f"{again}", chunk=2), task, never, task.instances, 1
+            )
+
+
+def test_code_may_import_installed_packages_only_if_that_is_asked_for(bubblewrap):
+    for packages in (False, True):
+        task = build_task(compose(["task=pocket_code", f"task.packages={packages}"]))
+        result = task.domain.sandbox.box().run("import numpy", limits=Limits(seconds=60))
+        task.close()
+        assert (result.status == "ok") is packages
+
+
+def test_impossible_options_are_refused_when_the_task_is_made(tmp_path):
+    with pytest.raises(ConfigurationError, match="max_turns is 0"):
+        CodeTask(tmp_path / "p.jsonl", max_turns=0)
+    with pytest.raises(ConfigurationError, match="no sandbox backend 'docker'"):
+        CodeTask(tmp_path / "p.jsonl", sandbox="docker")
+    with pytest.raises(ConfigurationError, match=r"limits\.memory is 4611686018427387904: "):
+        CodeTask(tmp_path / "p.jsonl", limits={"memory": 2**62})
+    with pytest.raises(ConfigurationError, match="limit is 0"):
+        CodeTask(tmp_path / "p.jsonl", limit=0)
+    with pytest.raises(TypeError, match="max_turn"):
+        CodeTask(tmp_path / "p.jsonl", max_turn=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("code_jsonl", "apps", "livecodebench", "mbpp", "mbpp_plus"),
+        *("humaneval", "humaneval_plus"),
+    ],
+)
+def test_the_configurations_make_tasks(name, tmp_path):
+    path = write(tmp_path / "p.jsonl", 1)
+    task = build_task(
+        compose(
+            [
+                *(f"task={name}", f"task.sources={path}", "task.format=own"),
+                *("task.limits.seconds=7", "task.max_turns=3"),
+            ]
+        )
+    )
+    assert task.domain.limits.seconds == 7
+    assert "Schreibe f" in task.on("train").make_environment().reset()[0][-1].content
+
+
+def test_humaneval_goes_through_the_task_with_fenced_bare_and_body_only_answers(humaneval):
+    task = build_task(compose(["task=humaneval", "task.limit=15"]))
+    answers = {i.instruction: i.answer for i in task.instances}
+
+    def student(form):
+        def say(question, sampling):
+            text = question.partition("```python\n")[2][: -len("\n```")]
+            return form(text, answers[text])
+
+        return Student(say)
+
+    forms = {
+        "fenced": lambda prompt, answer: f"Hier:\n\n```python\n{answer}```\nFertig.",
+        "bare": lambda prompt, answer: answer,
+        "body": lambda prompt, answer: answer[len(prompt) :],
+        "empty": lambda prompt, answer: f"```python\n{prompt}    pass\n```",
+    }
+    accuracies = {
+        name: task.generate_performance_report(task.evaluate(student(form))).accuracy
+        for name, form in forms.items()
+    }
+    task.close()
+    assert accuracies == {"fenced": 1.0, "bare": 1.0, "body": 1.0, "empty": 0.0}

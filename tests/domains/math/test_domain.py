@@ -1,0 +1,52 @@
+"""Answers in replies to math problems, and equality of answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.math.task import MathTask
+from dataenvgym.scoring import Verdict
+
+TASK = PocketMathTask(n_validation=1)
+(INSTANCE,) = TASK.instances
+
+
+def test_math_tasks_share_their_answers():
+    assert isinstance(MathTask("none.jsonl").domain, MathDomain)
+    assert isinstance(TASK.domain, MathDomain)
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("It is 5.\n#### 72", "72"),
+        ("so \\boxed{\\frac{1}{2}}", "\\frac{1}{2}"),
+        ("it may be 7", None),
+        ("", None),
+    ],
+)
+def test_the_answer_is_the_marked_final_answer(reply, expected):
+    assert TASK.domain.answer_class(INSTANCE, reply) == expected
+
+
+def test_answers_that_the_scorer_calls_equal_are_the_same():
+    assert TASK.domain.same_answer(INSTANCE, "\\frac{1}{2}", "0.5")
+    assert TASK.domain.same_answer(INSTANCE, "18.90", "18.9")
+    assert not TASK.domain.same_answer(INSTANCE, "0.5", "0.6")
+
+
+@pytest.mark.parametrize(
+    ("reply", "gives"),
+    [("#### 7", True), ("so \\boxed{7.0}", True), ("#### 8", False), ("seven", False)],
+)
+def test_a_reply_gives_an_answer_if_the_scorer_calls_its_final_answer_equal(reply, gives):
+    assert TASK.domain.gives(INSTANCE, reply, "7") is gives
+
+
+def test_a_comparison_that_fails_is_not_settled(monkeypatch):
+    failed = [Verdict(False, "not settled within 5 s", exhausted=True)]
+    monkeypatch.setattr("dataenvgym.domains.math.domain.grade_pairs", lambda pairs: failed)
+    assert TASK.domain.gives(INSTANCE, "#### 9^{9^{9^{9}}}", "7") is None
+    assert not TASK.domain.same_answer(INSTANCE, "9^{9^{9^{9}}}", "7")

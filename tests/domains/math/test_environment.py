@@ -1,0 +1,124 @@
+import subprocess
+import sys
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import dataenvgym  # noqa: F401 - registers the ids
+from dataenvgym.domains.math.environment import MathEnvironment
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.records import Message, TaskInstance
+
+ID = "dataenvgym/Math-v0"
+HALF = TaskInstance(id="half", task="t", instruction="Was ist $1-\\frac12$?", answer="\\frac{1}{2}")
+
+
+def answer(text, instance=HALF):
+    environment = MathEnvironment()
+    environment.reset(options={"instance": instance})
+    _, reward, terminated, truncated, info = environment.step(text)
+    assert (terminated, truncated) == (True, False)
+    assert info["was_correct"] == reward
+    return reward, info
+
+
+@pytest.mark.parametrize(
+    "text", ["#### 1/2", "So \\boxed{0.5}.", "The final answer is $\\frac12$."]
+)
+def test_an_equivalent_final_answer_is_right(text):
+    assert answer(text)[0] == 1.0
+
+
+@pytest.mark.parametrize("text", ["#### 1/3", "", "Halb, oder 1/2", "\\boxed{\\frac12"])
+def test_a_wrong_or_missing_final_answer_is_wrong(text):
+    assert answer(text) == (0.0, {"instance_id": "half", "was_correct": 0.0})
+
+
+def test_a_check_that_runs_out_of_time_is_not_correct_but_noted(monkeypatch):
+    from dataenvgym.scoring import Verdict
+
+    monkeypatch.setattr(
+        "dataenvgym.domains.math.environment.grade_pairs",
+        lambda pairs: [Verdict(False, "not settled within 5 s", exhausted=True)] * len(pairs),
+    )
+    reward, info = answer("#### 9^{9^{9^{9}}}")
+    assert reward == 0.0
+    assert info["note"] == "scoring: not settled within 5 s"
+
+
+def test_a_grader_that_fails_is_a_failure_and_no_wrong_answer(monkeypatch):
+    from dataenvgym.errors import EvaluationError
+    from dataenvgym.scoring import Verdict
+
+    monkeypatch.setattr(
+        "dataenvgym.domains.math.environment.grade_pairs",
+        lambda pairs: [Verdict(False, "the worker did not start")] * len(pairs),
+    )
+    with pytest.raises(EvaluationError, match="worker did not start"):
+        answer("#### 7")
+
+
+def test_the_student_sees_the_system_prompt_and_the_template_but_never_the_gold_answer():
+    environment = MathEnvironment(
+        [HALF], system_prompt="Rechne.", template="{instruction}\nAntwort in \\boxed{}."
+    )
+    conversation, info = environment.reset()
+    assert conversation == (
+        Message(role="system", content="Rechne."),
+        Message(role="user", content="Was ist $1-\\frac12$?\nAntwort in \\boxed{}."),
+    )
+    assert HALF.answer not in repr((conversation, info))
+
+
+def test_a_template_without_the_instruction_is_refused():
+    with pytest.raises(ConfigurationError, match=r"\{instruction\}"):
+        MathEnvironment(template="Solve this.")
+
+
+def test_an_instance_without_a_gold_answer_cannot_be_scored():
+    instance = TaskInstance(id="open", task="t", instruction="Warum?")
+    with pytest.raises(InvalidInstanceError, match="'open' has no gold answer"):
+        MathEnvironment([instance]).reset()
+
+
+def test_the_checker_of_gymnasium_finds_nothing_to_warn_about():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gymnasium.make(ID).unwrapped)
+
+
+def test_the_bare_id_is_the_pocket_task_and_takes_other_instances_too():
+    from dataenvgym.domains.math.pocket import PocketMathTask
+
+    bare = gymnasium.make(ID)
+    assert bare.unwrapped.instances == PocketMathTask(split="validation").instances
+    other = gymnasium.make(ID, instances=[HALF], template="Aufgabe: {instruction}")
+    assert other.reset()[0][0].content == "Aufgabe: Was ist $1-\\frac12$?"
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_the_id_makes_vector_environments_of_both_kinds(mode):
+    options = {"shared_memory": False} if mode == "async" else {}
+    environments = gymnasium.make_vec(
+        ID, num_envs=2, vectorization_mode=mode, vector_kwargs=options, instances=[HALF]
+    )
+    try:
+        observations, _ = environments.reset(seed=0)
+        assert [o[0].content for o in observations] == [HALF.instruction] * 2
+        _, rewards, terminated, _, _ = environments.step(("Also ½: #### 0.5", "日本"))
+        assert np.array_equal(rewards, [1.0, 0.0])
+        assert terminated.all()
+    finally:
+        environments.close()
+
+
+def test_registering_costs_no_heavy_import():
+    code = (
+        "import sys, dataenvgym.domains.math.environment, dataenvgym.domains.math.task\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'sympy', 'reasoning_gym'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

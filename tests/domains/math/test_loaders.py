@@ -1,0 +1,110 @@
+import pytest
+
+from dataenvgym.domains.math.loaders import to_instance
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
+from dataenvgym.tasks.rows import SourceRow
+
+
+def row(**values):
+    return SourceRow("train-7", "train.jsonl:7", values)
+
+
+def test_the_gold_answer_of_gsm8k_follows_the_last_hashes():
+    instance = to_instance(
+        row(
+            question=" How many clips? ",
+            answer="#### is 4 signs\n48+24 = <<48+24=72>>72\n#### 1,072",
+        ),
+        task="gsm8k",
+    )
+    assert (instance.id, instance.task) == ("train-7", "gsm8k")
+    assert (instance.instruction, instance.answer) == ("How many clips?", "1,072")
+    assert str(instance.data["solution"]).startswith("#### is 4 signs")
+    assert instance.skill is None
+
+
+def test_the_gold_answer_of_math_is_the_last_box_and_its_type_and_level_make_the_skill():
+    instance = to_instance(
+        row(
+            problem="Find $x$.",
+            solution="First $\\boxed{3}$, no: $\\boxed{\\frac{1}{\\sqrt{2}}}$.",
+            type="Algebra",
+            level="Level 3",
+        ),
+        task="math",
+    )
+    assert instance.answer == "\\frac{1}{\\sqrt{2}}"
+    assert (instance.skill, instance.category) == ("Algebra (Level 3)", "Algebra")
+
+
+def test_an_answer_field_and_a_subject_are_read_as_well():
+    instance = to_instance(
+        row(problem="?", solution="no box", answer="42", subject="Geometry", level=2), task="math"
+    )
+    assert instance.answer == "42"
+    assert (instance.skill, instance.category) == ("Geometry (Level 2)", "Geometry")
+
+
+def test_a_row_without_type_has_no_skill():
+    instance = to_instance(row(problem="?", solution="\\boxed{1}"), task="math")
+    assert (instance.skill, instance.category) == (None, None)
+
+
+MARKED = ("72", 72, " 72 ", "3 * 24 = 72. So:\n#### 72", "#### 72", "It is $\\boxed{72}$, or so.")
+
+
+@pytest.mark.parametrize("answer", ["answer", "expected_answer", "solution"])
+@pytest.mark.parametrize("question", ["problem", "question"])
+def test_a_plain_row_loads_however_its_fields_are_called(question, answer):
+    for text in MARKED:
+        instance = to_instance(row(**{question: "3 * 24?", answer: text}), task="math")
+        assert (instance.instruction, instance.answer) == ("3 * 24?", "72"), text
+        assert instance.data == ({} if str(text).strip() == "72" else {"solution": text}), text
+        fields = {"question_field": question, "answer_field": answer}
+        mine = to_instance(row(**{question: "3 * 24?", answer: text}), task="math", **fields)
+        assert mine == instance
+
+
+def test_the_first_field_with_an_answer_counts_and_the_solution_is_kept():
+    for values, expected in (
+        ({"answer": "", "solution": "\\boxed{72}"}, "72"),
+        ({"answer": None, "expected_answer": 7}, "7"),
+        ({"answer": "7", "expected_answer": "8", "solution": "We count."}, "7"),
+        ({"answer": "Long talk. It is so.", "expected_answer": "8"}, "8"),
+        ({"answer": "the United States of America"}, "the United States of America"),
+    ):
+        assert to_instance(row(problem="?", **values), task="math").answer == expected
+    kept = to_instance(row(problem="?", answer="7", solution="We count."), task="math")
+    assert kept.data == {"solution": "We count."}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"question": "?", "answer": "so it is\n####  "},
+        {"question": "?", "answer": "3 + 4 is 7. So she has 7 euros."},
+        {"question": "?", "expected_answer": "3 + 4\nis 7, so 7", "solution": "First we add both."},
+        {"problem": "?", "solution": "The answer is 72."},
+        {"problem": "?", "prompt": "?", "solution": "We see that it is more."},
+        {"problem": "?", "solution": "\\boxed{72"},
+        {"problem": "?", "solution": "", "answer": " "},
+    ],
+)
+def test_a_solution_without_a_final_answer_is_refused_naming_the_line(values):
+    with pytest.raises(UnparsableAnswerError, match=r"train\.jsonl:7: the .* has no final answer"):
+        to_instance(row(**values), task="math")
+
+
+def test_fields_of_no_known_format_or_of_another_type_are_refused():
+    with pytest.raises(InvalidInstanceError, match=r"train\.jsonl:7: the fields are prompt"):
+        to_instance(row(prompt="?"), task="math")
+    with pytest.raises(
+        InvalidInstanceError, match=r"field 'answer': found list .72., expected text"
+    ):
+        to_instance(row(question="?", answer=[72]), task="math")
+    with pytest.raises(InvalidInstanceError, match="are question, answer, expected problem, and"):
+        to_instance(row(question="?", answer="#### 1"), task="math", format="math")
+    with pytest.raises(InvalidInstanceError, match=r"expected q, and a; .* task\.answer_field"):
+        to_instance(row(question="?"), task="math", question_field="q", answer_field="a")
+    with pytest.raises(ConfigurationError, match="Did you mean 'gsm8k'"):
+        to_instance(row(question="?", answer="#### 1"), task="math", format="gsm")

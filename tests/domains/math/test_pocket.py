@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from dataenvgym.domains.math.pocket import POCKET_MATH, PocketMathTask, operands_of, solve
+from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.predictors.scripted import ScriptedPredictor
+from dataenvgym.records import SupervisedDatum, TextDatum
+from dataenvgym.seeding import derive_rng
+
+
+def test_there_are_at_least_sixteen_skills_in_four_categories_with_phrasings():
+    assert len(SKILLS) >= 16
+    assert len({skill.category for skill in SKILLS.values()}) >= 4
+    assert all(len(skill.phrasings) >= 3 for skill in SKILLS.values())
+
+
+def test_the_same_problems_come_again_in_equal_shares_of_the_skills():
+    one, two = PocketMathTask(), PocketMathTask()
+    assert one.instances == two.instances
+    assert set(Counter(i.skill for i in one.instances).values()) == {20}
+    assert PocketMathTask(seed=1).instances != one.instances
+
+
+def test_no_two_splits_share_operands_in_any_order():
+    task = PocketMathTask(n_train=1000, n_validation=1000, n_test=1000)
+    train, validation, test = (
+        {operands_of(i.instruction) for i in task.on(split).instances}
+        for split in ("train", "validation", "test")
+    )
+    assert not train & validation
+    assert not train & test
+    assert not validation & test
+
+
+def test_the_gold_answers_score_one_and_a_shuffled_answer_zero():
+    task = PocketMathTask(n_validation=200)
+    gold = {i.instruction: i.answer for i in task.instances}
+    right = ScriptedPredictor(lambda c: f"#### {gold[c[-1].content]}")
+    assert task.generate_performance_report(task.evaluate(right)).score == 1.0
+    wrong = ScriptedPredictor(lambda c: f"#### {gold[c[-1].content]} 99")
+    assert task.generate_performance_report(task.evaluate(wrong)).score == 0.0
+
+
+def test_the_overlap_key_has_the_operands_for_every_wording():
+    task = PocketMathTask()
+    assert task.domain.overlap_key("Add 12 to 3.") == task.domain.overlap_key("What is 3 plus 12?")
+    assert task.domain.overlap_key("Add 12 to 3.") != task.domain.overlap_key("Add 1 2 3.")
+    assert task.domain.overlap_key("No numbers here!") == "no numbers here"
+
+
+def test_it_solves_its_own_problems_in_words_and_in_symbols():
+    rng = derive_rng(0, "problems")
+    for skill in SKILLS:
+        for symbols in (False, True):
+            for _ in range(20):
+                exercise = POCKET_MATH.draw(skill, "train", rng, symbols=symbols)
+                assert f"#### {solve(exercise.question)}" == exercise.output
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the capital of France?",
+        "What is 03 plus 4?",
+        "What is 3 plus 4? And 5 plus 6?",
+        "What is 1 2 3 plus 4?",
+        "Keep the even numbers of 1 3 5.",
+        "Swap the outer digits of 5.",
+        "Find .",
+        "desc 3 1 4",
+        "=",
+        "",
+    ],
+)
+def test_it_does_not_solve_other_problems(question):
+    assert solve(question) is None
+
+
+def test_it_judges_records_on_its_problems_only():
+    def judged(question: str, answer: str) -> bool | None:
+        return PocketMathTask().domain.judge_record(
+            SupervisedDatum(instruction=question, output=answer)
+        )
+
+    assert judged("Put 3 1 2 in falling order.", "#### 3 2 1") is True
+    assert judged("Put 3 1 2 in falling order.", "#### 1 2 3") is False
+    assert judged("Put 3 1 2 in falling order.", "3 2 1") is False
+    assert judged("Arrange 3 1 2 from high to low.", "#### 1 2 3") is None
+    assert PocketMathTask().domain.judge_record(TextDatum(text="asc 2 1 = #### 2 1")) is None

@@ -1,0 +1,186 @@
+import inspect
+import re
+import sys
+from itertools import pairwise
+
+import pytest
+
+from dataenvgym.domains.math.reasoning_gym import (
+    ReasoningGymDomain,
+    ReasoningGymEnvironment,
+    ReasoningGymTask,
+    _answer_in,
+)
+from dataenvgym.domains.math.reasoning_gym_source import EVALUATES_ANSWERS, dataset_of
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+
+from ...students import Knowing
+
+SIZES = {"train": 30, "validation": 20, "test": 20}
+SPLITS = tuple(SIZES)
+
+
+@pytest.fixture(scope="module")
+def installed():
+    return pytest.importorskip("reasoning_gym", reason="needs the extra [reasoning-gym]")
+
+
+@pytest.fixture
+def task(installed):
+    return ReasoningGymTask(["chain_sum", "gcd"], sizes=SIZES)
+
+
+def oracle(task, form="<answer>{}</answer>"):
+    """Knows every answer, and says it as asked for."""
+    return Knowing({i.instruction: i.answer for i in task.instances}, form)
+
+
+@pytest.mark.parametrize("form", ["I think …\n<answer> {} </answer>", "#### {}", "\\boxed{{{}}}"])
+def test_right_answers_score_one(task, form):
+    completed = task.evaluate(oracle(task, form))
+    report = task.generate_performance_report(completed)
+    assert (report.accuracy, report.score, report.n_errors) == (1.0, 1.0, 0)
+    assert [(s.skill, s.category, s.n) for s in report.skills] == [
+        ("chain_sum", "arithmetic", 20),
+        ("gcd", "arithmetic", 20),
+    ]
+
+
+def test_an_answer_that_is_wrong_or_not_marked_does_not_count_as_correct(task):
+    for form in ("<answer>{}7</answer>", "{}", "<answer></answer>"):
+        assert not any(c.was_correct for c in task.evaluate(oracle(task, form)))
+
+
+def test_no_question_occurs_twice_in_or_across_splits(installed):
+    # few operands: the family repeats itself all the time
+    options = {"min_value": 1, "max_value": 12, "min_numbers": 2, "max_numbers": 2}
+    task = ReasoningGymTask({"gcd": options}, sizes=SIZES)
+    questions = [i.instruction for split in SPLITS for i in task.on(split).instances]
+    assert len(questions) == len(set(questions)) == 70
+
+
+def test_splits_draw_from_seeds_that_lie_far_apart(task):
+    import orjson
+
+    ranges = []
+    for split in SPLITS:
+        for family in ("chain_sum", "gcd"):
+            recipe = orjson.loads(task.source._recipe(family, split))
+            ranges.append((family, recipe["seed"], recipe["seed"] + recipe["size"]))
+    for family in ("chain_sum", "gcd"):
+        spans = sorted((low, high) for name, low, high in ranges if name == family)
+        assert all(a[1] + 10**6 < b[0] for a, b in pairwise(spans))
+
+
+def test_the_seed_decides_which_problems_there_are(task):
+    again = ReasoningGymTask(["chain_sum", "gcd"], sizes=SIZES)
+    other = ReasoningGymTask(["chain_sum", "gcd"], sizes=SIZES, seed=1)
+    assert again.instances == task.instances
+    assert other.instances != task.instances
+
+
+def test_a_split_does_not_depend_on_which_one_is_loaded_first(task):
+    again = ReasoningGymTask(["chain_sum", "gcd"], sizes=SIZES)
+    train = task.on("train").instances
+    assert again.on("test").instances == task.on("test").instances
+    assert again.on("train").instances == train
+
+
+def test_a_family_that_is_exhausted_says_so(installed):
+    options = {"min_value": 1, "max_value": 2, "min_numbers": 2, "max_numbers": 2}
+    with pytest.raises(InvalidInstanceError, match=r"'gcd' has only .* new problems"):
+        ReasoningGymTask({"gcd": options}, sizes=SIZES).load("test")
+
+
+def test_unknown_families_and_options_are_refused(installed):
+    with pytest.raises(ConfigurationError, match="Did you mean 'chain_sum'"):
+        ReasoningGymTask(["chain_sums"])
+    with pytest.raises(ConfigurationError, match="does not take the options"):
+        ReasoningGymTask({"chain_sum": {"terms": 3}})
+    with pytest.raises(ConfigurationError, match="does not take the options"):
+        ReasoningGymTask({"chain_sum": {"min_terms": 5, "max_terms": 2}})
+
+
+def test_every_family_that_runs_answers_as_code_is_refused(installed):
+    from reasoning_gym.factory import DATASETS
+
+    evaluating = {
+        name
+        for name, (family, _) in DATASETS.items()
+        for call in re.findall(
+            r"\b(?:eval|exec|parse_expr|sympify)\((.*)", inspect.getsource(family.score_answer)
+        )
+        if not call.startswith(("entry[", "metadata["))
+    }
+    assert evaluating == EVALUATES_ANSWERS
+    for family in EVALUATES_ANSWERS:
+        with pytest.raises(ConfigurationError, match="running it as Python code"):
+            ReasoningGymTask([family])
+
+
+def test_another_problem_under_the_same_name_is_an_error_not_a_wrong_answer(task):
+    changed = task.instances[0].model_copy(update={"instruction": "another one"})
+    environment = ReasoningGymEnvironment()
+    environment.reset(options={"instance": changed})
+    with pytest.raises(InvalidInstanceError, match="another problem in the installed"):
+        environment.step("<answer>1</answer>")
+
+
+def test_a_scorer_that_trips_over_an_answer_gives_no_score_and_a_note(task, monkeypatch):
+    def trip(answer, entry):
+        raise KeyError("oops")
+
+    dataset = dataset_of(str(task.instances[0].data["recipe"]))
+    monkeypatch.setattr(dataset, "score_answer", trip, raising=False)
+    environment = ReasoningGymEnvironment(task.instances)
+    environment.reset(options={"instance": task.instances[0]})
+    _, reward, terminated, _, info = environment.step("<answer>1</answer>")
+    assert (reward, terminated) == (0.0, True)
+    assert info["note"] == "scoring: KeyError: 'oops'"
+
+
+@pytest.mark.parametrize("answer", ["1e99999999", "-2.E+1_000_000", "1" * 20_000])
+def test_a_huge_answer_is_wrong_and_reaches_no_scorer(answer, task, monkeypatch):
+    dataset = dataset_of(str(task.instances[0].data["recipe"]))
+    monkeypatch.setattr(dataset, "score_answer", lambda *_: pytest.fail("scored"), raising=False)
+    environment = ReasoningGymEnvironment(task.instances)
+    environment.reset(options={"instance": task.instances[0]})
+    _, reward, terminated, _, info = environment.step(f"<answer>1{answer}</answer>")
+    assert (reward, terminated) == (0.0, True)
+    assert "too large" in info.get("note", "too large")
+
+
+def test_a_score_that_is_not_a_number_is_not_an_error(task, monkeypatch):
+    dataset = dataset_of(str(task.instances[0].data["recipe"]))
+    monkeypatch.setattr(dataset, "score_answer", lambda *_: float("nan"), raising=False)
+    environment = ReasoningGymEnvironment(task.instances)
+    environment.reset(options={"instance": task.instances[0]})
+    _, reward, terminated, _, info = environment.step("<answer>nan</answer>")
+    assert (reward, terminated, info["was_correct"]) == (0.0, True, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("<answer>1</answer> or <answer> 2 </answer>", "2"),
+        ("<answer>1</answer> </answer>", "1"),
+        ("<answer>1</answer> <answer>2", "1"),
+        ("</answer> #### 3", "3"),
+        ("<answer>a\nb</answer>", "a\nb"),
+    ],
+)
+def test_the_last_answer_counts(reply, answer):
+    assert _answer_in(reply) == answer
+
+
+def test_problems_that_differ_in_a_sign_are_two_and_in_spacing_one():
+    key = ReasoningGymDomain().overlap_key
+    assert key("What is 2 - 3?") != key("What is 2 + 3?")
+    assert key("What is  2 + 3?\n") == key("what is 2 + 3?")
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
+    dataset_of.cache_clear()
+    monkeypatch.setitem(sys.modules, "reasoning_gym.factory", None)
+    with pytest.raises(ConfigurationError, match=r"pip install dataenvgym\[reasoning-gym\]"):
+        ReasoningGymTask(["chain_sum"])

@@ -1,0 +1,213 @@
+import json
+from collections import Counter
+
+import pytest
+
+from dataenvgym.domains.math.task import MathTask
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
+from dataenvgym.scoring import answers_equal
+from dataenvgym.tasks.rows import HubDataset
+
+from ...students import Knowing
+
+
+def write(path, answers, *, questions=None):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as stream:
+        for k, answer in enumerate(answers):
+            question = questions[k] if questions else f"Aufgabe {k}: wie viel ist {k} + {k}?"
+            row = {"question": question, "answer": f"Rechnung …\n#### {answer}"}
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return path
+
+
+def ids(task, split):
+    return [instance.id for instance in task.on(split).instances]
+
+
+def test_one_file_is_divided_among_the_splits_without_rest_or_overlap(tmp_path):
+    task = MathTask(write(tmp_path / "all.jsonl", range(100)))
+    parts = {split: ids(task, split) for split in ("train", "validation", "test")}
+    assert {split: len(part) for split, part in parts.items()} == {
+        "train": 80,
+        "validation": 10,
+        "test": 10,
+    }
+    assert sorted(i for part in parts.values() for i in part) == sorted(
+        f"all-{k}" for k in range(1, 101)
+    )
+    assert parts["train"] == sorted(parts["train"], key=lambda i: int(i.split("-")[1]))
+
+
+def test_the_seed_decides_which_problem_goes_where(tmp_path):
+    path = write(tmp_path / "all.jsonl", range(100))
+    assert ids(MathTask(path, seed=1), "test") == ids(MathTask(str(path), seed=1), "test")
+    assert ids(MathTask(path, seed=1), "test") != ids(MathTask(path, seed=2), "test")
+
+
+def test_the_same_problem_never_lands_in_two_splits(tmp_path):
+    questions = [f"Was ist {k // 4} + 1?" + " " * (k % 4) for k in range(200)]
+    task = MathTask(write(tmp_path / "all.jsonl", range(200), questions=questions))
+    keys = [
+        {task.domain.overlap_key(i.instruction) for i in task.on(split).instances}
+        for split in ("train", "validation", "test")
+    ]
+    assert sum(map(len, keys)) == len(set().union(*keys)) == 50
+
+
+def test_rows_that_come_twice_are_mentioned_once_with_their_number(tmp_path, caplog):
+    others = [f"{n}?" for n in range(35)]
+    questions = ["a?", "b?", "a?", "a?", "c?", *others]
+    path = write(tmp_path / "a.jsonl", [1, 2, 1, 1, 2, *range(35)], questions=questions)
+    task = MathTask(path, split="train", name="mine")
+    for split in ("train", "validation", "test"):
+        task.on(split).load(split)
+    (record,) = caplog.records
+    assert record.name == "dataenvgym.run_warnings"
+    assert "mine: 2 of 40 problems repeat" in record.message
+    assert f"first {path}:3, which repeats {path}:1" in record.message
+
+
+def test_splits_that_share_a_file_divide_it_and_a_file_of_one_split_stays_whole(tmp_path):
+    train = write(tmp_path / "train.jsonl", range(40))
+    test = write(tmp_path / "test.jsonl", range(30))
+    task = MathTask(
+        {"train": train, "validation": train, "test": test},
+        fractions={"train": 0.75, "validation": 0.25, "test": 0.5},
+    )
+    assert [len(ids(task, split)) for split in ("train", "validation", "test")] == [30, 10, 30]
+    assert not set(ids(task, "train")) & set(ids(task, "validation"))
+
+
+def test_files_of_the_same_name_keep_their_ids_apart(tmp_path):
+    sources = {
+        split: write(tmp_path / split / "data.jsonl", range(2)) for split in ("train", "test")
+    }
+    task = MathTask(sources)
+    assert ids(task, "train") == ["train/data-1", "train/data-2"]
+    assert ids(task, "test") == ["test/data-1", "test/data-2"]
+
+
+def test_a_limit_takes_a_seeded_sample_in_the_order_of_the_file(tmp_path):
+    path = write(tmp_path / "all.jsonl", range(100))
+    whole, some = MathTask({"test": path}), MathTask({"test": path}, limit=10)
+    sample = ids(some, "test")
+    assert len(sample) == 10
+    assert sample == [i for i in ids(whole, "test") if i in sample] != ids(whole, "test")[:10]
+    assert set(sample) < set(ids(MathTask({"test": path}, limit=20), "test"))
+
+
+def test_an_unparsable_gold_is_refused_at_load_time_naming_the_file_and_the_line(tmp_path):
+    path = write(tmp_path / "bad.jsonl", ["1", "2", "\\frac{1}{", "4"])
+    with pytest.raises(UnparsableAnswerError, match=r"bad\.jsonl:3 \(instance 'bad-3'\)"):
+        MathTask({"test": path}).load("test")
+
+
+def test_math_folders_and_formats_can_be_given(tmp_path):
+    folder = tmp_path / "MATH" / "algebra"
+    folder.mkdir(parents=True)
+    for k in range(3):
+        row = {
+            "problem": f"${k}$?",
+            "solution": f"$\\boxed{{{k}}}$",
+            "type": "Algebra",
+            "level": "Level 1",
+        }
+        (folder / f"{k}.json").write_text(json.dumps(row))
+    task = MathTask({"test": tmp_path / "MATH"}, name="math", format="math", split="test")
+    assert [i.answer for i in task.instances] == ["0", "1", "2"]
+    report = task.generate_performance_report(
+        task.evaluate(Knowing({"$0$?": 0, "$1$?": 1, "$2$?": 5}))
+    )
+    assert [(s.category, s.skill) for s in report.skills] == [("Algebra", "Algebra (Level 1)")]
+    assert report.accuracy == pytest.approx(2 / 3)
+
+
+def test_a_source_may_be_a_mapping_that_names_a_dataset():
+    task = MathTask({"dataset": "openai/gsm8k", "config": "main"})
+    assert task.source.places["test"] == HubDataset(dataset="openai/gsm8k", config="main")
+    only = MathTask({"test": {"dataset": "a/b"}})
+    assert only.source.places == {"test": HubDataset(dataset="a/b")}
+
+
+def test_the_prompt_options_reach_the_environment(tmp_path):
+    task = MathTask(
+        {"test": write(tmp_path / "t.jsonl", [1])},
+        split="test",
+        system_prompt="Rechne.",
+        template="Q: {instruction}",
+    )
+    conversation, _ = task.make_environment().reset()
+    assert [m.content for m in conversation] == ["Rechne.", "Q: Aufgabe 0: wie viel ist 0 + 0?"]
+
+
+def test_impossible_options_are_refused(tmp_path):
+    path = write(tmp_path / "t.jsonl", [1])
+    with pytest.raises(ConfigurationError, match="Did you mean 'validation'"):
+        MathTask({"valid": path})
+    with pytest.raises(ConfigurationError, match="no source for split 'test', only for train"):
+        MathTask({"train": path}).load("test")
+    with pytest.raises(ConfigurationError, match="limit is 0"):
+        MathTask(path, limit=0)
+    with pytest.raises(ConfigurationError, match="fractions are"):
+        MathTask(path, fractions={"train": -1.0})
+    for fractions in ("train:0.4", {"train": "many"}, {"train": float("nan")}, [0.5, 0.5], None):
+        with pytest.raises(ConfigurationError, match=r"fractions are .*, expected shares of train"):
+            MathTask(path, fractions=fractions)
+    with pytest.raises(InvalidInstanceError, match="no instances"):
+        ids(MathTask(path), "test")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("3 + 4", "3 - 4", False),
+        ("3 − 4", "3 - 4", False),  # noqa: RUF001
+        ("Compute 3+4.", "compute  3 + 4", True),
+        ("a well-known fact", "a well known fact", True),
+        ("2 < 3", "2 > 3", False),
+    ],
+)
+def test_signs_tell_problems_apart(tmp_path, one, other, same):
+    task = MathTask(write(tmp_path / "t.jsonl", [1]))
+    assert (task.domain.overlap_key(one) == task.domain.overlap_key(other)) is same
+
+
+def test_the_answers_of_gsm8k_are_right_for_themselves_and_wrong_for_their_neighbors(gsm8k):
+    task = MathTask({"test": gsm8k / "test.jsonl"}, name="gsm8k", split="test")
+    golds = [str(i.answer) for i in task.instances]
+    assert len(golds) == 1319
+    questions = [i.instruction for i in task.instances]
+
+    own = task.evaluate(Knowing(dict(zip(questions, golds, strict=True))))
+    assert task.generate_performance_report(own).accuracy == 1.0
+
+    following = golds[1:] + golds[:1]
+    completed = task.evaluate(Knowing(dict(zip(questions, following, strict=True))))
+    equal = [answers_equal(a, b) for a, b in zip(golds, following, strict=True)]
+    assert [c.was_correct for c in completed] == equal
+    assert Counter(equal)[True] < 30
+
+
+def test_gsm8k_can_be_divided_into_three_splits(gsm8k):
+    train = gsm8k / "train.jsonl"
+    task = MathTask({"train": train, "validation": train, "test": gsm8k / "test.jsonl"}, limit=500)
+    keys = {
+        split: {task.domain.overlap_key(i.instruction) for i in task.on(split).instances}
+        for split in ("train", "validation", "test")
+    }
+    assert all(len(k) == 500 for k in keys.values())
+    assert len(set().union(*keys.values())) == 1500
+
+
+@pytest.mark.parametrize(
+    ("places", "fractions"),
+    [
+        ({"train": "a", "validation": "b", "test": "b"}, {"train": 1.0}),
+        ("a", {"train": 0.0, "validation": 0, "test": 0}),
+        ("a", {}),
+    ],
+)
+def test_splits_that_share_a_file_without_a_share_of_it_are_refused(places, fractions):
+    with pytest.raises(ConfigurationError, match=r"validation and test have no share of [ab]"):
+        MathTask(places, fractions=fractions)

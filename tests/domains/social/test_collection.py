@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dataenvgym.domains.social import (
+    Deal,
+    Episode,
+    keep_profiles,
+    profiles_in,
+    read_profiles,
+    write_profiles,
+)
+from dataenvgym.domains.social.kinds import CHARACTERS, EPISODES
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.store import open_store
+
+ANN = {"id": "ann", "first_name": "Ann", "age": 30}
+BOB = {"id": "bob", "first_name": "Bob", "age": 40}
+TALK = {"id": "talk", "scenario": "A talk.", "goals": [{"text": "a"}, {"text": "b"}]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def write(characters=(ANN, BOB), scenes=(TALK,), relationships=None):
+        (tmp_path / "characters.json").write_text(json.dumps(characters))
+        (tmp_path / "scenes.json").write_text(json.dumps(scenes))
+        if relationships is not None:
+            (tmp_path / "relationships.json").write_text(json.dumps(relationships))
+        return tmp_path
+
+    return write
+
+
+def test_profiles_that_are_written_are_read_again(collection, scene, tmp_path):
+    deal = Deal(item="hat", seller_least=1, buyer_most=2)
+    profiles = collection(scene(subsets=("hard",), deal=deal))
+    write_profiles(tmp_path, profiles)
+    again = read_profiles(tmp_path)
+    assert again.characters == profiles.characters
+    assert again.scenes == profiles.scenes
+    assert again.relationships == profiles.relationships
+
+
+def test_relationships_may_be_left_out(folder):
+    assert read_profiles(folder()).relationships == {}
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "why"),
+    [
+        (
+            {"characters": [ANN, {"id": "bob", "age": 3}]},
+            "characters.json, entry 1 ('bob'), field 'first_name'",
+            "Field required",
+        ),
+        (
+            {"characters": [{**ANN, "first_name": ""}]},
+            "characters.json, entry 0 ('ann'), field 'first_name'",
+            "(got '')",
+        ),
+        (
+            {"scenes": [{**TALK, "relationship": "enemy"}]},
+            "scenes.json, entry 0 ('talk'), field 'relationship'",
+            "(got 'enemy')",
+        ),
+        ({"characters": [ANN, ANN]}, "characters.json, entry 1 ('ann'), field 'id'", "twice"),
+        ({"characters": ["ann"]}, "characters.json, entry 0", "dictionary"),
+        (
+            {"relationships": [{"id": "1", "characters": ["ann", "bo"], "relationship": "friend"}]},
+            "relationships.json, '1', field 'characters'",
+            "there is no character 'bo'. Did you mean 'bob'? Add it to",
+        ),
+        (
+            {"scenes": [{**TALK, "casts": [["ann", "zoe"]]}]},
+            "scenes.json, 'talk', field 'casts'",
+            "there is no character 'zoe'",
+        ),
+        ({"scenes": {}}, "scenes.json", "holds a dict, expected a list"),
+    ],
+)
+def test_an_entry_that_cannot_be_used_is_named_with_file_and_field(folder, files, place, why):
+    path = folder(**files)
+    with pytest.raises(InvalidInstanceError) as raised:
+        read_profiles(path)
+    assert str(raised.value).startswith(f"{path}/{place}")
+    assert why in str(raised.value)
+
+
+def test_a_folder_without_profiles_is_named(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"characters\.json is not there: expected a f"):
+        read_profiles(tmp_path)
+
+
+def test_subsets_have_names(collection, scene):
+    profiles = collection(scene(id="a", subsets=("hard",)), scene(id="b"))
+    assert [s.id for s in profiles.scenes_in("all")] == ["a", "b"]
+    assert [s.id for s in profiles.scenes_in("hard")] == ["a"]
+    with pytest.raises(ConfigurationError, match=r"'hrad'\. Did you mean 'hard'.*all, hard"):
+        profiles.scenes_in("hrad")
+
+
+@pytest.mark.parametrize("kind", ["memory", "files", "redis"])
+def test_a_store_keeps_profiles_and_episodes(collection, scene, tmp_path, request, kind):
+    redis = request.getfixturevalue("redis_url") if kind == "redis" else None
+    store = open_store({"memory": None, "files": tmp_path, "redis": redis}[kind])
+    profiles = collection(scene(occupations=(("cook",), ())))
+    keep_profiles(store, profiles)
+    again = profiles_in(store)
+    assert again.characters == profiles.characters
+    assert again.scenes == profiles.scenes
+    assert again.relationships == profiles.relationships
+    assert store.find(CHARACTERS, occupation="teacher", age=20) == ["ann"]
+    played = Episode(id="1", scene="talk", characters=("bob", "ann"), models=("m",))
+    store.put(EPISODES, "1", played)
+    assert store.find(EPISODES, characters="ann", models="m") == ["1"]
+    assert store.get(EPISODES, "1") == played

@@ -1,0 +1,285 @@
+"""`Social-v0`: the student's seat, its partners, the judge."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import gymnasium
+import pytest
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+
+import dataenvgym  # noqa: F401 - registers the ids
+from dataenvgym.domains.social.environment import SocialEnvironment
+from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.scene import SceneState
+from dataenvgym.domains.social.seat_scores import Scoring
+from dataenvgym.domains.social.task import SocialTask
+from dataenvgym.domains.social.turns import Rules, rules_of
+from dataenvgym.errors import ConfigurationError, SpeakerError
+from dataenvgym.interfaces import Failure
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.rollouts import rollout
+from dataenvgym.tasks.base import LONG_REPLIES
+
+from ...rollouts.fakes import Predictor, Reply
+from .social_scenes import begun, instance, sale, scene
+
+
+def says(*texts):
+    """A speaker that says these in turn, and the last one from then on."""
+
+    def answer(conversation):
+        n = sum(m.role == "assistant" for m in conversation)
+        return texts[min(n, len(texts) - 1)]
+
+    return ScriptedPredictor(answer)
+
+
+def verdict(**scores):
+    return json.dumps({name: {"reason": "r", "score": s} for name, s in scores.items()})
+
+
+def judge(*replies):
+    left = list(replies)
+    return ScriptedPredictor(lambda conversation: left.pop(0) if len(left) > 1 else left[0])
+
+
+def test_a_deal_is_scored_by_rule_without_a_judge():
+    partner = says("[action] offer 130 euros", "[leave]")
+    environment = begun(instance(sale()), others={"partner": partner})
+    conversation, reward, done, _, _ = environment.step("Hello.")
+    assert conversation[-1].content == "[Bob Lee] does: offer 130 euros"
+    assert (reward, done) == (0.0, False)
+    conversation, reward, done, truncated, info = environment.step("[action] accept")
+    assert (reward, done, truncated) == (0.875, True, False)
+    assert (info["scores"], info["was_correct"]) == ({"goal": 8.75}, 1.0)
+    assert conversation[-1].content == "[Bob Lee] leaves."
+
+
+def test_the_second_seat_first_hears_what_the_first_one_says():
+    problem = instance(sale(), seat=1, partner="soft")
+    environment = SocialEnvironment()
+    conversation, _ = environment.reset(seed=0, options={"instance": problem})
+    assert len(conversation) == 1
+    assert "[Ann Lee] does: offer " in conversation[0].content
+    conversation, *_ = environment.step("[action] offer 10 euros")
+    assert conversation[-1].content.startswith("[Ann Lee] does: offer ")
+
+
+def test_a_scripted_partner_makes_the_same_scene_each_time():
+    def transcript():
+        environment = begun(instance(sale(), partner="tough"))
+        for _ in range(4):
+            conversation, *_ = environment.step("[action] offer 170 euros")
+        return conversation
+
+    assert transcript() == transcript()
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("", "invalid action: an empty text"),
+        ("x" * 1_000_000, "invalid action: 1000000 characters"),
+        ("a\x00b", "invalid action: a control character"),
+        ("[speak to Zoe] Hi.", "invalid recipient: 'Zoe'"),
+        ("[speak to Ann Lee] Hi.", "invalid recipient: 'Ann Lee'"),
+    ],
+)
+def test_the_student_reads_why_its_message_does_nothing(text, note):
+    heard = []
+
+    def partner(conversation):
+        heard.append(conversation)
+        return "Hm."
+
+    environment = begun(instance(sale()), others={"partner": ScriptedPredictor(partner)})
+    conversation, _, done, *_ = environment.step(text)
+    assert not done
+    first, second = conversation[-1].content.splitlines()
+    assert first.startswith(f"({note}")
+    assert len(first) < 200
+    assert second == "[Bob Lee] says: Hm."
+    assert "invalid" not in str(heard)
+
+
+def test_a_student_that_says_nothing_valid_ends_the_scene_by_stale_turns():
+    environment = begun(instance(sale()), others={"partner": says("[none]")})
+    assert not environment.step("")[2]
+    _, reward, done, *_ = environment.step("")
+    assert (reward, done) == (0.0, True)
+
+
+def test_a_partner_that_leaves_at_once_is_scored():
+    environment = begun(instance(sale()), others={"partner": says("[leave] No.")})
+    conversation, reward, done, *_ = environment.step("[action] offer 130 euros")
+    assert (conversation[-1].content, reward, done) == ("[Bob Lee] leaves: No.", 0.0, True)
+
+
+def test_a_scene_that_is_over_before_the_student_speaks_is_the_partners_failure():
+    environment = SocialEnvironment(others={"partner": says("[leave]")})
+    with pytest.raises(SpeakerError, match="partner: the scene was over before it began"):
+        environment.reset(seed=0, options={"instance": instance(sale(), seat=1)})
+
+
+@pytest.mark.parametrize("text", ["", "x" * 1_000_000, "\x1b[2J", '{"action_type": "fly"}'])
+def test_a_partner_without_an_action_is_its_own_failure_and_changes_nothing(text):
+    partner = judge(text, "Hm.")
+    environment = begun(instance(sale()), others={"partner": partner})
+    with pytest.raises(SpeakerError, match="partner: invalid action: ") as failed:
+        environment.step("Hi.")
+    assert (failed.value.fault, environment.state.events) == ("partner", ())
+    assert environment.step("Hi.")[0][-1].content == "[Bob Lee] says: Hm."
+
+
+def test_an_instance_whose_partner_fails_has_an_error_under_its_name():
+    def fails(conversation):
+        raise ValueError("gone")
+
+    for partner, reason in (
+        (ScriptedPredictor(fails), "partner: ValueError: gone"),
+        (ScriptedPredictor(lambda c: Failure(reason="timed out")), "partner: timed out"),
+    ):
+        done = attempt([instance(sale())], says("Hi."), {"partner": partner})
+        assert (done[0].error, done[0].fault) == (reason, "partner")
+
+
+def attempt(problems, student, others, **options):
+    return rollout(
+        student,
+        problems,
+        lambda: SocialEnvironment(problems, **options),
+        sampling=LONG_REPLIES,
+        others=others,
+    )
+
+
+def test_partners_of_many_scenes_are_asked_in_one_batch():
+    problems = [instance(sale()).model_copy(update={"id": str(number)}) for number in range(20)]
+    partner = Predictor(lambda conversation: Reply(text="[leave]"))
+    done = attempt(problems, says("Hi."), {"partner": partner})
+    assert [c.error for c in done] == [None] * 20
+    assert [len(chunk) for chunk in partner.chunks] == [20]
+
+
+def test_other_dimensions_are_the_judges_and_all_seven_have_a_mean():
+    scores = {name: d.high for name, d in DIMENSIONS.items() if name != "goal"}
+    others = {"partner": says("[leave]"), "judge": judge(verdict(**scores))}
+    environment = begun(instance(sale()), others=others, dimensions=tuple(DIMENSIONS))
+    *_, info = environment.step("Hi.")
+    assert info["scores"] == {
+        **{name: float(score) for name, score in scores.items()},
+        "goal": 0.0,
+        "overall": pytest.approx(30 / 7),
+    }
+
+
+def test_a_goal_without_a_rule_is_the_judges():
+    asked = []
+
+    def answer(conversation):
+        asked.append(conversation[-1].content)
+        return verdict(goal=7)
+
+    others = {"partner": says("[leave]"), "judge": ScriptedPredictor(answer)}
+    environment = begun(instance(scene()), others=others)
+    _, reward, _, _, info = environment.step("Hi.\n[Bob Lee] says: You win.")
+    assert (reward, info["was_correct"], info["scores"]) == (0.7, 1.0, {"goal": 7.0})
+    assert "    [Bob Lee] says: You win." in asked[0]
+
+
+def test_the_judge_sees_all_that_the_seats_know_in_every_shipped_scene():
+    seen_hints = 0
+    for problem in map(problem_of, SocialTask("all", partner="model").instances):
+        cast, scene = problem.cast, problem.scene
+        for seat in cast.seats:
+            scoring = Scoring(tuple(DIMENSIONS))
+            ask = next(scoring.of_seat(SceneState.begin(cast), seat))
+            asked = ask.conversation[-1]
+            facts = [scene.scenario.strip(), scene.relationship.value.replace("_", " ")]
+            for character, goal in zip(cast.characters, scene.goals, strict=True):
+                hints = [hint.text for hint in goal.hints]
+                facts += [
+                    character.name,
+                    character.secret,
+                    character.personality,
+                    goal.text,
+                    *hints,
+                ]
+                seen_hints += len(hints)
+            assert [fact for fact in facts if fact not in asked.content] == [], scene.id
+            scored, others = asked.content.split("The profiles of the others")
+            assert scene.goals[seat].text in scored
+            assert all(scene.goals[o].text in others for o in cast.seats if o != seat)
+    assert seen_hints > 60
+
+
+@pytest.mark.parametrize("reply", ["She did well: 9 of 10.", verdict(goal=11), verdict(secret=0)])
+def test_a_judge_without_a_verdict_is_an_error_under_its_name_and_never_0(reply):
+    others = {"partner": says("[leave]"), "judge": judge(reply)}
+    (done,) = attempt([instance(scene())], says("Hi."), others)
+    assert done.error.startswith("judge: no usable verdict")
+    assert done.fault == "judge"
+
+
+def test_epo_ends_one_turn_later_and_refuses_other_actions():
+    def n_turns(rules):
+        environment = begun(instance(sale()), rules=rules, others={"partner": says("Hm.")})
+        while not environment.step("Hm.")[2]:
+            pass
+        return environment.state.n_turns
+
+    assert [n_turns(rules_of(name)) for name in ("sotopia", "epo")] == [20, 21]
+    environment = begun(instance(sale()), rules=rules_of("epo"), others={"partner": says("Hm.")})
+    assert "not possible here" in environment.step("[action] runs")[0][-1].content
+
+
+@pytest.mark.parametrize("order", ["round_robin", "random", "simultaneous"])
+def test_three_seats_play_in_every_order(order):
+    environment = begun(instance(sale(n=3)), rules=Rules(order), others={"partner": says("Hm.")})
+    done = False
+    while not done:
+        conversation, _, done, truncated, _ = environment.step("Hm.")
+        assert not truncated
+    assert environment.state.n_turns == 20
+    roles = [m.role for m in conversation]
+    assert all(one != other for one, other in itertools.pairwise(roles))
+    assert {e.seat for e in environment.state.events} == {0, 1, 2}
+
+
+def test_the_scene_is_over_for_a_student_that_leaves():
+    environment = begun(instance(sale(n=3)), others={"partner": says("Hm.")})
+    _, _, done, *_ = environment.step("[leave]")
+    assert done
+
+
+def test_private_words_of_others_stay_private():
+    environment = begun(instance(sale(n=3)), others={"partner": says("[speak to Cat Lee] Psst.")})
+    conversation, *_ = environment.step("Hi.")
+    assert "Psst" not in str(conversation)
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "complaint"),
+    [(("gaol",), "Did you mean 'goal'"), (("secret",), "without 'goal'")],
+)
+def test_impossible_dimensions_are_refused(dimensions, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        SocialEnvironment(dimensions=dimensions)
+
+
+def make():
+    return gymnasium.make("dataenvgym/Social-v0")
+
+
+@pytest.mark.parametrize("kind", [SyncVectorEnv, AsyncVectorEnv])
+def test_both_vector_kinds_negotiate(kind):
+    options = {"shared_memory": False} if kind is AsyncVectorEnv else {}
+    environments = kind([make, make], **options)
+    environments.reset(seed=0)
+    conversations, rewards, *_ = environments.step(("[action] offer 1 euros", "[leave]"))
+    assert next(c[-1].role for c in conversations) == "user"
+    assert rewards.shape == (2,)
+    environments.close()

@@ -1,0 +1,113 @@
+"""The scenes and seats of an evaluation, and its requirements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.config import build_task, compose
+from dataenvgym.domains.social.evaluation import Scenes
+from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.evaluation_runs.directory import addition_of
+from dataenvgym.predictors import ScriptedPredictor
+
+SAME = ("task=social", "model=openai/A", "partner=openai/A", "judge=openai/J")
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+
+
+def prepared(*overrides, adapter=None):
+    config = compose(overrides, name="eval")
+    return config, Scenes.of(config, overrides, adapter)
+
+
+def test_with_a_judge_all_seven_dimensions_are_scored_unless_some_are_named():
+    assert list(prepared(*SAME)[0].task.dimensions) == list(DIMENSIONS)
+    assert prepared(*SAME, "task.dimensions=[goal]")[0].task.dimensions == ["goal"]
+    assert prepared("task=social", "partner=fair")[0].task.dimensions == ["goal"]
+
+
+def test_a_task_that_is_not_chosen_now_has_the_dimensions_that_it_had():
+    config = compose(SAME, name="eval")
+    Scenes.of(config, ["judge=openai/J"], None)
+    assert config.task.dimensions == ["goal"]
+
+
+def test_the_same_model_in_both_seats_plays_each_scene_once_and_every_seat_is_scored():
+    config, scenes = prepared(*SAME)
+    assert scenes.are_seats_alike
+    assert (config.task.seats, config.task.scored) == ("first", "all")
+    assert len(build_task(config).whole().instances) == 66
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        (*SAME, "partner=openai/B"),
+        (*SAME, "task.others.partner.base_url=http://127.0.0.1:1"),
+        (*SAME, "task.partner_sampling.temperature=1.0"),
+        (*SAME, "task.system_prompt=Be nice."),
+        ("task=social", "partner=fair"),
+        ("task=social", "model=hf/A", "partner=hf/A:b"),
+        (*SAME, "strategist=openai/S"),
+        (*SAME, "strategist=openai/S", "partner_strategist=openai/T"),
+        (*SAME, "task.role=strategist"),
+        (*SAME, "task.scenes=procedural"),
+        ("task=social", "model=openai/A", "partner=student/former", "judge=openai/J"),
+    ],
+)
+def test_different_models_play_from_both_seats(overrides):
+    config, scenes = prepared(*overrides)
+    assert not scenes.are_seats_alike
+    assert (config.task.seats, config.task.scored) == ("both", "student")
+
+
+def test_weights_are_the_same_with_the_same_adapter():
+    overrides = ("task=social", "model=hf/A", "partner=hf/A:b", "judge=openai/J")
+    assert prepared(*overrides, adapter=Path("b"))[1].are_seats_alike
+    assert not prepared(*overrides, adapter=Path("c"))[1].are_seats_alike
+
+
+def test_the_student_as_its_own_partner_makes_the_seats_equal():
+    assert prepared("task=social", "model=hf/A", "partner=student")[1].are_seats_alike
+
+
+def test_the_same_strategist_on_both_sides_makes_the_seats_equal():
+    both = ("strategist=openai/S", "partner_strategist=openai/S")
+    assert prepared(*SAME, *both)[1].are_seats_alike
+
+
+def test_only_the_requested_seat_is_played():
+    config, scenes = prepared(*SAME, "task.seats=second")
+    assert not scenes.are_seats_alike
+    assert (config.task.seats, config.task.scored) == ("second", "student")
+
+
+def test_other_tasks_add_nothing_to_evaluations():
+    assert addition_of(compose(["task=pocket_math"], name="eval"), None, None) is None
+    assert isinstance(addition_of(compose(["task=social"], name="eval"), None, None), Scenes)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (("partner=model",), "partner=openai/NAME"),
+        (("partner=openai/A",), "no speaker 'judge' to judge: name one with judge=openai/NAME"),
+    ],
+)
+def test_a_speaker_that_is_missing_is_named_before_any_is_asked(overrides, expected):
+    config, scenes = prepared("task=social", "model=openai/A", *overrides)
+    task = build_task(config).whole()
+    with pytest.raises(ConfigurationError, match=expected):
+        scenes.check(task, ScriptedPredictor([]), task.instances)
+
+
+def test_deals_need_no_judge_for_their_goals():
+    config, scenes = prepared("task=social", "model=openai/A", "partner=fair")
+    task = build_task(config).whole()
+    scenes.check(task, ScriptedPredictor([]), task.instances)

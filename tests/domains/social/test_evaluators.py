@@ -1,0 +1,130 @@
+"""Seven dimensions of a scene, and the turns that mattered, by judges."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dataenvgym.domains.social.evaluators import (
+    DIMENSIONS,
+    dimensions_verdict,
+    judge_character,
+    overall,
+)
+from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.judging import Unscored, dialogue_text, read_verdict
+from dataenvgym.judging.turns import judge_turns, turns_verdict
+
+BEST = {name: dimension.high for name, dimension in DIMENSIONS.items()}
+DIALOGUE = dialogue_text([("Ann", "I want 10."), ("Bob", "7?"), ("Ann", "[2] Bob:\n  I give 10.")])
+CHARACTER = {
+    "who": "Ann",
+    "profile": "Ann sells a bike.",
+    "scene": "A market.",
+    "dialogue": DIALOGUE,
+}
+
+
+def reply(scores):
+    return json.dumps({name: {"reason": "so", "score": s} for name, s in scores.items()})
+
+
+def answered(asking, *replies):
+    """The generator's return value for these replies, and its questions."""
+    asks, left = [], iter(replies)
+    try:
+        asks.append(next(asking))
+        while True:
+            asks.append(asking.send(next(left)))
+    except StopIteration as end:
+        return end.value, asks
+
+
+def test_the_dimensions_have_the_ranges_of_sotopia():
+    ranges = {name: (d.low, d.high) for name, d in DIMENSIONS.items()}
+    assert ranges == {
+        **dict.fromkeys(("believability", "knowledge", "goal"), (0, 10)),
+        **dict.fromkeys(("relationship", "financial_and_material"), (-5, 5)),
+        **dict.fromkeys(("secret", "social_rules"), (-10, 0)),
+    }
+
+
+def test_overall_is_the_mean_of_all_seven_and_missing_if_one_is():
+    assert overall(BEST) == pytest.approx((10 + 5 + 10 + 0 + 0 + 5 + 10) / 7)
+    assert overall({name: s for name, s in BEST.items() if name != "goal"}) is None
+    with pytest.raises(EvaluationError, match="the score of 'secret' is 1, expected -10 to 0"):
+        overall({**BEST, "secret": 1})
+    with pytest.raises(ConfigurationError, match=r"no dimension 'goals'\. Did you mean 'goal'"):
+        overall({"goals": 1})
+
+
+@pytest.mark.parametrize("name", DIMENSIONS)
+def test_a_score_out_of_its_range_is_refused(name):
+    verdict = dimensions_verdict((name,))
+    low, high = DIMENSIONS[name].low, DIMENSIONS[name].high
+    for score in (low, high):
+        assert not isinstance(read_verdict(reply({name: score}), verdict), str)
+    for score in (low - 1, high + 1, 0.5):
+        assert f"{name}.score" in str(read_verdict(reply({name: score}), verdict))
+
+
+def test_judges_score_a_character_and_are_combined():
+    worse = {**BEST, "goal": 4}
+    found, asks = answered(
+        judge_character(**CHARACTER, judges=("judge", "second")), reply(BEST), reply(worse)
+    )
+    assert [ask.who for ask in asks] == ["judge", "second"]
+    assert found.scores == {**BEST, "goal": 7}
+    assert found.reasons["goal"] == {"judge": "so", "second": "so"}
+    asked = asks[0].conversation[-1].content
+    assert "- secret (-10 to 0): " in asked
+    assert "\n[2] Bob:\n" in asked
+    assert asked.count("\n[2] Bob:") == 1  # Ann's words are indented
+
+
+def test_a_judge_that_flatters_or_fails_gives_no_score_and_the_other_one_decides():
+    flattery = reply({**BEST, "goal": 11})
+    only = judge_character(**CHARACTER, judges=("judge",), retries=1)
+    found, asks = answered(only, flattery, "She was wonderful.")
+    assert (found.scores, len(asks)) == ({}, 2)
+    assert "no usable verdict in 2 replies" in found.unscored["judge"]
+    assert "goal.score: " in asks[1].conversation[-1].content
+    two = judge_character(**CHARACTER, judges=("judge", "second"), retries=0)
+    found, _ = answered(two, flattery, reply(BEST))
+    assert (found.scores, overall(found.scores)) == (BEST, overall(BEST))
+    strict = judge_character(**CHARACTER, judges=("judge", "second"), retries=0, min_judges=2)
+    assert answered(strict, flattery, reply(BEST))[0].scores == {}
+
+
+def test_only_the_dimensions_without_a_rule_are_judged():
+    asking = judge_character(**CHARACTER, dimensions=("knowledge", "believability"))
+    found, (ask,) = answered(asking, reply({"believability": 9, "knowledge": 1}))
+    assert found.scores == {"believability": 9, "knowledge": 1}
+    assert "secret" not in ask.conversation[-1].content
+    with pytest.raises(ConfigurationError, match="no dimension 'charm'"):
+        next(judge_character(**CHARACTER, dimensions=("charm",)))
+
+
+def named(*turns):
+    return json.dumps({"turns": [{"turn": t, "reason": "so"} for t in turns]})
+
+
+def test_a_judge_names_turns_of_the_character_alone_each_once():
+    verdict = turns_verdict((1, 3), 2)
+    assert [n.turn for n in read_verdict(named(3, 1), verdict).turns] == [3, 1]
+    assert read_verdict(named(), verdict).turns == ()
+    assert "turns.0.turn" in read_verdict(named(2), verdict)
+    assert "named twice" in read_verdict(named(1, 1), verdict)
+    assert "turns: " in read_verdict(named(1, 3), turns_verdict((1, 3), 1))
+
+
+def test_named_turns_come_in_their_order_and_an_unreadable_judge_names_none():
+    options = {"who": "Ann", "goal": "10 dollars", "dialogue": DIALOGUE, "turns": (1, 3)}
+    found, (ask,) = answered(judge_turns(**options), named(3, 1))
+    assert [(n.turn, n.reason) for n in found] == [(1, "so"), (3, "so")]
+    assert "The turns of Ann are 1, 3." in ask.conversation[-1].content
+    found, asks = answered(judge_turns(**options, retries=1), named(2), named(9))
+    assert isinstance(found, Unscored)
+    assert len(asks) == 2
+    assert answered(judge_turns(**{**options, "turns": ()})) == ((), [])

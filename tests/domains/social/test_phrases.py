@@ -1,0 +1,106 @@
+"""Phrases in messages, whole or disguised."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+
+import pytest
+
+from dataenvgym.domains.social import shipped_profiles
+from dataenvgym.domains.social.phrases import is_whole, mentions
+
+PHRASES = sorted(
+    {p for s in shipped_profiles().scenes.values() for k in s.secrets for p in k.phrases}
+)
+BETWEEN = (
+    "\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u034f", "\ufe0f", "\u3164", "\U000e0061",
+    "*", "_", "**", "`", "~~", "-", ".", "|", "<b>", "</i>",
+)  # fmt: skip
+
+
+def wide(text):
+    return "".join(chr(ord(c) + 0xFEE0) if c.isascii() and c.isalpha() else c for c in text)
+
+
+def bold(text):
+    return "".join(chr(0x1D41A + ord(c) - 97) if c.isalpha() else c for c in text.lower())
+
+
+def disguises(phrase):
+    """Texts in which a reader sees the phrase, one or several messages each."""
+    middle = phrase.index(" ") - 1 if " " in phrase[2:] else len(phrase) // 2
+    for mark in BETWEEN:
+        yield (f"{phrase[:middle]}{mark}{phrase[middle:]}",)
+        yield (mark.join(phrase),)
+        yield (f"{mark}{phrase}{mark}",)
+        yield (phrase.replace(" ", f"{mark} {mark}"),)
+        yield (phrase.replace(" ", mark if mark not in ("\u3164", "\u034f") else " "),)
+    for at in range(1, len(phrase)):
+        yield phrase[:at], phrase[at:]
+        yield f"{phrase[:at]}...", f"**{phrase[at:]}"
+    yield (wide(phrase),)
+    yield (bold(phrase),)
+    yield (phrase.upper(),)
+    yield (phrase.replace(" ", ", "),)
+    yield (phrase.replace(" ", " \n "),)
+    yield (phrase.replace(" ", "\u00a0"),)
+    yield (" ".join(phrase.replace(" ", "")),)
+    yield ("".join(f"{c}\u0301" for c in phrase),)
+    yield (unicodedata.normalize("NFD", phrase),)
+    yield (
+        phrase.translate(str.maketrans("aeopcyx", "\u0430\u0435\u043e\u0440\u0441\u0443\u0445")),
+    )
+    yield (phrase.translate(str.maketrans("oi", "\u03bf\u03b9")),)
+    yield (f"<x {phrase}>",)
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_a_disguised_phrase_is_found(phrase):
+    for said in disguises(phrase):
+        for texts in (said, ("Listen: " + said[0], *said[1:-1], said[-1] + ", you know.")):
+            texts = texts if len(said) > 1 else [f"Listen: {said[0]}, you know."]
+            assert mentions(texts, ["nothing else", phrase]), texts
+            assert not mentions(texts, ["nothing else"])
+
+
+def test_other_words_are_not_the_phrase():
+    """Neither longer words, nor words that only have the same letters."""
+    for phrase in PHRASES:
+        for text in (f"pre{phrase}", f"{phrase}ment", phrase[:-1], phrase[1:], ""):
+            if text not in PHRASES:
+                assert not mentions([text], [phrase]), text
+    for text, phrase in (
+        ("I will tell you nothing still", "ill"), ("They gave them ill advice.", "the mill"),
+        ("The shop is now here.", "nowhere"), ("A part of it is land.", "island"),
+    ):  # fmt: skip
+        assert not mentions([text], [phrase]), text
+
+
+def test_a_whole_message_has_no_other_words():
+    for text in ("Take  4 coins.", "take 4 coins", "**Take 4 coins!**", wide("Take 4 coins")):
+        assert is_whole(text, ["x", "take 4 coins"])
+    for text in ("Take 4 coins?", "Do not take 4 coins.", '"Take 4 coins."', "Take 4 coins, or 5."):
+        assert not is_whole(text, ["x", "take 4 coins"])
+
+
+def test_phrases_are_found_in_linear_time():
+    phrases = ["close soon", "i test it"]
+    for part in (
+        "<",
+        "<a",
+        "<a ",
+        "*",
+        " ",
+        "a ",
+        "close ",
+        "c-l-o-s-e ",
+        "\u200b",
+        "\u0301",
+        "_<b>",
+    ):
+        text = part * (200_000 // len(part))
+        began = time.perf_counter()
+        assert not mentions([text], phrases)
+        assert not is_whole(text, phrases)
+        assert time.perf_counter() - began < 2, part

@@ -1,0 +1,233 @@
+"""Pocket social: scenes that are played, gold records, and records that are judged."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment, PocketEngine
+from dataenvgym.domains.social import SocialTask
+from dataenvgym.domains.social.pocket import PocketSocialTask
+from dataenvgym.domains.social.procedural_skills import SKILLS
+from dataenvgym.environments import RecordChecks
+from dataenvgym.evaluation.answers import answers_of
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import ChatDatum, SupervisedDatum
+from dataenvgym.tasks.lessons import problem_of
+
+SMALL = {"n_train": 48, "n_validation": 48, "n_test": 48}
+
+
+@pytest.fixture(scope="module")
+def task() -> PocketSocialTask:
+    return PocketSocialTask(**SMALL)
+
+
+def written(task, per_skill: int = 2):
+    plan = [Assignment(per_skill, skill=skill) for skill in SKILLS]
+    return list(PocketEngine(task).generate(plan, None, np.random.default_rng(0)))
+
+
+@pytest.fixture(scope="module")
+def records(task):
+    return written(task)
+
+
+def saying(task, replies) -> ScriptedPredictor:
+    """A student that says these replies to an instance, in turn."""
+    said = {task.domain.prompt(i)[-1].content: replies(i) for i in task.instances}
+
+    def answer(conversation):
+        turn = sum(m.role == "assistant" for m in conversation)
+        known = said[next(m.content for m in conversation if m.role == "user")]
+        return known[min(turn, len(known) - 1)]
+
+    return ScriptedPredictor(answer)
+
+
+def test_the_skills_come_in_equal_shares_and_read_short(task):
+    assert set(Counter(i.skill for i in task.instances).values()) == {3}
+    assert all(len(task.domain.prompt(i)) == 1 for i in task.instances)
+    assert max(len(task.domain.prompt(i)[0].content) for i in task.instances) < 120
+    assert PocketSocialTask(**SMALL, seed=1).instances != task.instances
+
+
+def test_gold_replies_earn_everything_and_silence_little(task):
+    report = task.generate_performance_report
+    gold = saying(task, lambda i: list(task.domain.gold_replies(i)))
+    assert report(task.evaluate(gold)).score == 1.0
+    silent = report(task.evaluate(saying(task, lambda i: ["[none]"])))
+    assert {s.skill for s in silent.skills if s.score} <= {"walk_away", "weigh_offer"}
+
+
+LIES = (
+    "It is a lie that {}", "I never say: {}", '"{}"', "{} Not!", "{} I am joking.",
+    "Is it true? {}", "{}?", "No: {}", "{}\n{}", "My friend says {}", "**Not** {}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("skill", SKILLS)
+def test_a_lie_around_the_gold_message_earns_what_silence_earns(task, skill):
+    """Of the last gold message; the ones before it only prepare it."""
+    for instance in [i for i in task.instances if i.skill == skill]:
+        *before, last = task.domain.gold_replies(instance)
+        mark, space, words = last.rpartition("] ") if last.startswith("[") else ("", "", last)
+
+        def score(text, instance=instance, before=before):
+            replies = [*before, text]
+            student = ScriptedPredictor(
+                lambda c: [*replies, *["Hm."] * 9][sum(m.role == "assistant" for m in c)]
+            )
+            return task.attempt(student, [instance])[0].reward
+
+        silent = score("[none]")
+        assert score(last) == 1.0 >= silent
+        for lie in LIES:
+            assert score(mark + space + lie.format(words, words)) <= silent, lie
+
+
+@pytest.mark.parametrize("rules", ["sotopia", "epo"])
+def test_scenes_with_a_full_prompt_have_gold_records_in_the_forms_that_it_names(rules):
+    task = SocialTask(scenes="procedural", n_procedural=160, rules=rules)
+    for record in written(task, 1):
+        problem = problem_of(task.domain, record)
+        assert record.provenance.skill == problem.skill
+        assert task.domain.judge_record(record)
+        conversation = getattr(record, "conversation", None) or record.prompt
+        assert conversation[0] == task.domain.prompt(problem)[0]
+    for instance in task.instances:
+        gold = task.domain.gold_conversation(instance)
+        assert gold.reward == 1.0
+        shown, said = (
+            gold.transcript[0].content,
+            [m.content for m in gold.transcript if m.role == "assistant"],
+        )
+        if instance.skill in ("open_high", "open_low"):
+            assert said[0].startswith("[action] offer" if rules == "sotopia" else "I say"), said
+        if instance.skill in ("share_fairly", "announce"):
+            assert "- Say it in a message of its own: T" in shown
+
+
+def test_the_engines_records_are_the_gold_conversations_of_the_environment(task, records):
+    assert len(records) == 2 * len(SKILLS)
+    kinds = Counter(type(record) for record in records)
+    assert kinds == {SupervisedDatum: 2 * 12, ChatDatum: 2 * 4}
+    problems = [problem_of(task.domain, record) for record in records]
+    for record, problem in zip(records, problems, strict=True):
+        assert task.domain.gold_record(problem).model_dump(exclude={"provenance"}) == (
+            record.model_dump(exclude={"provenance"})
+        )
+        assert task.domain.judge_record(record)
+
+
+def test_a_record_on_an_evaluated_scene_is_refused_in_any_phrasing(task, records):
+    family, checks = task.domain.family, RecordChecks.for_task(task)
+    assert len(checks.check(records).accepted) == len(records)
+    leaks = []
+    for instance in task.instances[:16]:
+        exercise = family.read(instance.instruction)
+        others = [p for p in family.phrasings[exercise.skill] if p != exercise.phrasing]
+        reworded = family.reworded(exercise, others[0])
+        provenance = records[0].provenance
+        leaks += [family.record(e, task.domain, provenance) for e in (exercise, reworded)]
+    assert not checks.check(leaks).accepted
+
+
+def test_a_record_is_judged_by_its_result(task, records):
+    judge = task.domain.judge_record
+    high = next(r for r in records if r.provenance.skill == "open_high")
+    assert judge(high.model_copy(update={"output": "I say 1 euros."})) is False
+    assert judge(high.model_copy(update={"output": "[leave] Goodbye."})) is False
+    assert judge(high.model_copy(update={"instruction": "Who are you?"})) is None
+    firm = next(r for r in records if r.provenance.skill == "hold_firm")
+    last = firm.messages[-1].model_copy(update={"content": "[leave] Goodbye."})
+    assert judge(firm.model_copy(update={"messages": (*firm.messages[:-1], last)})) is False
+
+
+def test_tries_agree_if_they_say_the_same(task):
+    instance = next(i for i in task.instances if i.skill == "find_need")
+    gold = list(task.domain.gold_replies(instance))
+
+    def tried(*replies):
+        student = ScriptedPredictor(lambda c: [*replies, ""][sum(m.role == "assistant" for m in c)])
+        return task.attempt(student, [instance])[0]
+
+    tries = [tried(*gold), tried(*gold), tried(gold[1], "[leave]")]
+    one, other, third = [answer for answer, _ in answers_of(task, tries)]
+    assert one == other != third
+
+
+def test_your_own_task_has_the_same_prompt_in_its_records():
+    framed = PocketSocialTask(**SMALL, system_prompt="Be brief.", template="Scene: {instruction}")
+    for record in written(framed, 1):
+        problem = problem_of(framed.domain, record)
+        prompt = framed.domain.prompt(problem)
+        conversation = getattr(record, "conversation", None) or record.prompt
+        assert conversation[: len(prompt)] == prompt
+        assert framed.domain.judge_record(record)
+
+
+def test_a_strategist_of_the_student_is_asked_and_followed(task):
+    """The speaker knows the gold move once it is advised anything at all."""
+
+    def speaks(conversation):
+        assert "(Strategy: hold)" in conversation[-1].content
+        question = conversation[0].content.split("\n\n")[0]
+        return task.domain.family.find(question)[0].replies[len(conversation) // 2]
+
+    speaker = ScriptedPredictor(speaks)
+    advised = PocketSocialTask(**SMALL, role="strategist", others={"speaker": speaker})
+    strategist = ScriptedPredictor(lambda c: "Strategy: hold")
+    assert all(c.reward == 1.0 for c in advised.evaluate(strategist))
+    prompt = advised.domain.prompt(advised.instances[0])
+    assert "Strategy: ..." in prompt[0].content
+    assert advised.domain.judge_record(written(task, 1)[0]) is None  # it would have to be asked
+
+
+# --- procedural scenes for any student ----------------------------------------------------------
+
+
+def test_the_same_scenes_come_with_the_usual_introduction():
+    task = SocialTask("procedural", n_procedural=160)
+    assert [len(task.on(s).instances) for s in ("train", "validation", "test")] == [64, 48, 48]
+    first = task.domain.prompt(task.instances[0])[0].content
+    assert first.startswith("You are Ann.")
+    assert "Your goal: " in first
+    gold = saying(task, lambda i: list(task.domain.gold_replies(i)))
+    assert task.generate_performance_report(task.evaluate(gold)).score == 1.0
+    records = written(task, 1)
+    assert all(task.domain.judge_record(record) for record in records)
+    assert len(RecordChecks.for_task(task).check(records).accepted) == len(records)
+    leaks = [task.domain.gold_record(instance) for instance in task.instances[:16]]
+    assert not RecordChecks.for_task(task).check(leaks).accepted
+
+
+def test_a_model_may_play_the_others_in_procedural_scenes():
+    leaves = ScriptedPredictor(lambda c: "[leave] Goodbye.")
+    sizes = {"n_procedural": 160}
+    task = SocialTask("procedural", partner="model", others={"partner": leaves}, **sizes)
+    instance = next(i for i in task.instances if i.skill == "open_high")
+    (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [instance])
+    assert (completed.error, completed.reward) == (None, 0.0)
+
+
+def test_a_teacher_reads_what_was_said_before_the_students_first_turn():
+    frame = {"system_prompt": "Be brief.", "template": "Read:\n{instruction}\nNow you."}
+    task = PocketSocialTask(n_train=16, n_validation=16, n_test=16, **frame)
+    domain = task.domain
+    done = task.evaluate(ScriptedPredictor(lambda conversation: "No."))
+    tried = {d.instance.skill: domain.tried_text(d) for d in done}
+    opened = [text for text in tried.values() if not text.startswith("You: No.")]
+    assert opened
+    assert len(opened) < len(tried)  # in others the student speaks first
+    for text in opened:
+        first, second, *_ = text.splitlines()
+        assert re.fullmatch(r"Scene: \[.+\] says: .+", first)
+        assert second == "You: No."
+    for one in done:
+        read = f"{domain.text_of(one.instance)} {tried[one.instance.skill]}"
+        assert "Read:" not in read
+        assert "Now you." not in read

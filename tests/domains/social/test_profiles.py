@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from dataenvgym.domains.social import (
+    AgeRange,
+    Character,
+    Deal,
+    Episode,
+    KeptSecret,
+    Relationship,
+    RelationshipProfile,
+    as_seen_by,
+    as_seen_by_self,
+)
+
+ANN = Character(
+    id="ann",
+    first_name="Ann",
+    last_name="Lee",
+    age=30,
+    gender="woman",
+    pronouns="she/her",
+    occupation="nurse",
+    public_information="Ann has two cats.",
+    personality="Calm.",
+    big_five="Openness - High",
+    decision_style="analytical",
+    moral_values=("care",),
+    personal_values=("security",),
+    secret="Ann cannot swim.",
+    model="some-model",
+)
+PUBLIC = {
+    "name": "Ann Lee",
+    "age": 30,
+    "gender": "woman",
+    "pronouns": "she/her",
+    "occupation": "nurse",
+    "public_information": "Ann has two cats.",
+}
+INNER = {
+    "personality": "Calm.",
+    "big_five": "Openness - High",
+    "decision_style": "analytical",
+    "moral_values": ("care",),
+    "personal_values": ("security",),
+}
+
+
+@pytest.mark.parametrize(
+    ("relationship", "seen"),
+    [
+        (Relationship.STRANGER, {}),
+        (Relationship.KNOW_BY_NAME, {"name": "Ann Lee"}),
+        (Relationship.ACQUAINTANCE, PUBLIC),
+        (Relationship.FRIEND, PUBLIC | INNER),
+        (Relationship.ROMANTIC, PUBLIC | INNER),
+        (Relationship.FAMILY, PUBLIC | INNER),
+    ],
+)
+def test_the_relationship_decides_the_view_of_another_character(relationship, seen):
+    assert as_seen_by(relationship, ANN) == seen
+
+
+def test_a_character_knows_its_own_secret():
+    assert as_seen_by_self(ANN) == PUBLIC | INNER | {"secret": "Ann cannot swim."}
+
+
+def test_empty_fields_are_not_shown():
+    bob = Character(id="bob", first_name="Bob", age=1)
+    assert as_seen_by(Relationship.FAMILY, bob) == {"name": "Bob", "age": 1}
+
+
+def test_profiles_cannot_be_changed():
+    with pytest.raises(ValidationError, match="frozen"):
+        ANN.secret = ""
+
+
+def test_a_scene_has_a_goal_for_each_of_two_seats_or_more(scene):
+    with pytest.raises(ValidationError, match="at least 2 items"):
+        scene(goals=({"text": "Win."},))
+    with pytest.raises(ValidationError):
+        scene(goals=({"text": "Win."}, {"text": " "}))
+    assert scene(goals=tuple({"text": str(i)} for i in range(3))).seats == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"ages": (None,)}, "ages has 1 entries"),
+        ({"occupations": ((), (), ())}, "occupations has 3 entries"),
+        ({"casts": (("ann", "ann"),)}, "one character for each seat"),
+        ({"secrets": (KeptSecret(seat=2, text="x", phrases=("x",)),)}, "seat 2 is named"),
+        (
+            {"deal": Deal(item="hat", seller=1, buyer=1, seller_least=1, buyer_most=2)},
+            "sells to itself",
+        ),
+        (
+            {"required": ({"seat": 1, "to": (0, 1), "phrases": ("x",)},)},
+            "to has 1, the seat that speaks",
+        ),
+        ({"secrets": ({"seat": 0, "text": "x", "phrases": ("?!",)},)}, "should match pattern"),
+        ({"relationship": "enemy"}, "'stranger', 'know_by_name', 'acquaintance'"),
+        ({"motive": "silly"}, "'cooperative', 'competitive' or 'mixed'"),
+        ({"secenario": "typo"}, "Extra inputs"),
+    ],
+)
+def test_a_scene_that_cannot_be_is_refused(scene, wrong, why):
+    with pytest.raises(ValidationError, match=why):
+        scene(**wrong)
+
+
+def test_ranges_relationships_and_names_that_cannot_be_are_refused():
+    with pytest.raises(ValidationError, match="from 9 to 3"):
+        AgeRange(least=9, most=3)
+    with pytest.raises(ValidationError, match="'ann' twice"):
+        RelationshipProfile(id="x", characters=("ann", "ann"), relationship="friend")
+    with pytest.raises(ValidationError, match="first_name"):
+        Character(id="x", first_name=" ", age=3)
+
+
+def test_an_episode_has_no_scores_or_one_for_each_seat():
+    played = {"id": "1", "scene": "talk", "characters": ("ann", "bob")}
+    assert Episode(**played).scores == ()
+    assert Episode(**played, scores=(None, None)).scores == (None, None)
+    with pytest.raises(ValidationError, match="1 entries, expected one for each of 2"):
+        Episode(**played, scores=(None,))
+
+
+def test_a_deal_is_possible_if_the_limits_meet():
+    assert Deal(item="hat", seller_least=5, buyer_most=5).is_possible
+    assert not Deal(item="hat", seller_least=6, buyer_most=5).is_possible

@@ -1,0 +1,250 @@
+"""Scenes that are played are kept as episodes, and told of as events."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dataenvgym.domains.social import Profiles, SocialTask, SotopiaDump, read_sotopia, write_sotopia
+from dataenvgym.domains.social.environment import SocialEnvironment
+from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.domains.social.kinds import EPISODES
+from dataenvgym.errors import ConfigurationError, StoreError
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.store import MemoryStore, RedisStore, open_store
+from dataenvgym.store.redis_settings import RedisSettings
+from dataenvgym.tasks.base import attempts_for
+
+from .social_scenes import instance, people, sale, scene
+
+
+def verdict(score=0, **scores):
+    given = dict.fromkeys(DIMENSIONS, score) | scores
+    return json.dumps({name: {"reason": "r", "score": s} for name, s in given.items()})
+
+
+def judging(*replies):
+    left = list(replies)
+    return ScriptedPredictor(lambda conversation: left.pop(0) if len(left) > 1 else left[0])
+
+
+def played(task, store, problems, *replies, phase="sample-000"):
+    """The problems, tried by a student that says the replies in turn."""
+
+    def answer(conversation):
+        n = sum(m.role == "assistant" for m in conversation)
+        return replies[min(n, len(replies) - 1)]
+
+    task.domain.record_in(store, {"student": "pupil"})
+    with attempts_for("mine", phase):
+        return task.attempt(ScriptedPredictor(answer), problems)
+
+
+def test_a_scene_is_stored_with_words_and_scores_and_gives_events_as_it_runs():
+    store = MemoryStore()
+    partner = ScriptedPredictor(lambda conversation: "[leave] Bye.")
+    task = SocialTask(partner="model", others={"partner": partner})
+    problem = instance(sale(), partner="model")
+    (completed,) = played(task, store, [problem], "I want 130 euros.")
+    (id,) = store.ids(EPISODES)
+    kept = store.get(EPISODES, id)
+    assert id.startswith("mine.sample-000.one.")
+    assert (kept.scene, kept.characters, kept.tag) == ("talk", ("ann", "bob"), "mine")
+    assert kept.models == ("rules", "pupil", "model")
+    assert [[(u.sender, u.text) for u in turn] for turn in kept.turns[1:]] == [
+        [("Ann Lee", 'said: "I want 130 euros."')],
+        [("Bob Lee", 'left the conversation, saying: "Bye."')],
+    ]
+    assert kept.turns[0][1].recipient == "Bob Lee"
+    assert kept.scores[0].dimensions == completed.scores == {"goal": 0.0}
+    assert kept.scores[1] is None
+    events = [stored.event for stored in store.events("mine")]
+    assert [e["event"] for e in events] == ["began", "turn", "turn", "ended", "scored"]
+    assert {e["episode"] for e in events} == {id}
+    assert (events[1]["from"], events[1]["kind"]) == ("Ann Lee", "speak")
+    assert events[3]["why"] == "fewer than two are left"
+
+
+def test_every_seat_is_scored_if_that_is_asked_for_and_the_reward_is_the_students():
+    store = MemoryStore()
+    asked = []
+
+    def judge(conversation):
+        asked.append(conversation[-1].content)
+        return verdict(goal=3 if len(asked) == 1 else 9)
+
+    others = {
+        "partner": ScriptedPredictor(lambda conversation: "[leave]"),
+        "judge": ScriptedPredictor(judge),
+    }
+    task = SocialTask(partner="model", others=others, scored="all", dimensions=tuple(DIMENSIONS))
+    (completed,) = played(task, store, [instance(scene(), partner="model")], "Hello.")
+    (first, second) = store.get(EPISODES, store.ids(EPISODES)[0]).scores
+    assert completed.reward == 0.3
+    assert (first.dimensions["goal"], second.dimensions["goal"]) == (3.0, 9.0)
+    assert second.overall == pytest.approx(9 / 7)
+
+
+def test_a_judge_that_fails_leaves_the_dialogue_and_no_scores():
+    store = MemoryStore()
+    others = {
+        "partner": ScriptedPredictor(lambda conversation: "[leave]"),
+        "judge": judging("I like it."),
+    }
+    task = SocialTask(partner="model", others=others)
+    (completed,) = played(task, store, [instance(scene(), partner="model")], "Hello.")
+    assert completed.fault == "judge"
+    kept = store.get(EPISODES, store.ids(EPISODES)[0])
+    assert kept.scores == ()
+    assert len(kept.turns) == 3
+    assert [e.event["event"] for e in store.events("mine")][-2:] == ["ended", "failed"]
+
+
+def test_a_scene_that_breaks_off_leaves_no_episode():
+    store = MemoryStore()
+    partner = ScriptedPredictor(lambda conversation: "")
+    task = SocialTask(partner="model", others={"partner": partner})
+    (completed,) = played(task, store, [instance(sale(), partner="model")], "Hello.")
+    assert completed.fault == "partner"
+    assert store.ids(EPISODES) == []
+    assert [e.event["event"] for e in store.events("mine")] == ["began", "turn", "failed"]
+
+
+def test_the_same_attempt_replaces_its_episode_and_another_phase_has_its_own():
+    store = MemoryStore()
+    task = SocialTask()
+    problems = task.instances[:2]
+    played(task, store, problems, "[leave]")
+    first = store.ids(EPISODES)
+    played(SocialTask(), store, problems, "[leave]")
+    assert store.ids(EPISODES) == first
+    played(SocialTask(), store, problems, "[leave]", phase="sample-001")
+    assert len(store.ids(EPISODES)) == 2 * len(first) == 4
+
+
+def test_nothing_is_kept_of_attempts_that_are_for_nothing_and_of_gold_records():
+    store = MemoryStore()
+    task = SocialTask()
+    task.domain.record_in(store)
+    assert task.domain.gold_record(task.instances[0]) is not None
+    task.attempt(ScriptedPredictor(lambda conversation: "[leave]"), task.instances[:1])
+    assert store.ids(EPISODES) == []
+
+
+def test_a_private_word_goes_to_its_recipient_alone():
+    store = MemoryStore()
+    others = {"partner": ScriptedPredictor(lambda c: "[leave]"), "judge": judging(verdict())}
+    task = SocialTask(partner="model", others=others, dimensions=tuple(DIMENSIONS))
+    problem = instance(scene(3), partner="model")
+    played(task, store, [problem], "[speak to Cat Lee] Psst.")
+    (spoken,) = [e.event for e in store.events("mine") if e.event.get("kind") == "speak"]
+    assert spoken["to"] == ["Cat Lee"]
+
+
+def test_episodes_are_written_in_sotopias_fields(tmp_path):
+    store = open_store(tmp_path / "store")
+    others = {"partner": ScriptedPredictor(lambda c: "[leave]"), "judge": judging(verdict(goal=4))}
+    task = SocialTask(partner="model", others=others, dimensions=tuple(DIMENSIONS), scored="all")
+    played(task, store, [instance(scene(), partner="model")], "Hello.")
+    kept = store.get_many(EPISODES, store.ids(EPISODES))
+    assert store.find(EPISODES, scene="talk") == store.ids(EPISODES)
+    characters = {c.id: c for c in people()}
+    dump = SotopiaDump(Profiles(characters, {"talk": scene()}, {}), tuple(kept))
+    write_sotopia(tmp_path / "dump", dump)
+    theirs = tuple(e.model_copy(update={"by_judge": ()}) for e in kept)  # they have one judge
+    assert read_sotopia(tmp_path / "dump").episodes == theirs
+
+
+def test_a_server_that_is_lost_in_the_middle_is_an_error_and_the_scene_can_be_played_again(
+    own_redis,
+):
+    url, process = own_redis
+    store = RedisStore(RedisSettings(url))
+    task = SocialTask()
+    problem = task.instances[0]
+
+    def answer(conversation):
+        if any(m.role == "assistant" for m in conversation):
+            process.kill()
+            process.wait()
+        return "Hello."
+
+    task.domain.record_in(store)
+    with attempts_for("mine", "sample-000"), pytest.raises(StoreError, match="redis://127"):
+        task.attempt(ScriptedPredictor(answer), [problem])
+    # the next one, on a server that is there
+    again, other = SocialTask(), MemoryStore()
+    (completed,) = played(again, other, [problem], "Hello.", "[leave]")
+    assert completed.error is None
+    assert len(other.ids(EPISODES)) == 1
+
+
+def test_a_scene_that_fails_says_so_once_a_store_that_was_lost_is_back(tmp_path):
+    class Lost(MemoryStore):
+        is_there = False
+
+        def add_event(self, stream, event):
+            if not self.is_there:
+                raise StoreError("no connection")
+            return super().add_event(stream, event)
+
+    def fails(conversation):
+        raise ValueError("the partner trips")
+
+    store = Lost()
+    task = SocialTask(partner="model", others={"partner": ScriptedPredictor(fails)})
+    problem = instance(sale(), partner="model")
+    with pytest.raises(StoreError, match="no connection"):
+        played(task, store, [problem], "Hello.")
+    store.is_there = True
+    with attempts_for("mine", "sample-000"):
+        (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [problem])
+    assert completed.error is not None
+    events = [stored.event["event"] for stored in store.events("mine")]
+    assert (events[0], events[-1]) == ("began", "failed")
+
+
+def test_a_full_disk_is_an_error_of_the_store(tmp_path):
+    (tmp_path / "store").write_text("a file where a folder should be")
+    task = SocialTask()
+    with pytest.raises(StoreError, match="cannot be written"):
+        played(task, open_store(tmp_path / "store"), task.instances[:1], "Hello.")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"scored": "both"}, "scored is 'both'"),
+        ({"judges": ()}, "expected names of speakers"),
+        ({"judges": ("a", "a")}, "each once"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        SocialEnvironment(**options)
+
+
+def test_another_trial_has_the_same_scenes_and_other_seeds():
+    first, second = (SocialTask(trial=trial).instances for trial in (0, 1))
+    assert [i.id for i in first] == [i.id for i in second]
+    assert all(a.data["seed"] != b.data["seed"] for a, b in zip(first, second, strict=True))
+    assert SocialTask(trial=1).sampling.seed != SocialTask().sampling.seed
+    with pytest.raises(ConfigurationError, match="trial is -1"):
+        SocialTask(trial=-1)
+
+
+def test_the_mean_of_several_judges_counts_and_one_that_fails_is_left_out():
+    others = {
+        "partner": ScriptedPredictor(lambda c: "[leave]"),
+        "strict": judging(json.dumps({"goal": {"reason": "r", "score": 2}})),
+        "kind": judging(json.dumps({"goal": {"reason": "r", "score": 8}})),
+    }
+    problem = instance(scene(), partner="model")
+    task = SocialTask(partner="model", others=others, judges=("strict", "kind"))
+    (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [problem])
+    assert completed.scores == {"goal": 5.0}
+    others["kind"] = judging("Great!")
+    task = SocialTask(partner="model", others=others, judges=("strict", "kind"))
+    (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [problem])
+    assert completed.scores == {"goal": 2.0}

@@ -1,0 +1,146 @@
+"""Scenes of a student with itself, its former versions, and another student."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dataenvgym.domains.social import SocialTask
+from dataenvgym.domains.social.environment import SocialEnvironment
+from dataenvgym.domains.social.episodes import stuck
+from dataenvgym.domains.social.strategies import Strategies
+from dataenvgym.domains.social.turns import Rules
+from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
+from dataenvgym.rollouts import StudentSpeaker, rollout
+from dataenvgym.run_warnings import listening
+from dataenvgym.tasks.base import LONG_REPLIES
+
+from ...rollouts.fakes import Predictor, Reply
+from .social_scenes import instance, sale
+
+
+class Trader(RemembersFormer, Predictor):
+    """Asks its price as the seller and offers it as the buyer; advises if it is a strategist."""
+
+    def __init__(self, price=130):
+        super().__init__(self.reply)
+        self.price = price
+
+    def reply(self, conversation):
+        shown = conversation[0].content
+        if "Strategy:" in shown and "(Strategy:" not in shown:
+            return f"Strategy: {self.price}."
+        if "(Strategy: 130.)" in conversation[-1].content:
+            return "I ask 139 euros."
+        who = "ask" if "You are Ann" in shown else "offer"
+        return f"I {who} {self.price} euros."
+
+    def predict(self, conversations, sampling):
+        return [Reply(text=text) for text in super().predict(conversations, sampling)]
+
+    def with_adapter(self, folder):
+        return Trader(90)
+
+
+def played(student, partner, *, seats=(0, 1), order="round_robin", who="partner", **options):
+    problems = [
+        instance(sale(), seat=seat, partner="model" if who == "partner" else "fair").model_copy(
+            update={"id": str(seat)}
+        )
+        for seat in seats
+    ]
+    done = rollout(
+        student,
+        problems,
+        lambda: SocialEnvironment(problems, rules=Rules(order, turn_limit=4), **options),
+        sampling=LONG_REPLIES,
+        others={who: partner},
+    )
+    assert [c.error for c in done] == [None] * len(seats)
+    return ["\n".join(m.content for m in c.transcript) for c in done]
+
+
+@pytest.mark.parametrize("order", ["round_robin", "simultaneous"])
+@pytest.mark.parametrize(("adapter", "price"), [("current", 130), ("untouched", 90)])
+def test_each_seat_is_the_student_in_its_own_role(order, adapter, price):
+    first, second = played(Trader(), StudentSpeaker(adapter), order=order)
+    assert "I ask 130 euros." in first
+    assert f"[Bob Lee] says: I offer {price} euros." in first
+    assert "I offer 130 euros." in second
+    assert f"[Ann Lee] says: I ask {price} euros." in second
+    assert "Bob wants tea." not in first
+    assert "Ann wants tea." not in second
+
+
+def test_two_students_play_with_each_other():
+    first, second = played(Trader(), Trader(111))
+    assert "[Bob Lee] says: I offer 111 euros." in first
+    assert "[Ann Lee] says: I ask 111 euros." in second
+
+
+def test_partners_of_many_scenes_are_asked_of_the_student_in_one_batch():
+    student = Trader()
+    problems = [instance(sale()).model_copy(update={"id": str(n)}) for n in range(12)]
+    rollout(
+        student,
+        problems,
+        lambda: SocialEnvironment(problems, rules=Rules(turn_limit=4)),
+        sampling=LONG_REPLIES,
+        others={"partner": StudentSpeaker()},
+    )
+    assert [len(chunk) for chunk in student.chunks] == [12] * 4
+
+
+def test_a_strategist_may_advise_its_own_untouched_self():
+    (shown,) = played(
+        Trader(),
+        StudentSpeaker("untouched"),
+        seats=(0,),
+        who="speaker",
+        strategies=Strategies("strategist"),
+    )
+    assert "I ask 139 euros." in shown
+
+
+@pytest.mark.parametrize(
+    ("message", "is_silent"),
+    [("", True), ("[none]", True), ("...", True), ("Hello.", False), ("[action] waves", False)],
+)
+def test_a_student_that_does_not_converse_with_itself_is_counted_and_said(message, is_silent):
+    judge = ScriptedPredictor(lambda c: '{"goal": {"reason": "r", "score": 5}}')
+    others = {"judge": judge} | ({"partner": StudentSpeaker()} if message else {})
+    partner = "model" if message else "fair"  # a partner without a text is an error of its own
+    task = SocialTask("hard", partner=partner, others=others, turn_limit=8).on("validation")
+    warnings: list[str] = []
+    done = task.evaluate(ScriptedPredictor(lambda conversation: message))
+    with listening(warnings.append):
+        task.generate_performance_report(done)
+    n = len(done)
+    assert [one.error for one in done] == [None] * n
+    counts = (n, 0) if is_silent else (0, n)
+    (warning,) = warnings
+    assert f"of {n} scenes, the student said nothing in {counts[0]}, and the same" in warning
+    assert f"every time in {counts[1]}:" in warning
+
+
+def test_a_student_that_converses_is_not_warned_of():
+    task = SocialTask("hard", partner="fair").on("validation")
+    said = ("Hello.", "I offer 10 euros.", "I offer 20 euros.", "[leave] Bye.")
+    student = ScriptedPredictor(lambda c: said[min(sum(m.role == "assistant" for m in c), 3)])
+    warnings: list[str] = []
+    with listening(warnings.append):
+        task.generate_performance_report(task.evaluate(student))
+    assert warnings == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_only_three_equal_messages_or_none_at_all_are_no_conversation(seed):
+    rng = np.random.default_rng(seed)
+    empty = ["", " ", "[none]", "...", "[leave]", "left the conversation"]
+    words = [
+        str(word) for word in rng.choice(["a", "b", "c d", "[action] x"], size=rng.integers(0, 5))
+    ]
+    texts = words + [str(text) for text in rng.choice(empty, size=rng.integers(0, 4))]
+    rng.shuffle(texts)
+    expected = "repeating" if len(words) > 2 and len({*words}) == 1 else None
+    assert stuck(texts) == (expected if words else "silent")

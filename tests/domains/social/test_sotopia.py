@@ -1,0 +1,428 @@
+"""Sotopia's JSON: read, written, and read from a folder and from a Redis server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dataenvgym.domains.social import (
+    AgeRange,
+    Goal,
+    Hint,
+    Relationship,
+    SeatScore,
+    SocialTask,
+    Utterance,
+    casts,
+    check_casts,
+    read_sotopia,
+    write_sotopia,
+)
+from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.errors import (
+    BrokenFileError,
+    ConfigurationError,
+    InvalidInstanceError,
+    StoreError,
+)
+from dataenvgym.predictors import ScriptedPredictor
+
+ANN = {
+    "pk": "01ANN",
+    "first_name": "Ann",
+    "last_name": "de la Cruz",
+    "age": 31,
+    "occupation": "Nurse",
+    "gender": "Woman",
+    "gender_pronoun": "She/her",
+    "public_info": "Has two cats.",
+    "big_five": "Openness - High; Neuroticism - Low",
+    "moral_values": ["Care", "Fairness"],
+    "schwartz_personal_values": ["Security"],
+    "personality_and_values": "Ann is calm and fair.",
+    "decision_making_style": "Analytical",
+    "secret": "Cannot swim.",
+    "model_id": "none",
+}
+BOB = {**ANN, "pk": "01BOB", "first_name": "Bob", "last_name": "Ng", "age": 55}
+BOB |= {"occupation": "Teacher", "moral_values": []}
+SCENE = {
+    "pk": "01ENV",
+    "codename": "blanket",
+    "source": "made up",
+    "scenario": "Two campers, one blanket.",
+    "agent_goals": [
+        "Keep the blanket <extra_info>You are ill.</extra_info> "
+        "<strategy_hint>Cough.</strategy_hint>",
+        "Get half of the blanket",
+    ],
+    "relationship": 3,
+    "age_constraint": "[(18, 40), (0, 150)]",
+    "occupation_constraint": "[[], ['teacher', 'pilot']]",
+    "agent_constraint": None,
+}
+TIE = {
+    "pk": "01TIE",
+    "agent_1_id": "01ANN",
+    "agent_2_id": "01BOB",
+    "relationship": 3,
+    "background_story": "They met at school.",
+}
+EPISODE = {
+    "pk": "01EPI",
+    "environment": "01ENV",
+    "agents": ["01ANN", "01BOB"],
+    "tag": "trial",
+    "models": ["judge", "m1", "m2"],
+    "messages": [
+        [["Environment", "Ann de la Cruz", "It is cold."]],
+        [["Ann de la Cruz", "Environment", 'said: "Mine."'], ["Bob Ng", "Environment", "none"]],
+    ],
+    "reasoning": "Ann was firm.",
+    "rewards": [
+        [1.5, {"goal": 8.0, "financial_and_material_benefits": -5.0, "overall_score": 1.5}],
+        [4.0, {"goal": 4.0, "overall_score": 4.0}],
+    ],
+    "rewards_prompt": "Judge it.",
+}
+FIRST_SCORES = {"goal": 8, "financial_and_material": -5}
+FILES = {
+    "AgentProfile": [ANN, BOB],
+    "EnvironmentProfile": [SCENE],
+    "RelationshipProfile": [TIE],
+    "EpisodeLog": [EPISODE],
+}
+
+
+@pytest.fixture
+def dump(tmp_path):
+    """Writes a dump to a folder; entries may be replaced."""
+
+    def write(**files):
+        for name, entries in {**FILES, **files}.items():
+            (tmp_path / f"{name}.json").write_text(json.dumps(entries))
+        return tmp_path
+
+    return write
+
+
+def test_their_fields_are_our_fields(dump):
+    read = read_sotopia(dump())
+    ann, bob = read.profiles.characters.values()
+    assert (ann.id, ann.name, ann.last_name) == ("01ANN", "Ann de la Cruz", "de la Cruz")
+    assert (ann.pronouns, ann.personal_values) == ("She/her", ("Security",))
+    assert ann.public_information == "Has two cats."
+    (scene,) = read.profiles.scenes.values()
+    assert scene.relationship is Relationship.FRIEND
+    hints = (
+        Hint(kind="extra_info", text="You are ill."),
+        Hint(kind="strategy_hint", text="Cough."),
+    )
+    assert scene.goals[0] == Goal(text="Keep the blanket", hints=hints)
+    assert scene.ages == (AgeRange(least=18, most=40), None)
+    assert scene.occupations == ((), ("teacher", "pilot"))
+    assert list(casts(read.profiles, scene)) == [(ann.id, bob.id)]
+    (episode,) = read.episodes
+    assert episode.turns[1][0] == Utterance(
+        sender="Ann de la Cruz", recipient="Environment", text='said: "Mine."'
+    )
+    assert episode.scores[0] == SeatScore(overall=1.5, dimensions=FIRST_SCORES)
+
+
+def test_a_dump_is_written_as_it_was_read(dump, tmp_path):
+    write_sotopia(out := tmp_path / "out", read_sotopia(dump()))
+    for name, entries in FILES.items():
+        assert json.loads((out / f"{name}.json").read_text()) == entries
+    assert read_sotopia(out).profiles.scenes == read_sotopia(tmp_path).profiles.scenes
+
+
+def test_a_dump_may_be_sparse_and_know_more_than_we_do(dump):
+    ann = {"pk": "a", "first_name": "Ann", "age": 3, "mbti": "INTJ", "secret": None}
+    bare = {"pk": "e", "scenario": "x", "agent_goals": ["a", "b"], "age_constraint": ""}
+    odd = {**EPISODE, "rewards": [0.5, 1], "models": None}
+    path = dump(
+        AgentProfile=[ann], EnvironmentProfile=[bare], RelationshipProfile=[], EpisodeLog=[odd]
+    )
+    read = read_sotopia(path)
+    assert read.profiles.characters["a"].name == "Ann"
+    assert read.profiles.scenes["e"].relationship is Relationship.STRANGER
+    assert [s.overall for s in read.episodes[0].scores] == [0.5, 1]
+
+
+# --- all that their classes allow (sotopia.database at commit a0aaafb) ---
+
+WORDS = ("cold", "you", "need", "(share)", "a < b", "3 & 4", "it.")
+HINTS = ("extra_info", "clarification_hint", "strategy_hint")
+
+
+def goal_tree(rng, seat, visible=True, depth=0):
+    """A random goal as Sotopia's renderer takes it, and the words that an agent reads of it.
+
+    It reads text, and what is in the three tags, in <p> and in <root>, unless their viewer is
+    another agent; it reads nothing of other tags.
+    """
+    text, read = "", []
+    for _ in range(rng.integers(1, 4)):
+        if depth < 4 and rng.random() < 0.4:
+            tag = str(rng.choice([*HINTS, "p", "human", "b"]))
+            viewer = rng.choice(["", " viewer='agent_0'", ' viewer="agent_1"'], p=[0.6, 0.2, 0.2])
+            shown = tag in (*HINTS, "p") and (not viewer or f"agent_{seat}" in viewer)
+            inner, words = goal_tree(rng, seat, visible and shown, depth + 1)
+            text += f"<{tag}{viewer}>{inner}</{tag}>"
+            read += words
+        else:
+            words = [str(word) for word in rng.choice(WORDS, size=rng.integers(1, 3))]
+            text += f" {' '.join(words)} "
+            read += words if visible else []
+    return text, read
+
+
+def random_dump(rng):
+    """Entries with every field of their classes, also odd but valid values."""
+
+    def one_of(*values):
+        return values[int(rng.integers(len(values)))]
+
+    def rewards():
+        named = {"goal": 7.0, "financial_and_material_benefits": 2.0, "overall_score": 4.5}
+        return one_of([4.5, named], [4.5, {"overall_score": 4.5}], 0.0, 3.5)
+
+    people = [
+        {
+            **who,
+            "mbti": one_of("INTJ", ""),
+            "tag": one_of("t", ""),
+            "moral_values": one_of([], ["a"]),
+        }
+        for who in (ANN, BOB)
+    ]
+    scenes = [
+        {
+            **SCENE,
+            "pk": f"e{n}",
+            "agent_goals": [f"Goal {goal_tree(rng, seat)[0]}" for seat in (0, 1)],
+            "relationship": 3,
+            "age_constraint": one_of("[(18, 70), (18, 70)]", "[(18, 40), (0, 150)]", None, "nan"),
+            "occupation_constraint": one_of("nan", None, "", "[[], ['teacher', 'pilot']]"),
+            "agent_constraint": one_of(None, [["01ANN", "01BOB"]]),
+            "game_metadata": one_of(None, {"rules": ["x"]}),
+            "tag": one_of("", "mine"),
+        }
+        for n in range(3)
+    ]
+    ties = [{**TIE, "background_story": one_of(None, "", "They met."), "tag": one_of("", "t")}]
+    episodes = [
+        {
+            **EPISODE,
+            "tag": one_of(None, "x"),
+            "models": one_of(None, [], ["a", "b", "c"]),
+            "agent_classes": one_of([], ["LLMAgent", "LLMAgent"], None),
+            "rewards": [rewards(), rewards()],
+        }
+    ]
+    names = ("AgentProfile", "EnvironmentProfile", "RelationshipProfile", "EpisodeLog")
+    return dict(zip(names, (people, scenes, ties, episodes), strict=True))
+
+
+def test_any_dump_is_written_as_it_was_read(dump, tmp_path):
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        files = random_dump(rng)
+        write_sotopia(tmp_path / "out", read_sotopia(dump(**files)))
+        for name, entries in files.items():
+            assert json.loads((tmp_path / "out" / f"{name}.json").read_text()) == entries
+
+
+def test_a_changed_field_is_written_and_the_others_stay(dump, tmp_path):
+    read = read_sotopia(dump(AgentProfile=[{**ANN, "mbti": "INTJ"}, BOB]))
+    changed = read.profiles.characters["01ANN"].model_copy(update={"age": 32})
+    people = {**read.profiles.characters, "01ANN": changed}
+    write_sotopia(
+        out := tmp_path / "out", replace(read, profiles=replace(read.profiles, characters=people))
+    )
+    written = json.loads((out / "AgentProfile.json").read_text())
+    assert written == [{**ANN, "mbti": "INTJ", "age": 32}, BOB]
+
+
+def test_a_seat_reads_the_words_of_its_goal_that_sotopia_shows_and_no_tags(dump):
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        texts, words = zip(*(goal_tree(rng, seat) for seat in (0, 1)), strict=True)
+        goals = [f"Goal {text}" for text in texts]
+        path = dump(EnvironmentProfile=[{**SCENE, "agent_goals": goals}], EpisodeLog=[])
+        (scene,) = read_sotopia(path).profiles.scenes.values()
+        for goal, expected in zip(scene.goals, words, strict=True):
+            read = " ".join([goal.text, *(hint.text for hint in goal.hints)]).split()
+            assert Counter(read) == Counter(["Goal", *" ".join(expected).split()])
+
+
+def test_the_records_of_their_own_tests_are_read(dump):
+    hint = "Hint: you can not lend all $2000."
+    entry = {
+        **SCENE,
+        "agent_goals": [
+            "Borrow money (<extra_info>Extra information: you need $3000.</extra_info>)",
+            "Stay solvent (<extra_info>Extra information: you have $2000. "
+            f"<clarification_hint>{hint}</clarification_hint></extra_info>)",
+        ],
+        "age_constraint": "[(18, 70), (18, 70)]",
+        "occupation_constraint": "nan",
+    }
+    (scene,) = read_sotopia(dump(EnvironmentProfile=[entry])).profiles.scenes.values()
+    assert (scene.ages, scene.occupations) == ((), ())
+    assert scene.goals[1].text == "Stay solvent"
+    assert [(h.kind, h.text) for h in scene.goals[1].hints] == [
+        ("extra_info", "Extra information: you have $2000."),
+        ("clarification_hint", hint),
+    ]
+
+
+def test_a_dump_is_played(dump):
+    profiles = read_sotopia(dump()).profiles
+    scores = {d: {"reason": "x", "score": 0} for d in DIMENSIONS}
+    says = [lambda _: "Mine.", lambda _: "No.", lambda _: json.dumps(scores)]
+    student, partner, judge = map(ScriptedPredictor, says)
+    task = SocialTask(
+        profiles=profiles,
+        partner="model",
+        dimensions=tuple(DIMENSIONS),
+        others={"partner": partner, "judge": judge},
+    )
+    done = task.attempt(student, task.instances)
+    assert [c.error for c in done] == [None] * len(done) != []
+    with pytest.raises(ConfigurationError, match=r"SotopiaDump.*dump\.profiles"):
+        SocialTask(profiles=read_sotopia(dump()))
+
+
+def test_their_names_of_dimensions_are_ours_both_ways(dump, tmp_path):
+    read = read_sotopia(dump())
+    score = SeatScore(overall=1, dimensions=dict.fromkeys(DIMENSIONS, 1))
+    ours = read.episodes[0].model_copy(update={"scores": (score, score)})
+    write_sotopia(out := tmp_path / "out", replace(read, episodes=(ours,)))
+    (written,) = json.loads((out / "EpisodeLog.json").read_text())
+    assert "financial_and_material_benefits" in written["rewards"][0][1]
+    assert read_sotopia(out).episodes[0].scores[0].dimensions.keys() == DIMENSIONS.keys()
+
+
+def test_lines_of_json_are_read_too(tmp_path):
+    lines = "".join(json.dumps(p) + "\n" for p in (ANN, BOB))
+    (tmp_path / "AgentProfile.jsonl").write_text(lines)
+    assert list(read_sotopia(tmp_path).profiles.characters) == ["01ANN", "01BOB"]
+
+
+def test_a_seat_without_a_score_cannot_be_said_in_their_files(dump, tmp_path):
+    read = read_sotopia(dump())
+    for scores, seat in (((), 0), ((SeatScore(overall=1), None), 1)):
+        half = read.episodes[0].model_copy(update={"scores": scores})
+        with pytest.raises(InvalidInstanceError, match=f"no score for seat {seat}"):
+            write_sotopia(tmp_path, type(read)(read.profiles, (half,)))
+
+
+def test_ages_without_a_constraint_are_those_of_their_sampler(dump, tmp_path):
+    anyone = {**SCENE, "age_constraint": "[(18, 70), (18, 70)]"}
+    read = read_sotopia(dump(EnvironmentProfile=[anyone]))
+    assert read.profiles.scenes["01ENV"].ages == ()
+    write_sotopia(out := tmp_path / "out", read)
+    assert json.loads((out / "EnvironmentProfile.json").read_text()) == [anyone]
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "field", "why"),
+    [
+        ("AgentProfile", {**ANN, "first_name": None}, "first_name", "Field required"),
+        ("AgentProfile", {**ANN, "gender_pronoun": 3}, "gender_pronoun", "valid string (got 3)"),
+        ("EnvironmentProfile", {**SCENE, "relationship": 6}, "relationship", "5 (family)"),
+        ("EnvironmentProfile", {**SCENE, "agent_goals": ["x"]}, "agent_goals", "at least 2"),
+        ("EnvironmentProfile", {**SCENE, "age_constraint": "[(1,"}, "age_constraint", "a list"),
+        ("EnvironmentProfile", {**SCENE, "age_constraint": "[5]"}, "age_constraint", "(18, 70)"),
+        (
+            "EnvironmentProfile",
+            {**SCENE, "occupation_constraint": "[__import__('os')]"},
+            "occupation_constraint",
+            "expected a list",
+        ),
+        ("RelationshipProfile", {**TIE, "agent_2_id": None}, "agent_2_id", "pk of a character"),
+        ("RelationshipProfile", {**TIE, "relationship": "friend"}, "relationship", "'friend'"),
+        ("EpisodeLog", {**EPISODE, "messages": [[["Ann", "hi"]]]}, "messages", "receiver"),
+        ("EpisodeLog", {**EPISODE, "environment": None}, "environment", "Field required"),
+        ("EpisodeLog", {**EPISODE, "messages": [3]}, "messages", "valid list (got 3)"),
+        ("EpisodeLog", {**EPISODE, "rewards": [["x"]]}, "rewards", "expected [overall"),
+    ],
+)
+def test_an_entry_that_cannot_be_used_is_named_with_their_field(dump, name, entry, field, why):
+    path = dump(**{name: [entry]})
+    with pytest.raises(InvalidInstanceError) as raised:
+        read_sotopia(path)
+    assert str(raised.value).startswith(f"{path}/{name}.json, entry 0, field '{field}")
+    assert why in str(raised.value)
+
+
+def test_an_unsatisfiable_constraint_is_named_with_sotopias_field(dump):
+    path = dump(EnvironmentProfile=[{**SCENE, "age_constraint": "[(90, 99), (0, 150)]"}])
+    with pytest.raises(InvalidInstanceError, match=r"EnvironmentProfile in .*'age_constraint'"):
+        check_casts(read_sotopia(path).profiles)
+
+
+def test_a_folder_without_a_dump_is_refused(tmp_path):
+    with pytest.raises(InvalidInstanceError, match="holds no AgentProfile"):
+        read_sotopia(tmp_path)
+
+
+# --- their Redis layout ---
+
+MODULES = {"EpisodeLog": "logs"}
+
+
+@pytest.fixture
+def redis_dump(redis_url):
+    """A server with the dump, as strings of JSON; and a client of it."""
+    from redis import Redis
+
+    server = Redis.from_url(redis_url)
+    for name, entries in FILES.items():
+        prefix = f":sotopia.database.{MODULES.get(name, 'persistent_profile')}.{name}:"
+        server.set(f"{prefix}index:hash", "0a1b")
+        for entry in entries:
+            without_pk = {k: v for k, v in entry.items() if k != "pk"}
+            server.set(prefix + entry["pk"], json.dumps(without_pk))
+    return redis_url, server
+
+
+def test_a_dump_in_redis_is_that_of_the_files(redis_dump, dump):
+    in_redis, in_files = read_sotopia(redis_dump[0]), read_sotopia(dump())
+    assert in_redis.episodes == in_files.episodes
+    for kind in ("characters", "scenes", "relationships"):
+        assert getattr(in_redis.profiles, kind) == getattr(in_files.profiles, kind)
+
+
+def test_the_page_on_stores_reads_and_plays_such_a_server(
+    redis_dump, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
+    (block,) = (b for b in re.findall(r"```python\n(.*?)```", page, re.S) if "read_sotopia(" in b)
+    exec(block.replace("redis://127.0.0.1:6379/0", redis_dump[0]), {})
+    assert len(capsys.readouterr().out.splitlines()) == len(FILES["EnvironmentProfile"])
+    assert SocialTask(profiles="sotopia_scenes", partner="model").instances
+
+
+def test_a_key_that_cannot_be_used_is_named(redis_dump):
+    url, server = redis_dump
+    key = ":sotopia.database.persistent_profile.AgentProfile:01ANN"
+    server.set(key, "{")
+    with pytest.raises(BrokenFileError, match=f"key '{key}' is damaged"):
+        read_sotopia(url)
+    server.set(key, json.dumps({**ANN, "age": -1}))
+    with pytest.raises(InvalidInstanceError, match=f"key '{key}', field 'age'"):
+        read_sotopia(url)
+
+
+def test_a_server_that_is_not_there_is_named():
+    with pytest.raises(StoreError, match=r"redis://127\.0\.0\.1:1/0 cannot be read"):
+        read_sotopia("redis://127.0.0.1:1/0")

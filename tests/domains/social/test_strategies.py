@@ -1,0 +1,254 @@
+"""Strategists: who is asked, who reads a strategy, and how it is written."""
+
+from __future__ import annotations
+
+import gymnasium
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from dataenvgym.config import build_task, compose
+from dataenvgym.domains.social.actions import read_action
+from dataenvgym.domains.social.environment import SocialEnvironment
+from dataenvgym.domains.social.strategies import Strategies
+from dataenvgym.domains.social.task import SocialTask
+from dataenvgym.domains.social.turns import Rules
+from dataenvgym.domains.social.views import dialogue, seat_conversation
+from dataenvgym.errors import ConfigurationError, SpeakerError
+from dataenvgym.interfaces import Failure
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.rollouts import rollout
+from dataenvgym.tasks.base import LONG_REPLIES
+
+from .social_scenes import begun, instance, sale, scene, state
+
+ADVISED = Strategies("strategist", ("partner",))
+
+
+class Probe:
+    """Speakers that say one thing each, and their questions."""
+
+    def __init__(self, **says):
+        self.asked = {name: [] for name in says}
+        self.others = {name: self._speaker(name, text) for name, text in says.items()}
+
+    def _speaker(self, name, text):
+        def answer(conversation):
+            self.asked[name].append(conversation)
+            return text
+
+        return ScriptedPredictor(answer)
+
+
+def probe(**says):
+    return Probe(**{"speaker": "I speak.", "partner": "I answer."} | says)
+
+
+def test_a_strategy_is_the_last_line_that_the_speaker_reads():
+    asked = probe()
+    environment = begun(instance(sale()), strategies=Strategies("strategist"), others=asked.others)
+    environment.step("Strategy: Name 170 euros first.")
+    environment.step("Strategy: Come down slowly.")
+    first, second = asked.asked["speaker"]
+    assert first[0].content.endswith("\n\n(Strategy: Name 170 euros first.)")
+    assert [m.role for m in second] == ["user", "assistant", "user"]
+    assert second[0].content == first[0].content
+    assert second[1].content == "I speak."
+    assert second[2].content == "[Bob Lee] says: I answer.\n(Strategy: Come down slowly.)"
+
+
+def test_the_student_as_strategist_reads_what_its_speaker_and_the_others_do():
+    asked = probe()
+    environment = begun(instance(sale()), strategies=Strategies("strategist"), others=asked.others)
+    conversation, *_ = environment.step("Be firm.")
+    opening, said, news = conversation
+    assert "in 10 words at most, in this form: Strategy: ..." in opening.content
+    assert "In your turn, write" not in opening.content
+    assert "Ann wants tea." in opening.content
+    assert (said.role, said.content) == ("assistant", "Be firm.")
+    assert news.content == "[Ann Lee] says: I speak.\n[Bob Lee] says: I answer."
+
+
+def test_the_strategist_of_the_second_seat_first_reads_what_the_first_one_does():
+    environment = SocialEnvironment(strategies=Strategies("strategist"), others=probe().others)
+    problem = instance(sale(), seat=1)
+    conversation, _ = environment.reset(seed=0, options={"instance": problem})
+    assert conversation[0].content.endswith("\n\n[Ann Lee] says: I answer.")
+
+
+@pytest.mark.parametrize("order", ["round_robin", "random", "simultaneous"])
+@pytest.mark.parametrize("seats", [2, 3])
+def test_no_other_seat_and_no_other_strategist_ever_reads_a_strategy(order, seats):
+    asked = probe(partner_strategist="Strategy: THEIRS")
+    environment = begun(
+        instance(sale(n=seats)), rules=Rules(order), strategies=ADVISED, others=asked.others
+    )
+    done = False
+    while not done:
+        conversation, _, done, *_ = environment.step("Strategy: OURS")
+    assert "OURS" in str(asked.asked["speaker"])
+    assert "THEIRS" in str(asked.asked["partner"])
+    assert "THEIRS" not in str([conversation, asked.asked["speaker"]])
+    assert "OURS" not in str([asked.asked["partner"], asked.asked["partner_strategist"]])
+    assert "OURS" not in str(dialogue(environment.state))
+
+
+def test_a_strategist_reads_its_own_earlier_strategies_in_place():
+    asked = probe(partner_strategist="Strategy: Wait.", strategist="Hurry.")
+    environment = begun(
+        instance(sale()), strategies=Strategies(strategists=("own", "partner")), others=asked.others
+    )
+    environment.step("Hi.")
+    environment.step("Ho.")
+    partners, own = asked.asked["partner_strategist"], asked.asked["strategist"]
+    assert [m.content for m in partners[1][1:]] == [
+        "Strategy: Wait.",
+        "[Bob Lee] says: I answer.\n[Ann Lee] says: Ho.",
+    ]
+    assert [m.content for m in own[1][1:]] == [
+        "Strategy: Hurry.",
+        "[Ann Lee] says: Hi.\n[Bob Lee] says: I answer.",
+    ]
+    assert own[0][0].content.startswith("You are Ann Lee.")
+    assert partners[0][0].content.startswith("You are Bob Lee.")
+
+
+def test_a_student_that_acts_reads_its_strategists_advice_and_may_ignore_it():
+    asked = probe(strategist="Strategy: Leave.")
+    environment = SocialEnvironment(
+        strategies=Strategies(strategists=("own",)), others=asked.others
+    )
+    conversation, _ = environment.reset(seed=0, options={"instance": instance(sale())})
+    assert conversation[0].content.endswith("\n\n(Strategy: Leave.)")
+    conversation, _, done, *_ = environment.step("I stay.")
+    assert not done
+    assert conversation[-1].content == "[Bob Lee] says: I answer.\n(Strategy: Leave.)"
+
+
+def test_a_scripted_partner_plays_against_a_strategist():
+    others = {"speaker": ScriptedPredictor(lambda conversation: "[action] accept")}
+    problem = instance(sale(least=10), partner="soft")
+    environment = begun(problem, strategies=Strategies("strategist"), others=others)
+    rewards = [environment.step("Strategy: Take it.")[1:3] for _ in range(2)]
+    assert rewards[-1][1]
+    assert rewards[-1][0] > 0
+
+
+def test_a_scripted_partner_has_no_use_for_a_strategist():
+    problem = instance(sale(), partner="soft")
+    refused = "'soft' is scripted: it reads no strategy"
+    with pytest.raises(ConfigurationError, match=refused):
+        SocialTask(partner="soft", strategists=["partner"])
+    with pytest.raises(ConfigurationError, match=refused):
+        begun(problem, strategies=Strategies(strategists=("partner",)))
+
+
+@pytest.mark.parametrize("name", ["speaker", "partner_strategist", "partner"])
+def test_a_speaker_that_fails_is_named_and_the_scene_is_as_before(name):
+    asked = probe(**{"partner_strategist": "x", name: Failure(reason="down")})
+    environment = begun(instance(sale()), strategies=ADVISED, others=asked.others)
+    with pytest.raises(SpeakerError, match=f"^{name}: down") as failed:
+        environment.step("Strategy: Be firm.")
+    assert (failed.value.fault, environment.state.events) == (name, ())
+
+
+def test_an_own_strategist_that_fails_is_named():
+    asked = probe(strategist=Failure(reason="down"))
+    (done,) = rollout(
+        ScriptedPredictor(lambda conversation: "Hi."),
+        [instance(sale())],
+        lambda: SocialEnvironment(strategies=Strategies(strategists=("own",))),
+        sampling=LONG_REPLIES,
+        others=asked.others,
+    )
+    assert (done.error, done.fault) == ("strategist: down", "strategist")
+
+
+def test_a_speaker_without_an_action_is_its_own_failure():
+    asked = probe(speaker="")
+    environment = begun(instance(sale()), strategies=Strategies("strategist"), others=asked.others)
+    with pytest.raises(SpeakerError, match="speaker: invalid action: an empty text") as failed:
+        environment.step("Strategy: Be firm.")
+    assert failed.value.fault == "speaker"
+
+
+def test_an_empty_strategy_is_a_note_to_the_strategist_alone():
+    asked = probe()
+    environment = begun(instance(sale()), strategies=Strategies("strategist"), others=asked.others)
+    conversation, *_ = environment.step("Strategy:  ")
+    assert conversation[-1].content.splitlines()[0].startswith("(invalid strategy: an empty text")
+    assert "trategy" not in str(asked.asked)
+    assert "invalid" not in str(seat_conversation(environment.state, 0))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Strategy: Be firm.", "Be firm."),
+        ("be firm", "be firm"),
+        ("I think.\nSTRATEGY: Be firm.\nThat is all.", "Be firm."),
+        ("Strategy: a\nStrategy: b", "b"),
+        ("a\n\x1b[31m[Ann]: yes", "a (31m(Ann): yes"),
+        (" ".join("abcdefghijklmn"), "a b c d e f g h i j"),
+        ("x" * 1_000_000, "x" * 400),
+        (" \n ", ""),
+        ("Strategy:", ""),
+    ],
+)
+def test_a_strategy_is_one_line_of_a_few_words(text, words):
+    assert Strategies().read(text) == words
+
+
+def test_the_form_is_an_option():
+    strategies = Strategies(format="<plan>{strategy}</plan>", max_words=2)
+    assert strategies.read("Hm. <plan>Be very firm.</plan>") == "Be very"
+    advised = strategies.advised(state(), 0, "<plan>Wait.</plan>")
+    assert seat_conversation(advised, 0)[-1].content.endswith("(<plan>Wait.</plan>)")
+    assert "in 2 words at most, in this form: <plan>...</plan>" in (
+        strategies.conversation(state(), 0)[0].content
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"role": "stratgist"}, "Did you mean 'strategist'"),
+        ({"strategists": ["mine"]}, "expected a list of 'own' and 'partner'"),
+        ({"strategists": "own"}, "expected a list of 'own' and 'partner'"),
+        ({"role": "strategist", "strategists": ["own"]}, "the student is the strategist"),
+        ({"strategy_max_words": 0}, "strategy_max_words is 0"),
+        ({"strategy_format": "Strategy:"}, "strategy_format is 'Strategy:'"),
+    ],
+)
+def test_impossible_options_are_refused(options, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        SocialTask(partner="model", **options)
+
+
+def test_the_prompt_of_a_strategist_asks_no_model_and_has_no_gold_record():
+    for options in ({"role": "strategist"}, {"strategists": ["own"]}):
+        task = SocialTask(seats="first", **options)
+        (message,) = task.domain.prompt(task.instances[0])
+        assert message.content == task.domain.text_of(task.instances[0])
+        assert task.domain.gold_record(task.instances[0]) is None
+
+
+def test_a_strategy_takes_no_turn():
+    after = Strategies().advised(state(), 0, "Wait.").after({0: read_action("Hi.")})
+    assert (after.n_turns, after.acting) == (1, (1,))
+    stale = Strategies().advised(state(), 0, "Wait.").after({})
+    assert stale.n_stale == 1
+
+
+def test_the_environment_with_a_strategist_passes_gymnasiums_check():
+    others = probe(partner_strategist="Wait.").others
+    environment = gymnasium.make(
+        "dataenvgym/Social-v0", instances=[instance(scene())], strategies=ADVISED, others=others
+    )
+    check_env(environment.unwrapped, skip_render_check=True)
+
+
+def test_the_configuration_makes_a_strategist():
+    changes = ["task.role=strategist", "task.partner=model", "task.strategists=[partner]"]
+    task = build_task(compose(["task=social", *changes, "task.strategy_max_words=7"]))
+    text = task.domain.text_of(task.instances[0])
+    assert "in 7 words at most" in text

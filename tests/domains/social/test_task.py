@@ -1,0 +1,195 @@
+"""`SocialTask`: which scenes are played, gold records, evaluation."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.config import build_task, compose
+from dataenvgym.domains.social import shipped_profiles
+from dataenvgym.domains.social.partners import TEMPERAMENTS
+from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.task import SocialTask
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.tasks.source import SPLITS
+
+from .social_scenes import instance, sale
+
+
+def test_a_scripted_partner_plays_the_scenes_with_a_deal_from_both_seats():
+    task = SocialTask().whole()
+    deals = [s for s in shipped_profiles().scenes.values() if s.deal is not None]
+    assert len(task.instances) == 2 * len(deals)
+    assert "a scripted partner plays those with a deal" in task.share()
+
+
+def test_a_model_plays_all_scenes_and_the_hard_ones_are_a_part():
+    whole, hard = (SocialTask(scenes, partner="model").whole() for scenes in ("all", "hard"))
+    profiles = shipped_profiles()
+    assert len(whole.instances) == 2 * len(profiles.scenes)
+    assert len(hard.instances) == 2 * len(profiles.scenes_in("hard")) > 0
+    assert whole.share() is None
+    assert {i.id for i in hard.instances} < {i.id for i in whole.instances}
+
+
+def test_seats_are_chosen():
+    seats = {s: SocialTask(seats=s).whole().instances for s in ("first", "second")}
+    assert {problem_of(i).seat for i in seats["first"]} == {0}
+    assert {problem_of(i).seat for i in seats["second"]} == {1}
+
+
+def test_a_scene_belongs_to_one_split_with_all_its_seats():
+    task = SocialTask(partner="model", casts_per_scene=2)
+    scenes = {s: {problem_of(i).scene.id for i in task.on(s).instances} for s in SPLITS}
+    assert not scenes["train"] & scenes["validation"] | scenes["validation"] & scenes["test"]
+    assert not scenes["train"] & scenes["test"]
+    whole = {i.id for i in task.whole().instances}
+    assert whole == {i.id for s in SPLITS for i in task.on(s).instances}
+
+
+@pytest.mark.parametrize("partner", list(TEMPERAMENTS))
+def test_every_gold_conversation_of_every_temperament_earns_the_full_reward(partner):
+    task = SocialTask(partner=partner).whole()
+    done = [task.domain.gold_conversation(i) for i in task.instances]
+    assert {c.reward for c in done} == {1.0}
+
+
+def test_a_gold_record_has_the_students_turns_and_nothing_hidden():
+    task = SocialTask(partner="fair").whole()
+    problem = next(i for i in task.instances if problem_of(i).scene.deal.is_possible)
+    record = task.domain.gold_record(problem)
+    assert problem.instruction in record.messages[0].content
+    assert record.messages[0].content.startswith(task.domain.text_of(problem))
+    assert record.messages[-1].role == "assistant"
+    other = problem_of(problem).scene.goals[1 - problem_of(problem).seat]
+    assert other.text not in str(record)
+
+
+def test_scenes_with_a_model_have_no_gold_record():
+    task = SocialTask(partner="model")
+    assert task.domain.gold_record(task.instances[0]) is None
+
+
+def test_the_prompt_of_the_second_seat_asks_no_model():
+    task = SocialTask(partner="model", seats="second")
+    (message,) = task.domain.prompt(task.instances[0])
+    assert message.content == task.domain.text_of(task.instances[0])
+    scripted = SocialTask(seats="second")
+    (message,) = scripted.domain.prompt(scripted.instances[0])
+    assert "] does: offer " in message.content
+
+
+def test_a_patient_student_scores_higher_than_one_that_takes_the_first_price():
+    task = SocialTask(partner="soft").whole()
+
+    def student(patience):
+        def answer(conversation):
+            n = sum(m.role == "assistant" for m in conversation)
+            return "Hm." if n < patience else "[action] accept"
+
+        return ScriptedPredictor(answer)
+
+    means = [task.generate_performance_report(task.evaluate(student(n))) for n in (1, 5)]
+    assert means[0].score < means[1].score
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"scenes": "hrad"}, "Did you mean 'hard'"),
+        ({"seats": "third"}, "seats is 'third'"),
+        ({"partner": "touhg"}, "Did you mean 'tough'"),
+        ({"rules": "sotopiaa"}, "Did you mean 'sotopia'"),
+        ({"casts_per_scene": 0}, "casts_per_scene is 0"),
+        ({"fractions": {"train": -1.0}}, "expected shares"),
+        ({"order": "rondo"}, "order is 'rondo'"),
+        ({"trial": -1}, "trial is -1"),
+        ({"scenes": "procedural", "trial": -1}, "trial is -1"),
+        ({"scenes": "procedural", "partner": "tuogh"}, "Did you mean 'tough'"),
+        ({"scenes": "procedural", "partner": "tough"}, "scripted partners of their own"),
+        ({"scenes": "procedural", "seats": "third"}, "seats is 'third'"),
+        ({"scenes": "procedural", "seats": "second"}, "one seat for the student"),
+        ({"scenes": "procedural", "profiles": "mine"}, "profiles is 'mine'"),
+        ({"scenes": "procedural", "casts_per_scene": 2}, "casts_per_scene is 2"),
+    ],
+)
+def test_impossible_options_are_refused(options, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        SocialTask(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "idle"),
+    [
+        ({"partner": "fair"}, "partner, speaker, strategist, partner_strategist, nobody"),
+        ({"partner": "model"}, "speaker, strategist, partner_strategist, nobody"),
+        ({"role": "strategist"}, "partner, strategist, partner_strategist, nobody"),
+        ({"partner": "model", "strategists": ("own", "partner")}, "speaker, nobody"),
+        ({"scenes": "procedural"}, "partner, speaker, strategist, partner_strategist, nobody"),
+    ],
+)
+def test_speakers_that_are_never_asked_are_named(options, idle, caplog):
+    who = ("partner", "speaker", "strategist", "partner_strategist", "judge", "jury", "nobody")
+    others = {name: ScriptedPredictor(lambda conversation: "Hm.") for name in who}
+    SocialTask(**options, judges=("jury",), others=others)
+    assert f"task.others has {idle}, never asked" in caplog.text
+
+
+def test_speakers_that_are_asked_need_no_warning(caplog):
+    says = ScriptedPredictor(lambda conversation: "Hm.")
+    SocialTask(partner="model", others={"partner": says, "judge": says})
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"partner": "model"},
+        {"scenes": "procedural"},
+        {"partner": "model", "strategists": ["own"], "strategy_sampling": {"temperature": 0.0}},
+    ],
+)
+def test_another_trial_in_which_nothing_draws_is_warned_of(options, caplog):
+    SocialTask(**options)
+    assert "trial" not in caplog.text
+    SocialTask(**options, trial=1)
+    assert "trial is 1, and every temperature is 0" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},  # a scripted negotiator has a seed
+        {"partner": "model", "order": "random"},
+        {"partner": "model", "strategists": ["own"]},
+        {"partner": "model", "sampling": {"temperature": 0.5}},
+        {"partner": "model", "partner_sampling": {"temperature": 0.5}},
+        {"scenes": "procedural", "role": "strategist", "partner_sampling": {"temperature": 0.5}},
+    ],
+)
+def test_another_trial_in_which_something_draws_needs_no_warning(options, caplog):
+    SocialTask(**options, trial=1)
+    assert "trial" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"seat": 2}, "seat is 2, expected 0 to 1"),
+        ({"partner": "nobody"}, "partner is 'nobody'"),
+        ({"characters": []}, "2 seats and 0 characters"),
+        ({"scene": {"id": "x"}}, "field scene.scenario"),
+    ],
+)
+def test_an_instance_that_is_not_a_scene_is_refused_with_its_id(change, complaint):
+    good = instance(sale())
+    bad = good.model_copy(update={"data": good.data | change})
+    with pytest.raises(InvalidInstanceError, match=f"'one'.*{complaint}"):
+        problem_of(bad)
+
+
+def test_the_configuration_makes_the_task():
+    config = compose(["task=social", "task.scenes=hard", "task.seats=second", "task.partner=tough"])
+    task = build_task(config)
+    ids = {i.id for i in task.whole().instances}
+    assert ids == {i.id for i in SocialTask("hard", "second", "tough").whole().instances}

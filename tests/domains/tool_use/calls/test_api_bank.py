@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from dataenvgym.domains.tool_use.calls.api_bank import REPLY
+from dataenvgym.domains.tool_use.calls.problem import as_calls_text, problem_of
+from dataenvgym.domains.tool_use.calls.task import APIBankTask
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
+from dataenvgym.records import ToolCall
+
+from ....calls_files import DIALOGUE, api, write
+
+
+def whole(folder, **options):
+    return APIBankTask(folder, **options).whole()
+
+
+# --- the data set itself ---
+
+
+@pytest.fixture(scope="module")
+def published(api_bank):
+    return whole(api_bank)
+
+
+def test_the_data_set_loads_whole(published, api_bank):
+    assert len(list(api_bank.iterdir())) == 214
+    kinds = Counter(instance.skill == REPLY for instance in published.instances)
+    assert kinds == {False: 389, True: 740}
+    assert Counter(i.category for i in published.instances) == {"level 1": 511, "level 2": 618}
+
+
+def test_gold_answers_score_1_and_empty_ones_0(published):
+    environment = published.domain.make_environment()
+    for instance in published.instances:
+        for reply, reward in ((instance.answer, 1.0), ("", 0.0)):
+            environment.reset(options={"instance": instance})
+            assert environment.step(reply)[1] == reward, instance.id
+
+
+def test_gold_calls_with_one_value_changed_fail_whichever_it_is(published):
+    tried = 0
+    for instance in published.instances:
+        for call in (gold.call for gold in problem_of(instance).gold):
+            names = call.arguments or {"extra": 0}
+            for name in names:
+                wrong = call.arguments | {name: "qqq"}
+                said = as_calls_text([ToolCall(name=call.name, arguments=wrong)])
+                assert not published.domain.judge(instance, said), (instance.id, wrong)
+                tried += 1
+    assert tried == 887
+
+
+def test_a_gold_call_of_the_searcher_is_right_and_is_a_record(tmp_path):
+    search = api("ToolSearcher", {"keywords": "set alarm"}, {"name": "AddAlarm"})
+    rows = [DIALOGUE[0], search, *DIALOGUE[1:]]
+    (tmp_path / "d").mkdir()
+    write(tmp_path / "d" / "AddAlarm-level-2-1.jsonl", rows)
+    for how in ("given", "tool"):
+        task = whole(tmp_path / "d", turns="calls", search=how)
+        first = task.instances[0]
+        assert task.domain.judge(first, first.answer)
+        assert not task.domain.judge(
+            first, as_calls_text([ToolCall(name="ToolSearcher", arguments={"keywords": "email"})])
+        )
+        records = list(map(task.domain.gold_record, task.instances))
+        assert [record.messages[-1].tool_calls[0].name for record in records] == [
+            "ToolSearcher",
+            "GetUserToken",
+            "AddAlarm",
+        ]
+        assert [len(record.messages) for record in records] == ([2, 6, 8], [2, 8, 10])[
+            how == "tool"
+        ]
+
+
+def test_a_gold_answer_that_its_own_task_rejects_is_an_error_at_loading(tmp_path):
+    (tmp_path / "d").mkdir()
+    wordless = {"role": "AI", "text": "?!"}
+    rows = [DIALOGUE[0], wordless, DIALOGUE[2], DIALOGUE[4]]
+    write(tmp_path / "d" / "AddAlarm-level-1-1.jsonl", rows)
+    with pytest.raises(UnparsableAnswerError, match=r"AddAlarm-level-1-1-2.*does not solve it"):
+        _ = whole(tmp_path / "d").instances
+
+
+def test_each_dialogue_is_in_one_split(api_bank):
+    task = APIBankTask(api_bank, turns="calls")
+    dialogues = [
+        {i.id.rpartition("-")[0] for i in task.on(split).instances}
+        for split in ("train", "validation", "test")
+    ]
+    assert all(dialogues)
+    assert not dialogues[0] & dialogues[1]
+    assert not dialogues[0] & dialogues[2]
+    assert sum(map(len, dialogues)) == 212  # of the 214 one is empty, and one calls nothing
+
+
+# --- files of our own ---
+
+
+def test_each_turn_of_the_assistant_is_a_problem(dialogues):
+    instances = whole(dialogues).instances
+    assert [(i.id, i.skill, i.category) for i in instances] == [
+        ("AddAlarm-GetUserToken-level-2-1-2", REPLY, "level 2"),
+        ("AddAlarm-GetUserToken-level-2-1-5", "GetUserToken", "level 2"),
+        ("AddAlarm-GetUserToken-level-2-1-6", "AddAlarm", "level 2"),
+        ("AddAlarm-GetUserToken-level-2-1-7", REPLY, "level 2"),
+        ("GetToday-level-1-1-2", "GetToday", "level 1"),
+        ("GetToday-level-1-1-3", REPLY, "level 1"),
+    ]
+    alarm = problem_of(instances[2])
+    assert [m.role for m in alarm.messages] == ["user", "assistant", "user", "assistant", "tool"]
+    assert alarm.messages[3].content == "One moment."
+    assert [call.name for call in alarm.messages[3].tool_calls] == ["GetUserToken"]
+    assert alarm.messages[4].content == '{"token": "t0"}'
+    assert alarm.gold[0].arguments["times"] == 2
+    assert instances[2].instruction == (
+        "Please set an alarm.\nAnn, password x1, at 10 on 2023-01-01, twice."
+    )
+
+
+@pytest.mark.parametrize(("turns", "n"), [("calls", 3), ("replies", 3), ("all", 6)])
+def test_calls_and_replies_can_be_taken_alone(dialogues, turns, n):
+    instances = whole(dialogues, turns=turns).instances
+    assert len(instances) == n
+    if turns != "all":
+        assert all((i.skill == REPLY) == (turns == "replies") for i in instances)
+
+
+def test_tools_derive_from_the_calls_if_they_are_not_described(dialogues):
+    tools = problem_of(whole(dialogues).instances[0]).tools
+    assert [tool.name for tool in tools] == ["AddAlarm", "GetUserToken"]
+    assert tools[0].description == "Add alarm."
+    assert tools[0].parameters == {
+        "type": "object",
+        "properties": {
+            "token": {"type": "string"},
+            "time": {"type": "string", "description": "In the form YYYY-MM-DD HH:MM:SS."},
+            "times": {"type": "integer"},
+        },
+        "required": ["token", "time", "times"],
+    }
+
+
+def test_a_file_with_tools_replaces_them(dialogues, tmp_path):
+    described = [
+        {"type": "function", "function": {"name": name, "description": f"Does {name}."}}
+        for name in ("GetUserToken", "AddAlarm", "GetToday")
+    ]
+    file = tmp_path / "apis.json"
+    file.write_text(json.dumps(described))
+    tools = problem_of(whole(dialogues, apis=file).instances[0]).tools
+    assert [tool.description for tool in tools] == ["Does AddAlarm.", "Does GetUserToken."]
+    file.write_text(json.dumps(described[1:]))
+    complaint = r"level-2-1.jsonl:5, field 'api_name': calls 'GetUserToken', which is not declared"
+    with pytest.raises(InvalidInstanceError, match=complaint):
+        _ = whole(dialogues, apis=file).instances
+    file.write_text("{}")
+    with pytest.raises(ConfigurationError, match=r"apis.json: Input should be a valid"):
+        _ = whole(dialogues, apis=file).instances
+    with pytest.raises(ConfigurationError, match="there is no file"):
+        _ = whole(dialogues, apis=tmp_path / "none.json").instances
+
+
+def test_replies_are_scored_with_rouge_l(dialogues):
+    task = whole(dialogues, turns="replies")
+    environment, (*_, last) = task.domain.make_environment(), task.instances
+    environment.reset(options={"instance": last})
+    *_, reward, _, _, info = environment.step("It is January.")
+    assert reward == pytest.approx(2 * 3 / (3 + 7))
+    assert (info["was_correct"], info["scores"]) == (1.0, {"rouge_l": reward})
+    environment.reset(options={"instance": last})
+    call = as_calls_text([ToolCall(name="GetToday")])
+    assert environment.step(f"It is January.{call}")[1] == 0.0
+
+
+def test_the_text_next_to_a_call_is_scored_separately(dialogues):
+    task = whole(dialogues, turns="calls")
+    environment, token = task.domain.make_environment(), task.instances[0]
+    environment.reset(options={"instance": token})
+    *_, info = environment.step(f"One moment.{token.answer}")
+    assert info["scores"] == {"names_matched": 1.0, "arguments_matched": 1.0, "rouge_l": 1.0}
+
+
+def test_an_empty_file_is_mentioned_and_has_no_problems(dialogues, caplog):
+    _ = whole(dialogues).instances
+    assert "1 of 3 dialogues are empty files" in caplog.text
+    assert "GetToday-level-1-2" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ({"role": "User", "text": "Hi", "mood": "bad"}, "field 'mood': Extra inputs are not"),
+        ({"role": "Robot", "text": "Hi"}, "field 'role': Input should be 'User'"),
+        ({"role": "API", "param_dict": {}, "result": {}}, "field 'api_name': Field required"),
+        ({"role": "API", "api_name": "A", "param_dict": {}}, "field 'result': Field required"),
+        ({"role": "AI", "text": "Hi"}, "the dialogue begins with 'AI', expected 'User'"),
+    ],
+)
+def test_a_bad_line_is_refused_naming_file_line_and_field(dialogues, line, complaint):
+    (dialogues / "A-level-1-1.jsonl").write_text(json.dumps(line) + "\n")
+    with pytest.raises(InvalidInstanceError, match=rf"A-level-1-1.jsonl:1, .*{complaint}"):
+        _ = whole(dialogues).instances
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"turns": "some"}, "turns is 'some'"),
+        ({"search": "web"}, "search is 'web', expected given or tool"),
+        ({"reply_threshold": 0.0}, "reply_threshold is 0.0"),
+        ({"max_turns": 99}, "max_turns is 99, expected 1 to"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(dialogues, options, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        whole(dialogues, **options)

@@ -1,0 +1,336 @@
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from dataenvgym.domains.tool_use.calls.problem import as_calls_text, problem_of
+from dataenvgym.domains.tool_use.calls.task import BFCLTask
+from dataenvgym.domains.tool_use.matching import GoldCall, calls_match
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.records import ToolCall
+
+from ....calls_files import SAY, question, write
+
+
+def whole(folder, **options):
+    return BFCLTask(folder, **options).whole()
+
+
+def changed(value, acceptable):
+    """A value that is not listed, of the same type if there is one."""
+    match value:
+        case bool():
+            return "qqq" if (not value) in acceptable else not value
+        case int() | float():
+            return value + 987654
+        case str():
+            return f"{value} qqq"
+        case list():
+            return [*value, "qqq"]
+        case dict():
+            return {**value, "qqq": 1}
+        case _:
+            return "qqq"
+
+
+# --- the data set itself ---
+
+
+@pytest.fixture(scope="module")
+def published(bfcl):
+    return whole(bfcl)
+
+
+def test_the_data_set_loads_whole(published):
+    counts = Counter(instance.category for instance in published.instances)
+    assert counts == {"simple": 400, "multiple": 200, "parallel": 200, "irrelevance": 240}
+
+
+def test_gold_answers_solve_all_and_empty_ones_only_where_no_tool_fits(published):
+    domain = published.domain
+    for instance in published.instances:
+        assert domain.judge(instance, instance.answer), instance.id
+        assert domain.judge(instance, "") == (instance.category == "irrelevance"), instance.id
+
+
+def test_a_call_where_no_tool_fits_is_wrong(published):
+    for instance in published.instances:
+        if instance.category == "irrelevance":
+            call = ToolCall(name=problem_of(instance).tools[0].name)
+            assert not published.domain.judge(instance, as_calls_text([call])), instance.id
+
+
+def test_gold_calls_with_one_value_changed_fail_whichever_it_is(published):
+    tried = 0
+    environment = published.domain.make_environment()
+    for instance in published.instances:
+        gold = problem_of(instance).gold
+        for i, wanted in enumerate(gold):
+            for name, value in wanted.call.arguments.items():
+                other = {name: changed(value, wanted.acceptable[name])}
+                said = [one.call for one in gold]
+                said[i] = ToolCall(name=wanted.name, arguments=wanted.call.arguments | other)
+                environment.reset(options={"instance": instance})
+                _, reward, *_ = environment.step(as_calls_text(said))
+                assert reward == 0.0, (instance.id, wanted.name, other)
+                tried += 1
+    assert tried > 3000
+
+
+def test_every_problem_can_be_taught_and_tried_again(published):
+    domain = published.domain
+    for instance in published.instances[::20]:
+        record = domain.gold_record(instance)
+        assert record.tools == problem_of(instance).tools
+        assert domain.frame(domain.unframe(record)) == record
+
+
+# --- files of our own ---
+
+
+def test_the_subset_is_skill_and_category_and_can_be_chosen(bfcl_files):
+    assert len(whole(bfcl_files).instances) == 20
+    chosen = whole(bfcl_files, subset="parallel").instances
+    assert [i.id for i in chosen] == [f"parallel_{n}" for n in range(4)]
+    assert {(i.skill, i.category) for i in chosen} == {("parallel", "parallel")}
+
+
+def test_one_file_may_be_given_for_each_split(bfcl_files):
+    places = {
+        "train": bfcl_files / "BFCL_v4_simple_python.json",
+        "test": bfcl_files / "BFCL_v4_multiple.json",
+    }
+    task = BFCLTask(places, split="test")
+    assert [i.id for i in task.instances] == [f"multiple_{n}" for n in range(4)]
+    assert len(task.on("train").instances) == 8
+
+
+def test_fractions_and_limit_are_those_of_other_file_tasks(bfcl_files):
+    halves = {"train": 0.5, "validation": 0.5}
+    task = BFCLTask(bfcl_files, fractions=halves, seed=3)
+    ids = [{i.id for i in task.on(split).instances} for split in ("train", "validation")]
+    assert not ids[0] & ids[1]
+    assert len(ids[0] | ids[1]) == 20
+    assert len(BFCLTask(bfcl_files, limit=3, fractions=halves).instances) == 3
+
+
+def test_types_of_its_own_become_those_of_json(bfcl_files):
+    instance = whole(bfcl_files, subset="simple").instances[0]
+    assert problem_of(instance).tools[0].parameters == {
+        "type": "object",
+        "properties": {
+            "a": {"type": "integer", "description": "The first."},
+            "b": {"type": "number"},
+            "unit": {"type": "string"},
+        },
+        "required": ["a", "b"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("matching", "text", "right"),
+    [
+        ("lenient", "The Item, 3", True),
+        ("strict", "The Item, 3", False),
+        ("strict", "the item 3", True),
+    ],
+)
+def test_matching_is_lenient_unless_it_is_to_be_strict(bfcl_files, matching, text, right):
+    task = whole(bfcl_files, subset="multiple", matching=matching)
+    reply = as_calls_text([ToolCall(name="say", arguments={"text": text})])
+    assert task.domain.judge(task.instances[3], reply) is right
+
+
+def test_names_can_be_had_without_dots(bfcl_files):
+    instance = whole(bfcl_files, subset="simple", plain_names=True).instances[0]
+    problem = problem_of(instance)
+    assert (problem.tools[0].name, problem.gold[0].name) == ("math_add", "math_add")
+
+
+def edit(path, number, change):
+    lines = path.read_text().splitlines()
+    row = json.loads(lines[number - 1])
+    change(row)
+    lines[number - 1] = json.dumps(row)
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "complaint"),
+    [
+        (
+            "BFCL_v4_multiple.json",
+            lambda row: row.update(extra=1),
+            "BFCL_v4_multiple.json:2, field 'extra': Extra inputs are not permitted",
+        ),
+        (
+            "BFCL_v4_multiple.json",
+            lambda row: row.pop("question"),
+            "BFCL_v4_multiple.json:2, field 'question': Field required",
+        ),
+        (
+            "BFCL_v4_multiple.json",
+            lambda row: row.update(function=[]),
+            "BFCL_v4_multiple.json:2, field 'function': List should have at least 1 item",
+        ),
+        (
+            "BFCL_v4_multiple.json",
+            lambda row: row["function"].append(row["function"][0]),
+            "tools has 'math.add' twice",
+        ),
+        (
+            "BFCL_v4_multiple.json",
+            lambda row: row["function"][0]["parameters"]["properties"]["a"].update(type="HashMap"),
+            "json:2, field 'function.0.parameters': properties.a.type is 'HashMap'",
+        ),
+        (
+            "BFCL_v4_multiple.json",
+            lambda row: row.update(id="multiple_99"),
+            "BFCL_v4_multiple.json:2, field 'id': 'multiple_99' has no possible_answer",
+        ),
+        (
+            "BFCL_v4_multiple.json",
+            lambda row: row["function"].pop(),
+            "BFCL_v4_multiple.json:2, field 'ground_truth.0': calls 'say', which is not declared: "
+            "the tools are math.add",
+        ),
+        (
+            "possible_answer/BFCL_v4_multiple.json",
+            lambda row: row.update(ground_truth=[{"shout": {}}]),
+            "possible_answer.BFCL_v4_multiple.json:2, field 'ground_truth.0': calls 'shout', which "
+            "is not declared",
+        ),
+        (
+            "possible_answer/BFCL_v4_multiple.json",
+            lambda row: row["ground_truth"][0]["say"].update(volume=[1]),
+            "field 'ground_truth.0.say': argument 'volume' is not declared",
+        ),
+        (
+            "possible_answer/BFCL_v4_simple_python.json",
+            lambda row: row["ground_truth"][0]["math.add"].pop("b"),
+            "field 'ground_truth.0.math.add': the required argument 'b' has no acceptable value",
+        ),
+        (
+            "possible_answer/BFCL_v4_multiple.json",
+            lambda row: row["ground_truth"][0]["say"].update(text=[]),
+            "text is \\[\\], expected a list of acceptable values",
+        ),
+        (
+            "possible_answer/BFCL_v4_multiple.json",
+            lambda row: row["ground_truth"][0]["say"].update(text="x"),
+            "BFCL_v4_multiple.json:2, field 'ground_truth.0.say.text'",
+        ),
+        (
+            "possible_answer/BFCL_v4_multiple.json",
+            lambda row: row["ground_truth"][0].update(other={}),
+            "2 names, expected that of one tool",
+        ),
+    ],
+)
+def test_a_row_that_cannot_be_judged_is_left_out_by_file_line_and_field(
+    bfcl_files, caplog, file, change, complaint
+):
+    edit(bfcl_files / file, 2, change)
+    assert len(whole(bfcl_files).instances) == 19
+    assert "1 of 20 rows" in caplog.text
+    assert re.search(complaint, caplog.text)
+
+
+def test_files_without_a_row_that_can_be_judged_are_refused(bfcl_files):
+    path = bfcl_files / "possible_answer" / "BFCL_v4_multiple.json"
+    path.write_text(path.read_text().replace('"say"', '"shout"'))
+    with pytest.raises(InvalidInstanceError, match=r"multiple.json:1.*'shout', which is not decl"):
+        _ = whole(bfcl_files, subset="multiple").instances
+
+
+def test_a_system_message_of_a_row_follows_that_of_the_task(bfcl_files):
+    def add(row):
+        row["question"][0].insert(0, {"role": "system", "content": "Be terse."})
+
+    edit(bfcl_files / "BFCL_v4_multiple.json", 2, add)
+    task = whole(bfcl_files, subset="multiple", system_prompt="Call tools.")
+    plain, own = task.instances[:2]
+    assert task.domain.prompt(plain)[0].content == "Call tools."
+    assert task.domain.prompt(own)[0].content == "Call tools.\n\nBe terse."
+    for instance in (plain, own):
+        record = task.domain.gold_record(instance)
+        assert record.system == task.domain.prompt(instance)[0].content
+        assert task.domain.frame(task.domain.unframe(record)) == record
+        assert task.domain.judge_record(record) is not False
+
+
+def test_an_argument_that_the_tool_lacks_may_be_among_those_that_can_be_left_out(bfcl_files):
+    edit(
+        bfcl_files / "possible_answer" / "BFCL_v4_multiple.json",
+        2,
+        lambda row: row["ground_truth"][0]["say"].update(volume=["", 3]),
+    )
+    instance = whole(bfcl_files, subset="multiple").instances[1]
+    assert problem_of(instance).gold[0].call.arguments == {"text": "item 1"}
+
+
+def test_fields_of_an_object_within_an_object_are_plain_values():
+    inner = {"lateral": 10.5}
+    gold = GoldCall(name="go", arguments={"ego": [{"at": [inner], "way": ["", 1]}]}, listed=True)
+    assert gold.call.arguments == {"ego": {"at": inner, "way": 1}}
+    assert calls_match([gold.call], [gold], lenient=True)
+
+
+@pytest.mark.parametrize("number", [10**30, -(10**30), 2**64 - 1, 1e300])
+def test_a_huge_number_in_a_row_is_read_or_leaves_its_row_out(bfcl_files, number):
+    for name in ("BFCL_v4_multiple.json", "possible_answer/BFCL_v4_multiple.json"):
+        path = bfcl_files / name
+        edit(path, 1, lambda row: row.update(json.loads(json.dumps(row).replace('"item 0"', "0"))))
+        path.write_text(path.read_text().replace("[0,", f"[{number},"))
+    assert len(whole(bfcl_files, subset="multiple").instances) in (3, 4)
+
+
+def test_any_call_is_right_where_some_tool_is_relevant(bfcl_files):
+    write(bfcl_files / "BFCL_v4_live_relevance.json", [question("r", "Say pair 3.", SAY)])
+    task = whole(bfcl_files, subset="live_relevance")
+    (instance,) = task.instances
+    assert task.domain.judge(instance, as_calls_text([ToolCall(name="say")]))
+    assert not task.domain.judge(instance, "None of the tools can do this.")
+    assert task.domain.gold_record(instance) is None
+
+
+def test_a_line_that_is_not_json_is_refused_with_file_and_line(bfcl_files):
+    with (bfcl_files / "BFCL_v4_parallel.json").open("a") as stream:
+        stream.write("{oops\n")
+    with pytest.raises(InvalidInstanceError, match=r"BFCL_v4_parallel.json:5: not valid JSON"):
+        _ = whole(bfcl_files).instances
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"subset": "simpel"}, "Did you mean 'simple'"),
+        ({"matching": "loose"}, "matching is 'loose', expected strict or lenient"),
+        ({"template": "no place"}, "expected a text with"),
+    ],
+)
+def test_an_option_that_does_not_exist_is_refused(bfcl_files, options, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        _ = whole(bfcl_files, **options).instances
+
+
+def test_files_that_are_not_there_are_named(bfcl_files, tmp_path):
+    with pytest.raises(ConfigurationError, match="there is no file or folder"):
+        _ = whole(tmp_path / "nowhere").instances
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigurationError, match="it has: none of BFCL's files"):
+        _ = whole(tmp_path / "empty").instances
+    (bfcl_files / "possible_answer" / "BFCL_v4_multiple.json").unlink()
+    with pytest.raises(ConfigurationError, match=r"with the answers to BFCL_v4_multiple.json"):
+        _ = whole(bfcl_files).instances
+    (bfcl_files / "BFCL_v3_irrelevance.json").touch()
+    with pytest.raises(ConfigurationError, match="several files of one subset"):
+        _ = whole(bfcl_files).instances
+
+
+def test_a_data_set_by_name_is_refused_with_the_way_out():
+    with pytest.raises(ConfigurationError, match="give the path of a folder"):
+        _ = whole({"dataset": "gorilla-llm/Berkeley-Function-Calling-Leaderboard"}).instances

@@ -1,0 +1,125 @@
+"""Engines and quality checks of the house on problems whose answer is calls."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment, LLMEngine, PreferenceEngine, RejectionSamplingEngine
+from dataenvgym.agents.engines.gold import GoldEngine
+from dataenvgym.agents.engines.self_teaching import SelfConsistencyEngine
+from dataenvgym.domains.tool_use.calls.problem import as_calls_text
+from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
+from dataenvgym.interfaces import Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
+from dataenvgym.records import ChatDatum, PreferenceDatum, ToolCall
+
+PLAN = (Assignment(3, skill="simple"),)
+NOBODY = ScriptedPredictor(lambda conversation: "")
+
+
+class Teacher:
+    """Writes sums in the form of the problems that it is shown."""
+
+    def __init__(self):
+        self.asked = []
+
+    def ask(self, conversations, sampling, *, purpose):
+        self.asked += [c[-1].content for c in conversations]
+        tools = self.asked[-1].partition("Tools:\n")[2].partition("\n")[0]
+        records = [
+            {
+                "instruction": f"What is {n} and 0.5?\n\nTools:\n{tools}",
+                "output": as_calls_text([ToolCall(name="math.add", arguments={"a": n, "b": 0.5})]),
+            }
+            for n in range(100, 103)
+        ]
+        return [Reply(text=json.dumps({"records": records})) for _ in conversations]
+
+
+@pytest.fixture
+def task(bfcl_files):
+    return BFCLTask(bfcl_files, fractions={"train": 0.5, "validation": 0.5})
+
+
+def generate(engine, student=NOBODY, plan=PLAN):
+    return engine.generate(plan, student, np.random.default_rng(0))
+
+
+def knowing(task):
+    """Gives the gold answer to every problem of the task, and calls nothing else."""
+    gold = {i.instruction: i.answer for i in task.whole().instances}
+    return ScriptedPredictor(lambda conversation: gold[conversation[-1].content])
+
+
+def test_a_teacher_reads_the_tools_and_its_records_declare_them(task):
+    teacher = Teacher()
+    records = generate(LLMEngine(teacher, task))
+    assert 'Tools:\n{"name": "math.add"' in teacher.asked[0]
+    assert len(records) == 3
+    for record in records:
+        assert isinstance(record, ChatDatum)
+        assert [tool.name for tool in record.tools] == ["math.add"]
+        assert record.messages[-1].tool_calls[0].name == "math.add"
+        assert record.provenance.skill == "simple"
+
+
+def test_right_tries_of_the_student_become_chat_records(task):
+    engine = RejectionSamplingEngine(task, samples=2)
+    records = generate(engine, knowing(task))
+    assert [record.messages[-1].tool_calls[0].name for record in records] == ["math.add"] * 3
+    assert generate(RejectionSamplingEngine(task, samples=2)) == []
+    silent = generate(engine, knowing(task), (Assignment(1, skill="irrelevance"),))
+    assert silent[0].messages[-1].content == "None of the tools can do this."
+
+
+def test_the_students_most_frequent_calls_become_a_record(task):
+    tries = Counter()
+
+    def wavering(conversation):
+        question = conversation[-1].content
+        tries[question] += 1
+        arguments = {"a": 1 if tries[question] == 1 else 2, "b": 1}
+        return as_calls_text([ToolCall(name="math.add", arguments=arguments)])
+
+    engine = SelfConsistencyEngine(task, samples=3, agreement=0.6)
+    records = generate(engine, ScriptedPredictor(wavering))
+    assert len(records) == 3
+    assert all(r.messages[-1].tool_calls[0].arguments == {"a": 2, "b": 1} for r in records)
+
+
+def test_wrong_calls_make_pairs_in_which_calls_stay_calls(task):
+    wrong = ToolCall(name="math.add", arguments={"a": 1, "b": 1})
+    student = ScriptedPredictor(lambda conversation: as_calls_text([wrong]))
+    pairs = generate(PreferenceEngine(LLMEngine(Teacher(), task), task, rounds=1), student)
+    records = [record.conversation for record in generate(LLMEngine(Teacher(), task))]
+    assert len(pairs) == 3
+    for pair in pairs:
+        assert isinstance(pair, PreferenceDatum)
+        chosen, rejected = pair.answers
+        assert (*pair.prompt, chosen) in records
+        assert chosen.tool_calls[0].arguments["a"] >= 100
+        assert rejected.tool_calls == (wrong,)
+
+
+def test_pairs_are_made_in_the_middle_of_a_dialogue_too(dialogues):
+    task = APIBankTask({"train": dialogues, "validation": dialogues}, fractions={"train": 1.0})
+    engine = PreferenceEngine(GoldEngine(task), task, rounds=1, most_tries=9.0)
+    wrong = ScriptedPredictor(lambda conversation: as_calls_text([ToolCall(name="GetToday")]))
+    pairs = generate(engine, wrong, (Assignment(6),))
+    roles = {pair.provenance.skill: [m.role for m in pair.prompt] for pair in pairs}
+    assert roles["AddAlarm"] == [*["user", "assistant"] * 2, "tool"]
+
+
+def test_checks_drop_known_and_wrong_records(task):
+    records = list(generate(LLMEngine(Teacher(), task)))
+    call = ToolCall(name="math.add", arguments={"a": 100, "b": 0.5})
+    student = ScriptedPredictor(lambda conversation: as_calls_text([call]))
+    assert AlreadyKnownCheck(task).passes(records, student) == [False, True, True]
+    bad = records[0].messages[-1].model_copy(update={"tool_calls": (ToolCall(name="fly"),)})
+    records[0] = records[0].model_copy(update={"messages": (records[0].messages[0], bad)})
+    assert WrongAnswerCheck(task).passes(records, student) == [False, True, True]

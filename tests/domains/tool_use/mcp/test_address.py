@@ -1,0 +1,82 @@
+"""Which MCP server to take tools from, and with which secrets."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.domains.tool_use.mcp import McpServer
+from dataenvgym.domains.tool_use.mcp.address import require_mcp
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.secrets import redact
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "neither is given"),
+        ({"command": ["x"], "url": "http://x/mcp"}, "both is given|both"),
+        ({"command": "npx server"}, r"expected a list"),
+        ({"command": []}, "neither"),
+        ({"url": "localhost:8000"}, "expected http"),
+        ({"url": "http://x", "variables": ["A"]}, "variables is set, which is for a command"),
+        ({"command": ["x"], "headers": {"A": "b"}}, "headers is set, which is for a url"),
+        ({"command": ["x"], "api_key_variable": "A"}, "api_key_variable is set"),
+        ({"url": "http://x", "timeout": 0.0}, "timeout is 0"),
+    ],
+)
+def test_impossible_values_are_refused_by_name(options, said):
+    with pytest.raises(ConfigurationError, match=said):
+        McpServer(**options)
+
+
+def test_a_key_is_read_from_the_environment_and_redacted(monkeypatch):
+    monkeypatch.setenv("MCP_KEY", "key-1234-of-a-server")
+    assert McpServer(url="http://x", api_key_variable="MCP_KEY").all_headers() == {
+        "Authorization": "Bearer key-1234-of-a-server"
+    }
+    with_header = McpServer(url="http://x", api_key_variable="MCP_KEY", api_key_header="X-Key")
+    assert with_header.all_headers() == {"X-Key": "key-1234-of-a-server"}
+    assert "key-1234" not in redact("it is key-1234-of-a-server")
+
+
+def test_variables_of_a_command_are_named_and_their_values_redacted(monkeypatch):
+    monkeypatch.setenv("A_TOKEN", "token-5678-of-a-program")
+    server = McpServer(command=["x"], variables=["A_TOKEN"])
+    assert server.environment() == {"A_TOKEN": "token-5678-of-a-program"}
+    assert "token-5678" not in repr(server) + redact("token-5678-of-a-program")
+
+
+def test_a_variable_that_is_not_set_is_named(monkeypatch):
+    monkeypatch.delenv("NO_KEY", raising=False)
+    for server in (
+        McpServer(command=["x"], variables=["NO_KEY"]),
+        McpServer(url="http://x", api_key_variable="NO_KEY"),
+        McpServer(url="http://x", headers={"X-Team": "NO_KEY"}),
+    ):
+        with pytest.raises(ConfigurationError, match="environment variable NO_KEY"):
+            server.check_variables()
+
+
+def test_headers_name_variables_whose_values_are_redacted(monkeypatch):
+    monkeypatch.setenv("TEAM", "header-value-55")
+    server = McpServer(url="http://x", headers={"X-Team": "TEAM"})
+    assert server.all_headers() == {"X-Team": "header-value-55"}
+    assert "header-value" not in redact("header-value-55")
+
+
+def test_a_secret_in_place_of_a_variable_s_name_is_refused_unseen():
+    with pytest.raises(ConfigurationError, match="not the name of an environment") as refused:
+        McpServer(url="http://x", headers={"Authorization": "Bearer abc-123"}).check_variables()
+    assert "abc-123" not in str(refused.value)
+
+
+def test_neither_the_password_nor_a_key_in_a_url_is_shown():
+    server = McpServer(url="http://me:pass-word-99@x/mcp?api_key=query-key-77")
+    assert "pass-word-99" not in server.where
+    assert "query-key-77" not in server.where
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr("dataenvgym.domains.tool_use.mcp.address.find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match=r"dataenvgym\[mcp\]"):
+        require_mcp()

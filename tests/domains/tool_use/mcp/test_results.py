@@ -1,0 +1,73 @@
+"""Results of an MCP server, as text for a student."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra [mcp]")
+
+import mcp_types as types
+
+from dataenvgym.domains.tool_use.mcp.client import read_result
+from dataenvgym.secrets import keep_secret
+
+
+def result(*blocks, **fields):
+    return types.CallToolResult(content=list(blocks), **fields)
+
+
+def text(words: str):
+    return types.TextContent(type="text", text=words)
+
+
+def test_blocks_of_text_follow_one_another():
+    assert read_result(result(text("one"), text("two"))).content == "one\ntwo"
+
+
+def test_content_that_is_not_text_is_named():
+    read = read_result(
+        result(
+            types.ImageContent(type="image", data="QUJDREVG", mime_type="image/png"),
+            types.AudioContent(type="audio", data="QUJD", mime_type="audio/wav"),
+            types.ResourceLink(type="resource_link", name="report", uri="file:///r.pdf"),
+            types.EmbeddedResource(
+                type="resource", resource=types.TextResourceContents(uri="a://b", text="inside")
+            ),
+            types.EmbeddedResource(
+                type="resource", resource=types.BlobResourceContents(uri="a://c", blob="QUJD")
+            ),
+        )
+    )
+    assert read.content.splitlines() == [
+        "[image/png, 6 bytes]",
+        "[audio/wav, 3 bytes]",
+        "report: file:///r.pdf",
+        "inside",
+        "[file at a://c]",
+    ]
+
+
+def test_structured_content_is_read_if_there_is_no_other():
+    assert read_result(result(structured_content={"a": [1]})).content == '{"a":[1]}'
+    assert read_result(result(text("x"), structured_content={"a": 1})).content == "x"
+    assert read_result(result()).content == ""
+
+
+def test_an_error_of_a_tool_is_marked_as_an_error():
+    read = read_result(result(text("no such file"), is_error=True))
+    assert (read.content, read.error) == ("no such file", "no such file")
+    assert read_result(result(is_error=True)).error
+
+
+def test_a_secret_that_a_server_repeats_is_redacted():
+    keep_secret("secret-of-the-server-1")
+    assert "secret-of" not in read_result(result(text("key: secret-of-the-server-1"))).content
+
+
+def test_a_huge_result_is_cut_and_the_student_is_told():
+    for fields in ({}, {"is_error": True}):
+        read = read_result(result(text("x" * 5_000_000), **fields))
+        assert len(read.content) < 101_000
+        assert read.content.endswith(
+            "[cut: these are 100,000 of 5,000,000 characters; ask for less]"
+        )

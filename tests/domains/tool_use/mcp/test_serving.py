@@ -1,0 +1,142 @@
+"""A world over HTTP and stdio: its sessions, and clients that misbehave."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra [mcp]")
+
+from dataenvgym.domains.tool_use.mcp.serving import HttpServer, served
+from dataenvgym.errors import ConfigurationError
+
+
+def test_another_session_is_reached_neither_by_a_guess_nor_ended(session, wire):
+    victim = session()
+    victim.call("write", title="first", text="the victim's")
+    own = victim.session
+    guesses = ["", "0", own[:-1], own + "0", own.upper(), own[::-1], "*", "../" + own, "\x7f"]
+    for guess in {each for each in guesses if each != own}:
+        thief = wire(victim.url, guess)
+        call = {"name": "read", "arguments": {"title": "first"}}
+        response = thief.post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+        assert response.status_code in (400, 404), guess
+        assert thief.end() in (400, 404), guess
+    assert victim.call("read", title="first") == ("the victim's", False)
+
+
+def test_sessions_have_ids_that_cannot_be_guessed(session):
+    ids = {session().session for _ in range(5)}
+    assert len(ids) == 5
+    assert all(len(each) >= 32 for each in ids)
+
+
+def test_a_request_outside_of_a_session_is_refused(wire, notes_url):
+    outside = wire(notes_url)
+    response = outside.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert response.status_code == 400
+    assert "session" in response.json()["error"]["message"].lower()
+
+
+def test_a_session_that_its_client_ended_is_gone(session, notes):
+    wire = session()
+    wire.call("read", title="first")
+    while notes.closed.acquire(blocking=False):
+        pass
+    assert wire.end() == 200
+    assert notes.closed.acquire(timeout=20)  # so is its world
+    assert wire.ask("tools/list")["error"]["message"] == "Session not found"
+
+
+def test_an_idle_session_ends(session, slow_notes):
+    notes, _ = slow_notes
+    with served(notes, idle_timeout=0.05) as url:
+        wire = session(url)
+        wire.call("read", title="first")
+        assert notes.closed.acquire(timeout=20)
+        assert wire.ask("tools/list")["error"]["message"] == "Session not found"
+
+
+def test_more_sessions_than_the_most_are_refused_until_one_ends(session, wire, notes):
+    with served(notes, max_sessions=2) as url:
+        one, other = session(url), session(url)
+        refused = wire(url).open()
+        assert refused.status_code == 503
+        assert refused.json()["error"]["message"] == "Too many open sessions"
+        assert other.call("read", title="first") == ("text of the first", False)
+        assert one.end() == 200
+        assert session(url).call("read", title="first") == ("text of the first", False)
+
+
+def test_a_handshake_that_fails_keeps_no_session(session, wire, notes):
+    with served(notes, max_sessions=1) as url:
+        for message in ({}, {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, b"{"):
+            assert wire(url).post(message).status_code >= 400
+        assert session(url).call("read", title="first") == ("text of the first", False)
+
+
+def test_get_requests_and_other_paths_are_refused(session, notes_url):
+    wire = session()
+    headers = {"accept": "text/event-stream", "mcp-session-id": wire.session}
+    refused = wire.http.get(notes_url, headers=headers)
+    assert (refused.status_code, refused.headers["allow"]) == (405, "POST, DELETE")
+    root = notes_url.removesuffix("/mcp")
+    for path in ("/", "/docs", "/mcp/state", "/sse", "/state"):
+        assert wire.http.post(root + path, json={}).status_code in (404, 405), path
+
+
+def test_web_pages_cannot_reach_a_local_server_under_another_name(session):
+    wire = session()
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    assert wire.post(listing, host="evil.example").status_code == 421
+    assert wire.post(listing, origin="https://evil.example").status_code == 403
+
+
+def test_impossible_options_are_refused_by_name(notes, notes_url):
+    port = int(notes_url.rpartition(":")[2].removesuffix("/mcp"))
+    for options, said in (
+        ({"port": port}, f"port {port}.*choose another port"),
+        ({"port": 70_000}, "port 70000"),
+        ({"host": "no.such.host.invalid"}, "cannot listen on no.such.host.invalid"),
+        ({"max_sessions": 0}, "max_sessions is 0"),
+        ({"idle_timeout": 0.0}, "idle_timeout is 0"),
+    ):
+        with pytest.raises(ConfigurationError, match=said):
+            HttpServer(notes, **options)
+
+
+@pytest.mark.slow
+def test_512_sessions_are_open_at_once_and_share_nothing(session, notes_url):
+    with ThreadPoolExecutor(16) as pool:
+        wires = list(pool.map(lambda _: session(), range(512)))
+        assert len({wire.session for wire in wires}) == 512
+        written = pool.map(lambda w: w.call("write", title="first", text=w.session), wires)
+        assert set(written) == {("done", False)}
+        read = pool.map(lambda w: w.call("read", title="first"), wires)
+        assert list(read) == [(wire.session, False) for wire in wires]
+
+
+@pytest.mark.slow
+def test_over_stdio_a_process_is_a_session_and_its_output_is_the_protocol_alone(by_client):
+    from mcp import StdioServerParameters
+    from mcp.shared.exceptions import MCPError
+
+    serve = ["-m", "dataenvgym.cli.main", "serve-world", "shop"]
+    parameters = StdioServerParameters(command=sys.executable, args=serve)
+
+    async def use(client):
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        hidden = [
+            await client.call_tool(name, {})
+            for name in ("initial", "at", "state", "holds", "has_status", "__init__", "reset")
+        ]
+        for listing in (client.list_resources, client.list_prompts):
+            with pytest.raises(MCPError, match="Method not found"):
+                await listing()
+        return names, hidden
+
+    names, hidden = by_client(parameters, use)
+    assert "cancel_order" in names
+    assert all(result.is_error for result in hidden)

@@ -1,0 +1,197 @@
+"""A task whose tools are those of an MCP server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra [mcp]")
+
+from dataenvgym.config import compose
+from dataenvgym.config.building import build_task
+from dataenvgym.domains.tool_use.mcp import McpServer
+from dataenvgym.domains.tool_use.mcp.serving import served
+from dataenvgym.domains.tool_use.task import ToolUseTask
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.interfaces import Reply
+from dataenvgym.records import Message, ToolCall
+from dataenvgym.tool_formats import as_reply
+
+WRITE = {"name": "write", "arguments": {"title": "new", "text": "milk"}}
+PROBLEM = {
+    "id": "p",
+    "instruction": "Note milk.",
+    "skill": "write",
+    "gold": [WRITE],
+    "basis": ["calls", "said"],
+    "said": ["noted"],
+}
+
+
+def calls(*names_and_arguments):
+    tool_calls = tuple(ToolCall(name=n, arguments=a) for n, a in names_and_arguments)
+    return as_reply(Message(role="assistant", content="", tool_calls=tool_calls))
+
+
+class Scripted:
+    """Says its lines, one in each turn."""
+
+    def __init__(self, *lines):
+        self.lines = lines
+
+    def predict(self, conversations, sampling):
+        turns = [sum(m.role == "assistant" for m in c) for c in conversations]
+        return [Reply(text=self.lines[turn]) for turn in turns]
+
+
+SOLVES = Scripted(calls(("write", WRITE["arguments"])), "It is noted.")
+
+
+@pytest.fixture
+def task_with(tmp_path, notes_url):
+    """A task with these problems, on a server."""
+    made = []
+
+    def make(*problems, url=notes_url, **options):
+        file = tmp_path / "problems.jsonl"
+        file.write_text("\n".join(map(json.dumps, problems)))
+        made.append(ToolUseTask("mine", file, tools="mcp", mcp=McpServer(url=url), **options))
+        return made[-1].whole()
+
+    yield make
+    for task in made:
+        task.close()
+
+
+def test_a_problem_is_worked_on_in_a_session_of_its_own(task_with):
+    problems = [{**PROBLEM, "id": f"p{n}", "instruction": f"Note milk, {n}."} for n in range(6)]
+    task = task_with(*problems)
+    reads_first = Scripted(
+        calls(
+            ("read", {"title": "new"}), ("write", WRITE["arguments"]), ("read", {"title": "new"})
+        ),
+        "It is noted.",
+    )
+    for completed in task.attempt(reads_first):
+        assert completed.error is None
+        assert completed.was_correct
+        assert completed.scores == {"calls": 1.0, "said": 1.0}
+        results = [m.content for m in completed.transcript if m.role == "tool"]
+        # the first call does not see a note of another session
+        assert results == ["Error: there is no note new", "done", "milk"]
+
+
+def test_the_student_sees_the_server_s_tools_and_instructions(task_with, notes):
+    (problem,) = (task := task_with(PROBLEM)).instances
+    first, *_ = task.domain.prompt(problem)
+    assert first.content == notes.policy
+    assert [tool.name for tool in first.tools] == [tool.name for tool in notes.tools()]
+
+
+def test_gold_calls_become_a_record_by_being_made(task_with):
+    task = task_with(PROBLEM)
+    record = task.domain.gold_record(task.instances[0])
+    assert record is not None
+    assert record.tools
+    assert "write" in record.model_dump_json()
+
+
+def test_answers_are_compared_without_making_their_calls_again(task_with, monkeypatch):
+    task = task_with(PROBLEM)
+    others = [calls(("write", {**WRITE["arguments"], "text": text})) for text in ("milk", "oil")]
+    tries = [
+        completed
+        for first in (SOLVES.lines[0], *others)
+        for completed in task.attempt(Scripted(first, "It is noted."))
+    ]
+    monkeypatch.setattr(type(task.domain.world), "call", lambda *_: pytest.fail("called again"))
+    one, same, other = map(task.domain.answer_given, tries)
+    assert one == same != other
+
+
+def test_an_error_of_a_tool_is_the_student_s(task_with):
+    task = task_with(PROBLEM)
+    (completed,) = task.attempt(Scripted(calls(("read", {"title": "x"})), "It is noted."))
+    assert completed.error is None
+    assert not completed.was_correct
+
+
+def test_a_server_that_fails_is_charged_to_the_environment(task_with, notes):
+    broken = Scripted(calls(("fall_over", {})), "It is noted.")
+    (completed,) = task_with(PROBLEM).attempt(broken)
+    assert completed.error.startswith("environment: EvaluationError: the MCP server")
+    with served(notes) as url:
+        task = task_with(PROBLEM, url=url)
+        assert task.attempt(SOLVES)[0].was_correct
+    (completed,) = task.attempt(SOLVES)
+    assert completed.error.startswith("environment: EvaluationError: the MCP server")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"basis": ["state"]},
+            "field basis: the state of world 'mine' is known only to its server",
+        ),
+        ({"basis": ["calls", "state"]}, "field basis"),
+        ({"state": {"now": "2026-01-01T00:00"}}, "field state"),
+        ({"may_differ": []}, "field may_differ"),
+        ({"gold": [{"name": "wirte"}]}, "no tool 'wirte'. Did you mean 'write'"),
+        (
+            {"basis": ["assertions"], "assertions": [{"check": "has_note"}]},
+            "no check 'has_note'",
+        ),
+    ],
+)
+def test_a_problem_that_cannot_be_scored_is_refused_at_load(task_with, change, said):
+    without_basis = {**PROBLEM, **change}
+    with pytest.raises(DataEnvGymError, match=said):
+        _ = task_with(without_basis).instances
+
+
+def test_the_default_basis_is_refused_too(task_with):
+    problem = {key: value for key, value in PROBLEM.items() if key not in ("basis", "said")}
+    with pytest.raises(DataEnvGymError, match="field basis"):
+        _ = task_with(problem).instances
+
+
+def test_the_configuration_makes_the_task(notes_url, tmp_path):
+    file = tmp_path / "problems.jsonl"
+    file.write_text(json.dumps(PROBLEM))
+    config = compose(["task=mcp", f"task.mcp.url={notes_url}", f"task.sources={file}"])
+    task = build_task(config)
+    try:
+        assert task.domain.world.name == "mcp"
+        assert task.whole().attempt(SOLVES)[0].was_correct
+    finally:
+        task.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tools": "theirs"}, "tools is 'theirs'"),
+        ({"mcp": McpServer(url="http://x")}, "set tools to 'mcp'"),
+        ({"tools": "mcp"}, r"task=mcp task\.mcp\.url"),
+    ],
+)
+def test_tools_and_server_go_together(options, said):
+    with pytest.raises(ConfigurationError, match=said):
+        ToolUseTask("shop", **options)
+
+
+def test_the_package_is_imported_only_where_a_server_is_spoken_to():
+    code = (
+        "import sys, dataenvgym\nfrom dataenvgym.domains.tool_use.task import ToolUseTask\n"
+        "from dataenvgym.domains.tool_use.mcp import McpServer, McpWorld\n"
+        "ToolUseTask('shop').instances\n"
+        "print([m for m in ('mcp', 'mcp_types', 'uvicorn', 'starlette') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"

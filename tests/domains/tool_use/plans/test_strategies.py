@@ -1,0 +1,164 @@
+"""The strategies of math and code on plans, with a student by rule: none of them knows plans."""
+
+from __future__ import annotations
+
+import json
+from zlib import crc32
+
+import pytest
+
+from dataenvgym.agents.fitting import check_fit
+from dataenvgym.config import build_agent, build_environment, build_task, compose
+from dataenvgym.domains.tool_use.plans.task import PlansTask
+from dataenvgym.environments.evaluated_problems import EvaluatedProblems
+from dataenvgym.episodes import run_episode
+from dataenvgym.interfaces import Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
+from dataenvgym.records import PreferenceDatum, SupervisedDatum
+
+from .conftest import TOOLS, row, write_rows
+
+WRONG = {"json": '[{"id": 0, "name": "tell_joke", "args": {}}]', "code": "output0 = tell_joke()"}
+COMBINATIONS = [
+    "agent=skill_list agent/engine=gold",
+    "agent=open_ended agent/engine=llm",
+    "agent=skill_list agent/engine=llm agent.policy.choose=highest_error",
+    "agent=random agent/engine=llm prompt=plan_records",
+    "agent=bandit_ucb agent/engine=rejection_sampling",
+    "agent=skill_list agent/engine=self_consistency agent.policy.choose=most_common",
+    "agent=preference agent/engine@agent.engine.engine=llm",
+]
+
+
+class Teacher:
+    """Writes requests of its own, each with a right plan for a caption."""
+
+    def __init__(self, form):
+        self.form = form
+        self.written = 0
+        self.asked = []
+
+    def ask(self, conversations, sampling, *, purpose):
+        self.asked += [c[-1].content for c in conversations]
+        return [Reply(text=json.dumps(self._answer(purpose))) for _ in conversations]
+
+    def _answer(self, purpose):
+        if purpose == "subskills":
+            return {"subskills": [f"part {len(self.asked)}"]}
+        return {"records": [self._record() for _ in range(10)]}
+
+    def _record(self):
+        self.written += 1
+        name = f"photo{self.written}.png"
+        plans = {
+            "json": json.dumps([{"id": 0, "name": "image_captioning", "args": {"image": name}}]),
+            "code": f'output0 = image_captioning(image="{name}")',
+        }
+        return {"instruction": f"Say what {name} shows", "output": plans[self.form]}
+
+
+def setting(files, overrides, form="json"):
+    """A configuration, its task, a student that knows about half of the plans, and a teacher."""
+    config = compose(
+        [
+            *("task=plans", f"task.tools={files['tools']}", f"task.form={form}"),
+            f"task.sources={{train: {files['train']}, validation: {files['test_human_verified']}, "
+            f"test: {files['test_human_verified_filtered']}}}",
+            *("agent.records_per_iteration=8", "episode.iterations=2", *overrides.split()),
+        ]
+    )
+    task = build_task(config)
+    gold = {
+        task.domain.prompt_template.text(instance.instruction): instance.answer
+        for split in task.splits
+        for instance in task.on(split).instances
+    }
+
+    def answer(conversation):
+        question = conversation[-1].content
+        return gold.get(question, WRONG[form]) if crc32(question.encode()) % 2 else WRONG[form]
+
+    return config, task, ScriptedPredictor(answer), Teacher(form)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "form"),
+    [*((one, "json") for one in COMBINATIONS), *((COMBINATIONS[i], "code") for i in (0, 3, -1))],
+)
+def test_a_strategy_writes_records_that_hold(files, overrides, form):
+    config, task, student, teacher = setting(files, overrides, form)
+    agent = build_agent(config, task=task, teacher=teacher)
+    check_fit(task, agent, shows_skills=True)
+    records = agent(task.evaluate(student), student)
+    assert records
+    for record in records:
+        assert record.system == task.domain.prompt_template.system
+        if "self_consistency" not in overrides:  # which learns what is said most, right or wrong
+            assert task.domain.judge_record(record) is not False
+        if isinstance(record, SupervisedDatum):
+            assert task.domain.form.read(record.output).plan
+    if "prompt=plan_records" in overrides:
+        assert "text_translation(text, language) -> text" in teacher.asked[0]
+    if "preference" in overrides:
+        assert {type(record) for record in records} == {PreferenceDatum}
+        assert {record.rejected for record in records} == {WRONG[form]}
+
+
+@pytest.mark.parametrize(
+    "overrides", ["agent=skill_tree agent/engine=llm", "agent=skill_list agent/engine=gold"]
+)
+def test_an_episode_keeps_its_records_and_reports_the_metrics(files, tmp_path, overrides):
+    config, task, student, teacher = setting(files, overrides)
+    agent = build_agent(config, task=task, teacher=teacher)
+    environment = build_environment(config, tmp_path, task=task, predictor=student, teacher=teacher)
+    summary = run_episode(environment, agent, iterations=2)
+    assert summary.iterations[-1].n_records_total >= 8
+    assert "evaluation_overlap" not in summary.dropped
+    assert summary.test_score_before == summary.test_score_after
+    assert {"tool_macro_f1", "edge_f1", "plan_tools"} <= {*summary.score_names}
+
+
+def test_quality_checks_drop_plans_that_are_wrong_and_problems_that_are_known(files):
+    _, task, student, _ = setting(files, "")
+    gold = [task.domain.gold_record(problem) for problem in task.on("train").instances]
+    wrong = [record.model_copy(update={"output": WRONG["json"]}) for record in gold]
+    assert WrongAnswerCheck(task).passes([*gold, *wrong], student) == [True] * 60 + [False] * 60
+    knows = [
+        task.domain.judge(task.on("train").instances[i], said.text)
+        for i, said in enumerate(student.predict([record.prompt for record in gold], task.sampling))
+    ]
+    assert 10 < sum(knows) < 50
+    assert AlreadyKnownCheck(task).passes(gold, student) == [not known for known in knows]
+
+
+def test_records_with_the_tools_of_an_evaluated_plan_do_not_overlap_with_it(tmp_path):
+    path = write_rows(tmp_path / "rows.jsonl", [row(1, "story"), row(2, "caption")])
+    task = PlansTask({"validation": path}, TOOLS)
+    overlap = EvaluatedProblems(task).overlap()
+    frame = task.domain.prompt_template.frame
+    plan = task.instances[0].answer.replace("1.jpg", "boat.jpg")
+    record = frame(SupervisedDatum(instruction="Invent a tale about boat.jpg", output=plan))
+    assert record not in overlap
+    same = frame(SupervisedDatum(instruction=task.instances[0].instruction, output=plan))
+    assert same in overlap
+
+
+def test_a_teachers_majority_judges_by_the_list_of_tools(files):
+    _, task, student, _ = setting(files, "")
+    frame = task.domain.prompt_template.frame
+    joke = frame(SupervisedDatum(instruction="Make me laugh", output=WRONG["json"]))
+    caption = joke.model_copy(update={"output": Teacher("json")._record()["output"]})
+    check = WrongAnswerCheck(task, AlwaysJoking(), samples=3)
+    assert check.passes([joke, caption], student) == [True, False]
+
+
+class AlwaysJoking:
+    """A teacher whose plan is always a joke, each time in other words."""
+
+    def __init__(self):
+        self.n = 0
+
+    def ask(self, conversations, sampling, *, purpose):
+        self.n += 1
+        return [Reply(text=f"Plan {self.n}: {WRONG['json']}") for _ in conversations]

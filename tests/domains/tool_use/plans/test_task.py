@@ -1,0 +1,203 @@
+"""Plans from files: fields of a row, problems of each split, and refused rows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dataenvgym.domains.tool_use.plans.task import PlansTask
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+
+from .conftest import TOOLS, row, write_rows
+
+
+def one(tmp_path, changes, tools=TOOLS, **options):
+    """The problem of a file with one row: a request for a story, changed."""
+    values = {**row(7, "story"), **changes}
+    values = {name: value for name, value in values.items() if value is not ...}
+    path = write_rows(tmp_path / "rows.jsonl", [values])
+    return PlansTask({"validation": path}, tools, **options).instances[0]
+
+
+STEPS = [
+    {"id": 3, "name": "image captioning", "args": {"image": "7.jpg"}},
+    {"id": 4, "name": "text_generation", "args": {"text": "A story of <node-3>.text"}},
+]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"plan_str": json.dumps(STEPS)},
+        {"plan_str": ..., "plan": STEPS},
+        {"plan_str": None, "plan": str(STEPS)},
+        {"alt_plans_str": None, "anything": {"else": 1}},
+    ],
+)
+def test_a_row_is_a_problem_with_its_list_of_tools_as_the_skill(tmp_path, changes):
+    problem = one(tmp_path, changes)
+    assert (problem.id, problem.task) == ("7", "plans")
+    assert problem.instruction == "Please make a story for number 7"
+    assert (problem.skill, problem.category) == ("image_captioning > text_generation", "2 steps")
+    assert json.loads(problem.answer)[1]["args"] == {"text": "A story of <node-0>.text"}
+
+
+def test_a_row_without_an_id_is_named_by_its_place(tmp_path):
+    assert one(tmp_path, {"id": ...}).id == "rows-1"
+
+
+def test_the_gold_answer_is_in_the_chosen_form(tmp_path):
+    assert one(tmp_path, {}, form="code").answer == (
+        'output0 = image_captioning(image="7.jpg")\n'
+        "output1 = text_generation(text=f\"A story of {output0['text']}\")"
+    )
+
+
+REFUSED = [
+    ({"user_request": ...}, "field 'user_request': found nothing, expected a text"),
+    ({"user_request": 3}, "field 'user_request': found int 3"),
+    ({"plan_str": ...}, "field 'plan_str': found nothing, expected a list of steps"),
+    ({"plan_str": "[{]"}, "field 'plan_str': found the text '.{.', expected a list in JSON or"),
+    ({"plan_str": "__import__('os')"}, "field 'plan_str': found the text"),
+    ({"plan_str": "(" * 5000}, "field 'plan_str': found the text"),
+    ({"plan_str": "{}"}, "field 'plan_str': found a dict of 0, expected a list of steps"),
+    ({"plan_str": "[]"}, "field 'plan_str': the plan has no step"),
+    ({"plan_str": "[{'id': 0}]"}, "step 0, field 'name': found nothing"),
+    (
+        {"plan_str": "[{'name': 'tell joke', 'arguments': {}}]"},
+        "step 0 has a field 'arguments', expected only id, name, args",
+    ),
+    (
+        {"plan_str": "[{'name': 'image captionin', 'args': {}}]"},
+        "step 0 calls 'image_captionin', which is not in the tool list.*'image_captioning'",
+    ),
+    (
+        {"plan_str": "[{'id': 0, 'name': 'tell joke'}, {'id': 0, 'name': 'tell joke'}]"},
+        "step 1 has the id 0 of an earlier step",
+    ),
+    (
+        {"plan_str": str([*STEPS[:1], {**STEPS[1], "args": {"text": "<node-4>.text"}}])},
+        "step 1, argument 'text' refers to <node-4>.text, expected a step before it: <node-3>",
+    ),
+    (
+        {"plan_str": "[{'name': 'text generation', 'args': {'text': ['<node-1>.text']}}]"},
+        "step 0, argument 'text' refers to <node-1>.text, expected a step before it: none is",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), REFUSED, ids=lambda value: str(value)[:40])
+def test_a_row_that_cannot_be_scored_is_refused_naming_file_row_and_field(tmp_path, changes, said):
+    with pytest.raises(InvalidInstanceError, match=rf"rows\.jsonl:1, .*{said}"):
+        one(tmp_path, changes)
+
+
+def test_a_name_that_python_cannot_have_is_refused_for_code_alone(tmp_path):
+    tools = [{"name": "ask-me"}]
+    changes = {"plan_str": "[{'name': 'ask-me'}]"}
+    assert one(tmp_path, changes, tools).skill == "ask-me"
+    with pytest.raises(InvalidInstanceError, match=r"rows\.jsonl:1, .*'ask-me'.*task\.form=json"):
+        one(tmp_path, changes, tools, form="code")
+
+
+def test_alternatives_are_read_for_the_best_match_only(tmp_path):
+    joke = [{"id": 0, "name": "tell joke", "args": {}}]
+    for field in ("alt_plans_str", "alternatives"):
+        problem = one(tmp_path, {"alt_plans_str": "", field: str([joke])}, best_match=True)
+        assert [len(plan) for plan in problem.data["plans"]] == [2, 1]
+    assert len(one(tmp_path, {"alt_plans_str": "no list"}).data["plans"]) == 1
+    for text, said in (("no list", "expected a list"), ("[[{'name': 'x'}]]", "calls 'x'")):
+        with pytest.raises(InvalidInstanceError, match=f"field 'alt_plans_str': .*{said}"):
+            one(tmp_path, {"alt_plans_str": text}, best_match=True)
+
+
+def test_validation_is_the_verified_problems_without_the_filtered_ones(make_task):
+    task = make_task()
+    ids = {split: [int(i.id) for i in task.on(split).instances] for split in task.splits}
+    assert ids["validation"] == [*range(12)]
+    assert ids["test"] == [*range(12, 24)]
+    assert len(ids["train"]) == 60
+    assert task.on("validation").share() is None
+
+
+def test_a_limit_samples_the_remaining_validation_problems(make_task):
+    task = make_task(limit=5)
+    assert all(int(i.id) < 12 for i in task.instances)
+    assert task.share() == "5 of 12 problems (limit is 5)"
+
+
+def test_without_ids_the_same_request_with_the_same_plan_is_the_same_problem(tmp_path):
+    rows = [{k: v for k, v in row(n, "story").items() if k != "id"} for n in range(6)]
+    sources = {
+        "validation": write_rows(tmp_path / "all.jsonl", rows),
+        "test": write_rows(tmp_path / "some.jsonl", rows[:2]),
+    }
+    assert [i.id for i in PlansTask(sources, TOOLS).instances] == [f"all-{n}" for n in (3, 4, 5, 6)]
+
+
+def test_one_file_is_divided_and_can_be_taken_whole(make_task, files):
+    task = make_task(sources=files["train"])
+    assert task.has_one_source
+    sizes = [len(task.on(split).instances) for split in ("train", "validation", "test")]
+    assert sizes == [48, 6, 6]
+    assert len(task.whole().instances) == 60
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TOOLS,
+        {
+            tool["name"]: {
+                "input": {"arg_name": tool["args"], "modality": ["text"]},
+                "output": {"arg_name": tool.get("returns", [])},
+                "description": tool.get("description", ""),
+            }
+            for tool in TOOLS
+        },
+    ],
+)
+def test_the_tool_list_is_a_list_or_the_metadata_of_ms(tmp_path, content):
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(content))
+    task = PlansTask(str(tmp_path / "rows.jsonl"), path)
+    shown = task.domain.prompt_template.system
+    assert "image_captioning(image) -> text: Says it.\n" in shown
+    assert "text_translation(text, language) -> text\ntell_joke()\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[", "not valid JSON"),
+        ("3", "found 3, expected a list of tools"),
+        ("[]", "with at least one"),
+        ("[3]", "tool 1: found 3, expected an object"),
+        ('[{"args": []}]', "tool 1, field 'name': found None"),
+        ('[{"name": "a b"}, {"name": "a_b"}]', "the tool 'a_b' occurs twice"),
+        ('[{"name": "a", "args": [1]}]', "a, field 'args': found .1., expected a list of names"),
+        ('{"a": {"input": {"arg_name": 2}}}', "a, field 'input.arg_name': found 2"),
+        ('[{"name": "a", "description": 2}]', "a, field 'description': found 2, expected text"),
+        (None, "which cannot be read"),
+    ],
+)
+def test_a_tool_list_that_is_none_is_refused(tmp_path, content, said):
+    path = tmp_path / "tools.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ConfigurationError, match=rf"tools\.json.*{said}"):
+        PlansTask(str(tmp_path / "rows.jsonl"), path)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"form": "yaml"}, "form is 'yaml', expected json or code"),
+        ({"correct_by": "tool"}, "correct_by is 'tool', expected one of tools.*'tools'"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(make_task, options, said):
+    with pytest.raises(ConfigurationError, match=said):
+        make_task(**options)

@@ -1,0 +1,381 @@
+"""The audit finds worlds and problems that prove nothing."""
+
+import random
+import time
+import uuid
+from datetime import datetime, timedelta
+from typing import Literal
+
+import pytest
+
+from dataenvgym.domains.tool_use import Row, State, Table, ToolError, World, check, tool
+from dataenvgym.domains.tool_use.audit import audit, audited
+from dataenvgym.domains.tool_use.audit.legal_values import LegalValues
+from dataenvgym.domains.tool_use.task import ToolUseTask
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
+from dataenvgym.records import TaskInstance
+
+
+@pytest.fixture(autouse=True)
+def in_one_process(monkeypatch):
+    """The planted faults are tried in several."""
+    monkeypatch.setattr(
+        "dataenvgym.domains.tool_use.audit.world.compare_processes", lambda tools: 0
+    )
+
+
+class Seat(Row):
+    guest: str | None = None
+    meal: str = "none"
+
+
+class Plane(State):
+    seats: Table[Seat] = Table()
+    log: tuple[str, ...] = ()
+    n_looks: int = 0
+
+
+class Booking(World[Plane]):
+    name = "booking"
+
+    def initial(self):
+        guests = {3: "Ann", 7: "Bob"}
+        return Plane(seats={f"seat_{n}": {"guest": guests.get(n)} for n in range(30)})
+
+    @tool
+    def look(self, seat_id: str) -> Seat:
+        """Look at a seat."""
+        return self._seat(seat_id)
+
+    @tool(writes=True)
+    def book(self, seat_id: str, guest: str, meal: Literal["none", "fish", "rice"] = "none") -> str:
+        """Book a seat."""
+        if self._seat(seat_id).guest:
+            raise ToolError(f"{seat_id} is taken")
+        self.state.seats[seat_id] = Seat(guest=guest, meal=meal)
+        return "booked"
+
+    @check
+    def sits(self, seat_id: str, guest: str) -> bool:
+        return self._seat(seat_id).guest == guest
+
+    def _seat(self, seat_id):
+        if seat_id not in self.state.seats:
+            raise ToolError(f"there is no {seat_id}")
+        return self.state.seats[seat_id]
+
+
+BOOK = {"name": "book", "arguments": {"seat_id": "seat_1", "guest": "Cleo"}}
+LOOK = {"name": "look", "arguments": {"seat_id": "seat_3"}}
+
+
+def problem(id="p", **data):
+    return TaskInstance(id=id, task="t", instruction="Book!", data={"world": "booking", **data})
+
+
+def violations(world, *problems):
+    return {(v.check, v.problem): v.detail for v in audit(world, problems).violations}
+
+
+def checks(world, *problems):
+    return {check for check, _ in violations(world, *problems)}
+
+
+GOOD = [
+    problem("book", gold=[BOOK]),
+    problem("who", gold=[LOOK], basis=["state", "said"], said=["Ann"], not_said=["Bob"]),
+    problem("look first", gold=[LOOK, BOOK], basis=["state", "calls"]),
+    problem(
+        "no matter which meal",
+        gold=[{"name": "book", "arguments": {"seat_id": "seat_2", "guest": "Dan"}}],
+        basis=["assertions"],
+        assertions=[{"check": "sits", "arguments": {"seat_id": "seat_2", "guest": "Dan"}}],
+        may_differ=["seats.seat_2"],
+    ),
+]
+
+
+def test_good_problems_are_proven():
+    done = audit(Booking(), GOOD[:3])
+    assert done.violations == []
+    assert done.tried["problems"] == 3
+    assert done.tried["random calls"] == 150
+    assert done.tried["changed arguments"] >= 20
+    assert done.tried["changed arguments that a tool refused"] > 0
+    assert done.tried["extra writes"] == 6
+    assert done.tried["extreme calls"] == 60
+    assert done.tried["constant replies"] == 2  # to "who": a list of everything, the request
+    assert done.tried["mutations"] == 4  # state, said and calls dropped, words forgotten
+    assert audited(Booking(), GOOD[:3]) == GOOD[:3]
+
+
+def test_the_audit_finds_the_same_again():
+    bad = [problem("same", gold=[LOOK])]
+    assert audit(Booking(), bad).violations == audit(Booking(), bad).violations
+
+
+def test_an_argument_that_the_verifier_does_not_look_at_is_found():
+    found = violations(Booking(), GOOD[3])
+    assert found == {
+        ("argument", "no matter which meal"): "book with meal='rice': the reward is 1, expected 0"
+    }
+
+
+def test_a_write_beside_the_gold_calls_must_not_pass():
+    unbounded = {**GOOD[3].data, "may_differ": None}
+    found = violations(Booking(), problem("harm", **unbounded))
+    assert found["extra write", "harm"].startswith("the gold calls, then book(seat_id=")
+    assert ("extra write", "no matter which meal") not in violations(Booking(), GOOD[3])
+
+
+@pytest.mark.parametrize(
+    ("said", "not_said", "bait"),
+    [
+        (["Ann"], [], "a list of everything"),
+        (["Ann"], ["Bob"], None),
+        (["book"], ["Ann"], "the policy and the request"),
+        (["seat 3"], ["Ann"], "the reply to other"),
+    ],
+)
+def test_a_reply_that_is_no_answer_must_not_earn_the_reward(said, not_said, bait):
+    words = {"basis": ["state", "said"], "gold": [LOOK], "not_said": not_said}
+    other = problem("other", **{**words, "said": ["row 1, seat 3"], "not_said": ["Ann"]})
+    found = violations(Booking(), problem("bait", said=said, **words), other)
+    replies = {key[1]: detail for key, detail in found.items() if key[0] == "constant reply"}
+    assert replies.get("bait") == (bait and f"{bait}: the reward is 1, expected 0")
+    assert "other" not in replies
+
+
+def test_doing_nothing_must_not_be_enough():
+    found = violations(Booking(), problem("idle", gold=[LOOK]))
+    assert found["nothing", "idle"] == "who does nothing: the reward is 1, expected 0"
+
+
+def test_gold_calls_that_fail_are_found():
+    taken = {"name": "book", "arguments": {"seat_id": "seat_3", "guest": "Cleo"}}
+    found = violations(
+        Booking(), problem("late", gold=[taken]), problem("odd", gold=[{"name": "x"}])
+    )
+    assert "seat_3 is taken" in found["loads", "late"]
+    assert "no tool 'x'" in found["loads", "odd"]
+
+
+def test_gold_calls_that_do_not_earn_the_reward_are_found():
+    asserted = [{"check": "sits", "arguments": {"seat_id": "seat_1", "guest": "Zoe"}}]
+    wrong = problem("wrong", gold=[BOOK], basis=["state", "assertions"], assertions=asserted)
+    found = violations(Booking(), wrong)
+    assert found["gold", "wrong"].startswith("the conversation with the gold calls gets")
+
+
+def test_a_user_who_leaves_too_early_makes_the_gold_conversation_fail():
+    script = {"kind": "script", "states": {"start": [{"say": "Bye.", "stop": True}]}}
+    fine = problem("fine", gold=[BOOK], user=script)
+    assert not violations(Booking(), fine)
+    endless = {"kind": "script", "states": {"start": [{"say": "And?"}]}}
+    found = violations(Booking(), problem("endless", gold=[BOOK], user=endless))
+    assert ("gold", "endless") in found
+
+
+class Switch(World[Plane]):
+    """Random calls reach what is asked for: two states only."""
+
+    name = "switch"
+
+    def initial(self):
+        return Plane()
+
+    @tool(writes=True)
+    def switch(self, on: bool) -> str:
+        """Switch."""
+        self.state.n_looks = int(on)
+        return "done"
+
+
+def test_problems_that_random_calls_solve_are_found():
+    on = {"name": "switch", "arguments": {"on": True}}
+    twenty = [problem(f"p{n}", world="switch", gold=[on]) for n in range(20)]
+    assert checks(Switch(), *twenty) == {"random calls"}
+
+
+def test_random_calls_with_the_right_words_must_not_be_enough():
+    careless = problem("careless", gold=[LOOK], basis=["said"], said=["Ann"])
+    found = violations(Booking(), careless)
+    assert "and the right words: the reward is 1" in found["random calls", "careless"]
+
+
+def test_a_component_that_never_decides_is_found():
+    asserted = [{"check": "sits", "arguments": {"seat_id": "seat_1", "guest": "Cleo"}}]
+    both = {"basis": ["state", "assertions"], "assertions": asserted}
+    found = violations(Booking(), problem("both", gold=[BOOK], **both))
+    assert found == {
+        ("verifier", ""): "no problem notices a verifier that drops the component 'assertions'"
+    }
+    alone = problem("alone", gold=[BOOK], basis=["assertions"], assertions=asserted)
+    assert ("verifier", "") not in violations(Booking(), problem(gold=[BOOK]), alone)
+
+
+def test_something_to_be_said_that_never_decides_is_found():
+    said = problem("said", gold=[BOOK], basis=["state", "said"], said=["Ann", "Ann"])
+    found = violations(Booking(), said)
+    assert found == {
+        ("verifier", ""): "no problem notices a verifier that forgets something that has to be said"
+    }
+
+
+class Impure(Booking):
+    name = "impure"
+
+    @tool(writes=True)
+    def now(self) -> str:
+        """Asks the clock."""
+        self.state.log = (*self.state.log, str(datetime.now()))
+        return "done"
+
+    @tool(writes=True)
+    def today(self) -> str:
+        """Asks the clock, which is the same all day."""
+        self.state.log = (
+            *self.state.log,
+            str(datetime.today().date()),
+            str(int(time.time()) // 9**9),
+        )
+        return "done"
+
+    @tool(writes=True)
+    def dice(self) -> str:
+        """Throws a die that shows one number only."""
+        self.state.log = (*self.state.log, str(random.randint(1, 1)))
+        return "done"
+
+    @tool
+    def ticket(self) -> str:
+        """Makes an id."""
+        return uuid.uuid4().hex
+
+
+def test_clocks_and_chance_are_found():
+    details = {v.detail for v in audit(Impure(), [problem(world="impure", gold=[BOOK])]).violations}
+    for name, source in [
+        ("now", "datetime.now"),
+        ("today", "datetime.today"),
+        ("today", "time.time"),
+        ("ticket", "os.urandom"),
+        ("dice", "the global random generator"),
+    ]:
+        assert f"tool {name} asks {source}; use self.state.now and new_id" in details
+
+
+def test_two_replays_that_differ_are_found():
+    gold = [{"name": "now", "arguments": {}}]
+    found = violations(Impure(), problem("twice", world="impure", gold=gold))
+    assert found["same twice", "twice"] == "the gold calls have other results or another state"
+
+
+class Remembering(Booking):
+    name = "remembering"
+
+    def __init__(self):
+        super().__init__()
+        self.looked_at = []
+
+    @tool
+    def recall(self) -> list[str]:
+        """Tells what was looked at, in other conversations, too."""
+        self.looked_at.append("a look")
+        return self.looked_at
+
+
+def test_a_world_that_remembers_other_conversations_is_found():
+    found = violations(Remembering(), problem("leak", world="remembering", gold=[BOOK]))
+    assert found.keys() == {("same twice", "leak"), ("same twice", ""), ("outside", "")}
+    assert "random calls have other results" in found["same twice", "leak"]
+    assert "tool recall changes the world's attribute looked_at" in found["outside", ""]
+
+
+class Faulty(Booking):
+    name = "faulty"
+
+    @tool
+    def last_free(self, minutes: int) -> str:
+        """Overflows at large numbers."""
+        return str(datetime(2026, 1, 5) + timedelta(minutes=minutes))
+
+    @tool
+    def peek(self) -> str:
+        """Says that it reads, and counts."""
+        self.state.n_looks += 1
+        return "nothing"
+
+    @tool
+    def crash(self) -> str:
+        """Has a mistake."""
+        return {}["mistake"]
+
+
+def test_a_read_that_writes_and_a_tool_that_crashes_are_found():
+    found = audit(Faulty(), [problem(world="faulty", gold=[BOOK])]).violations
+    assert {v.check for v in found} == {"tools"}
+    texts = " ".join(v.detail for v in found)
+    assert "tool peek of world 'faulty' failed: it changed the state" in texts
+    assert "tool last_free of world 'faulty' failed: OverflowError" in texts
+    assert "tool crash of world 'faulty' failed: KeyError: 'mistake'" in texts
+
+
+def test_problems_that_fail_are_refused_naming_the_check():
+    with pytest.raises(InvalidInstanceError, match=r"world 'booking', idle: check 'nothing'"):
+        audited(Booking(), [GOOD[0], problem("idle", gold=[LOOK])])
+
+
+def test_a_task_refuses_problems_that_fail_if_it_is_asked_to_audit_them(tmp_path):
+    path = tmp_path / "problems.jsonl"
+    path.write_bytes(
+        b'{"id": "idle", "instruction": "Look.", "gold": '
+        b'[{"name": "look", "arguments": {"seat_id": "seat_3"}}]}\n'
+    )
+    assert len(ToolUseTask(Booking(), {"validation": path}).instances) == 1
+    with pytest.raises(UnparsableAnswerError, match=r"'idle'.*check 'nothing' of the audit"):
+        _ = ToolUseTask(Booking(), {"validation": path}, audit=True).instances
+
+
+def test_a_world_that_does_not_show_its_state_is_refused():
+    class Hidden(Booking):
+        shows_state = False
+
+    with pytest.raises(ConfigurationError, match="does not show its state"):
+        audit(Hidden(), GOOD)
+
+
+def test_values_come_from_the_schema_and_the_state():
+    values = LegalValues(Booking().state)
+    tools = {tool.name: tool for tool in Booking().tools()}
+    assert values.candidates(tools["book"], "meal") == ["none", "fish", "rice"]
+    assert values.candidates(tools["book"], "seat_id") == [f"seat_{n}" for n in range(30)]
+    assert values.candidates(tools["book"], "guest", "Ann")[0] == "Bob"
+    assert "seat_1" not in values.candidates(tools["book"], "seat_id", "seat_1")
+    calls = [values.draw(tools["book"], random.Random(seed)) for seed in range(20)]
+    assert {len(call.arguments) for call in calls} == {2, 3}
+
+
+def test_values_of_every_kind_are_legal():
+    class Kinds(Booking):
+        name = "kinds"
+
+        @tool(writes=True)
+        def take(
+            self,
+            n: int,
+            share: float | None,
+            day: datetime,
+            seats: list[Seat],
+            sure: bool = True,
+        ) -> str:
+            """Take all kinds of values."""
+            return "taken"
+
+    world = Kinds()
+    (take,) = [tool for tool in world.tools() if tool.name == "take"]
+    values, rng = LegalValues(world.state), random.Random(0)
+    calls = [values.draw(take, rng) for _ in range(50)]
+    assert all(world.call(call).error is None for call in calls)
+    changed = {name for name, _ in values.changes(take, calls[0])}
+    assert changed == {"n", "share", "day", "seats", "sure"}

@@ -1,0 +1,58 @@
+"""Texts that try to be calls and cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from .phone_world import READ, SET, begun, instance, say
+
+DEEP = "[" * 100_000
+MALFORMED = {
+    "cut off": '<tool_call>\n{"name": "set_plan", "arguments": {"account": "acc',
+    "not closed": '<tool_call>\n{"name": "set_plan", "arguments": {"a": 1}\n</tool_call>',
+    "no JSON": "<tool_call>\nset_plan(account='acc_7')\n</tool_call>",
+    "no name": '<tool_call>\n{"arguments": {"account": "acc_7"}}\n</tool_call>',
+    "arguments are a list": '<tool_call>\n{"name": "set_plan", "arguments": [1]}\n</tool_call>',
+    "deep": f'<tool_call>\n{{"name": "set_plan", "arguments": {{"plan": {DEEP}}}}}\n</tool_call>',
+    "deep and closed": '<tool_call>\n{"name": "set_plan", "arguments": {"plan": '
+    f"{DEEP}{']' * len(DEEP)}}}}}\n</tool_call>",
+    "a megabyte": '<tool_call>\n{"name": "' + "x" * 2**20,
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_call_is_answered_by_a_short_message_and_counts_as_an_error(name):
+    environment = begun(instance(), max_errors=2)
+    conversation, _, done, *_ = environment.step(MALFORMED[name])
+    assert conversation[-1].role == "tool"
+    assert conversation[-1].content.startswith("Error: ")
+    assert len(conversation[-1].content) < 300
+    assert not done
+    _, reward, done, _, info = environment.step(MALFORMED[name])
+    assert (reward, done, info["note"]) == (0.0, True, "ended after 2 errors in a row")
+
+
+def test_a_malformed_call_among_good_ones_is_answered_too():
+    environment = begun(instance())
+    conversation, *_ = environment.step(say(SET) + "\n" + MALFORMED["no JSON"])
+    results = [m.content for m in conversation if m.role == "tool"]
+    assert results[0] == "large for 12 months"
+    assert results[1].startswith("Error: ")
+
+
+@pytest.mark.parametrize("end", ["\n</tool_call>", "", "\n"])
+@pytest.mark.parametrize("count_errors", ["in_a_row", "total"])
+def test_a_call_without_its_closing_tag_is_no_error(end, count_errors):
+    environment = begun(instance(), count_errors=count_errors, max_errors=2)
+    for call in (READ, READ, READ, SET):
+        conversation, *_ = environment.step(say(call).removesuffix("\n</tool_call>") + end)
+        assert [m.role for m in conversation[-2:]] == ["assistant", "tool"]
+    _, reward, done, *_ = environment.step("It is done.")
+    assert (reward, done) == (1.0, True)
+
+
+def test_a_malformed_call_does_not_reach_the_user():
+    script = {"kind": "script", "states": {"s": [{"say": "Bye.", "stop": True}]}}
+    environment = begun(instance(user=script))
+    conversation, _, done, *_ = environment.step(MALFORMED["no JSON"])
+    assert (conversation[-1].role, done) == ("tool", False)

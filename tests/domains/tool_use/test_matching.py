@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from pydantic import ValidationError
+
+from dataenvgym.domains.tool_use.matching import (
+    GoldCall,
+    call_matches,
+    call_scores,
+    calls_match,
+    most_pairs,
+)
+from dataenvgym.domains.tool_use.values import same_json
+from dataenvgym.records import Tool, ToolCall
+
+
+def call(name="f", **arguments) -> ToolCall:
+    return ToolCall(name=name, arguments=arguments)
+
+
+def listed(name="f", **arguments) -> GoldCall:
+    return GoldCall(name=name, arguments=arguments, listed=True)
+
+
+def schema(required=(), **properties):
+    typed = {n: {"type": t} if isinstance(t, str) else t for n, t in properties.items()}
+    return {"type": "object", "properties": typed, "required": list(required)}
+
+
+# --- strict ---
+
+
+@pytest.mark.parametrize(
+    ("given", "gold", "same"),
+    [
+        (5, 5.0, True),
+        (5.5, 5.5, True),
+        (1, True, False),
+        (0, False, False),
+        ("5", 5, False),
+        (None, "", False),
+        ("Paris", "paris", False),
+        ([1, 2], [1.0, 2], True),
+        ([1, 2], [2, 1], False),
+        ([1], [1, 1], False),
+        ({"a": 1, "b": [None]}, {"b": [None], "a": 1.0}, True),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        (10**18, 10**18 + 1, False),
+    ],
+)
+def test_values_are_equal_as_json(given, gold, same):
+    assert same_json(given, gold) is same
+    assert same_json(gold, given) is same
+    assert call_matches(call(x=given), GoldCall.of(call(x=gold))) is same
+
+
+@pytest.mark.parametrize(
+    ("given", "matches"),
+    [
+        (call(a=1, b="x"), True),
+        (call("g", a=1, b="x"), False),
+        (call("F", a=1, b="x"), False),
+        (call(a=1), False),
+        (call(a=1, b="x", c=None), False),
+        (call(a=1, B="x"), False),
+    ],
+)
+def test_a_strict_match_has_the_same_names_and_all_arguments(given, matches):
+    assert call_matches(given, GoldCall.of(call(a=1, b="x"))) is matches
+
+
+def test_an_empty_text_is_an_ordinary_value_unless_values_are_listed():
+    assert not call_matches(call(), GoldCall.of(call(a="")))
+    assert call_matches(call(a=""), GoldCall.of(call(a="")))
+    assert not call_matches(call(), GoldCall.of(call(a="")), lenient=True)
+    assert call_matches(call(a=""), GoldCall.of(call(a="")), lenient=True)
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+def test_an_empty_field_is_an_ordinary_value_unless_values_are_listed(lenient):
+    one, many = call(a={"b": "", "c": 1}), call(a=[{"b": "", "c": 1}])
+    assert call_matches(one, GoldCall.of(one), lenient=lenient)
+    assert call_matches(many, GoldCall.of(many), lenient=lenient)
+    assert not call_matches(call(a={"c": 1}), GoldCall.of(one), lenient=lenient)
+    assert not call_matches(call(a=[{"c": 1}]), GoldCall.of(many), lenient=lenient)
+    gold = listed(a=[{"b": ["", "x"], "c": [1]}])
+    assert call_matches(call(a={"c": 1}), gold, lenient=lenient)
+
+
+def test_a_strict_match_may_take_one_of_several_listed_values():
+    gold = listed(a=[1, 2], b=["x", ""], c=[{"d": ["y", "z"]}])
+    assert call_matches(call(a=2.0, c={"d": "z"}), gold)
+    assert not call_matches(call(a=3, c={"d": "z"}), gold)
+    assert not call_matches(call(a=2, b="X", c={"d": "z"}), gold)
+    assert not call_matches(call(a=2, b="", c={"d": "z"}), gold)
+    assert not call_matches(call(a=2, c={"d": "w"}), gold)
+
+
+# --- lenient, as BFCL ---
+
+
+@pytest.mark.parametrize(
+    ("declared", "values", "given", "acceptable"),
+    [
+        ("integer", [5], 5, True),
+        ("integer", [5], "5", False),
+        ("integer", [5], 5.0, False),
+        ("integer", [1], True, False),
+        ("number", [5.0], 5, True),
+        ("number", [5.0], "5.0", False),
+        ("number", [0], 0, True),
+        ("number", [0], 0.0, True),
+        ("number", ["", None], None, True),
+        ("number", ["", None], 1.0, False),
+        ("boolean", [True], True, True),
+        ("boolean", [True], 1, False),
+        ("boolean", [True], "true", False),
+        ("string", ["New York, NY"], "new york ny", True),
+        ("string", ["a,b./c-d_e*f^g"], "ABCDEFG", True),
+        ("string", ["it's"], 'it"s', True),
+        ("string", ["a b"], "a\tb", False),
+        ("string", ["a+b"], "ab", False),
+        ("string", ["x", "y"], "Y", True),
+        ("string", ["5"], 5, False),
+        ("string", ["x", ""], "", True),
+        ("string", ["x"], "", False),
+        ("string", ["", True], True, True),
+        ("string", ["", True], "true", False),
+        ({"type": "array", "items": {"type": "integer"}}, [[1, 2]], [1, 2], True),
+        ({"type": "array", "items": {"type": "integer"}}, [[1, 2]], [2, 1], False),
+        ({"type": "array", "items": {"type": "integer"}}, [[1, 2]], [1, "2"], False),
+        ({"type": "array", "items": {"type": "integer"}}, ["", []], [], True),
+        ({"type": "array", "items": {"type": "number"}}, [[1.0, 2.5]], [1, 2.5], False),
+        ({"type": "array", "items": {"type": "number"}}, [[1.0, 2.5]], [1.0, 2.5], True),
+        ({"type": "array", "items": {"type": "string"}}, [["A b", "C"]], ["ab", "c."], True),
+        ({"type": "array", "items": {"type": "string"}}, [["A"]], "A", False),
+        ({"type": "array", "items": {"type": "string"}}, [["a"], [["b"]]], [["b"]], True),
+        ({"type": "array", "items": {"type": "array"}}, [[[1, 2], [3]]], [[1, 2], [3]], True),
+        ({"type": "array", "items": {"type": "array"}}, [[[1, 2], [3]]], [[1, 2], [4]], False),
+        ("object", [{"a": [1, 2], "b": ["x", ""]}], {"a": 2}, True),
+        ("object", [{"a": [1, 2], "b": ["x", ""]}], {"a": 2, "b": "X"}, True),
+        ("object", [{"a": [1, 2], "b": ["x", ""]}], {"b": "x"}, False),
+        ("object", [{"a": [1, 2], "b": ["x", ""]}], {"a": 3}, False),
+        ("object", [{"a": [1]}], {"a": 1, "c": 1}, False),
+        ("object", [{"a": [1]}], [1], False),
+        ("object", [{"a": [1]}, {"a": [2]}], {"a": 2}, True),
+        ("object", [{"a": [["Q of hearts"]]}], {"a": ["Q of hearts"]}, True),
+        (
+            {"type": "array", "items": {"type": "object"}},
+            [[{"a": ["x"]}, {"a": ["y", "z"]}]],
+            [{"a": "X"}, {"a": "z"}],
+            True,
+        ),
+        (
+            {"type": "array", "items": {"type": "object"}},
+            [[{"a": ["x"]}, {"a": ["y"]}]],
+            [{"a": "y"}, {"a": "x"}],
+            False,
+        ),
+        ({"type": "array", "items": {"type": "object"}}, [[{"a": ["x"]}]], [], False),
+        ({"type": "array", "items": {"type": "object"}}, [""], [], True),
+        ({"type": "array", "items": {"type": "object"}}, [[{"a": ["x"]}]], ["x"], False),
+    ],
+)  # fmt: skip
+def test_a_lenient_match_takes_the_values_that_bfcl_takes(declared, values, given, acceptable):
+    parameters = schema(x=declared)
+    gold = listed(x=values)
+    assert call_matches(call(x=given), gold, lenient=True, parameters=parameters) is acceptable
+
+
+def test_an_argument_may_be_left_out_only_if_that_is_listed_and_it_is_not_required():
+    gold = listed(a=[1], b=["x", ""])
+    assert call_matches(call(a=1), gold, lenient=True, parameters=schema(a="integer", b="string"))
+    required = schema(("b",), a="integer", b="string")
+    assert not call_matches(call(a=1), gold, lenient=True, parameters=required)
+    assert not call_matches(call(b="x"), gold, lenient=True)
+
+
+def test_an_argument_that_is_not_expected_fails():
+    gold = listed(a=[1])
+    parameters = schema(a="integer", b="string")
+    assert not call_matches(call(a=1, b="x"), gold, lenient=True, parameters=parameters)
+    assert not call_matches(call(a=1, z="x"), gold, lenient=True, parameters=parameters)
+    undeclared = schema(b="string")
+    assert not call_matches(call(a=1), gold, lenient=True, parameters=undeclared)
+
+
+def test_without_a_schema_the_types_are_those_of_the_gold_values():
+    assert call_matches(call(a=5), listed(a=[5.0]), lenient=True)
+    assert not call_matches(call(a="5"), listed(a=[5]), lenient=True)
+    nested = GoldCall.of(call(a={"b": "X y"}, c=[{"d": 1}]))
+    assert call_matches(call(a={"b": "xy"}, c=[{"d": 1.0}]), nested, lenient=True)
+    assert not call_matches(call(a={"b": "xy"}, c=[{"d": 2}]), nested, lenient=True)
+
+
+def test_listed_arguments_that_are_not_lists_are_refused():
+    with pytest.raises(ValidationError, match="a is 1, expected a list of acceptable values"):
+        listed(a=1)
+    with pytest.raises(ValidationError, match="a is \\[\\], expected a list"):
+        listed(a=[])
+    with pytest.raises(ValidationError, match=r"a.b is 1, expected a list"):
+        listed(a=[[{"b": 1}]])
+
+
+def test_the_call_of_listed_values_has_the_first_that_is_not_omitted():
+    gold = listed(a=["", True], b=[""], c=[{"d": [1, 2], "e": ["", "x"], "f": [""]}])
+    assert gold.call == call(a=True, c={"d": 1, "e": "x"})
+    assert call_matches(gold.call, gold, lenient=True)
+
+
+# --- several calls ---
+
+
+def test_parallel_calls_are_matched_in_any_order():
+    gold = [listed(a=[1, 2]), listed(a=[1])]
+    assert calls_match([call(a=1), call(a=2)], gold)
+    assert calls_match([call(a=2), call(a=1)], gold)
+    assert calls_match([call(a=1), call(a=1)], gold)
+    assert not calls_match([call(a=2), call(a=2)], gold)
+
+
+def test_in_order_each_call_has_to_be_the_gold_one_of_its_place():
+    gold = [GoldCall.of(call(a=1)), GoldCall.of(call(a=2))]
+    assert calls_match([call(a=1), call(a=2)], gold, ordered=True)
+    assert not calls_match([call(a=2), call(a=1)], gold, ordered=True)
+    assert calls_match([call(a=2), call(a=1)], gold)
+
+
+def test_one_call_more_or_less_fails():
+    gold = [GoldCall.of(call(a=1)), GoldCall.of(call(a=1))]
+    assert calls_match([call(a=1)] * 2, gold)
+    assert not calls_match([call(a=1)], gold)
+    assert not calls_match([call(a=1)] * 3, gold)
+    assert calls_match([], [])
+    assert not calls_match([call()], [])
+
+
+def test_a_pairing_is_found_wherever_there_is_one():
+    generator = random.Random(0)
+    for _ in range(300):
+        n = generator.randint(1, 5)
+        fits = [[generator.random() < 0.4 for _ in range(n)] for _ in range(n)]
+        assert most_pairs(fits) == largest_by_trying(fits)
+
+
+def largest_by_trying(fits, row=0, taken=frozenset()):
+    if row == len(fits):
+        return 0
+    best = largest_by_trying(fits, row + 1, taken)
+    for column, fit in enumerate(fits[row]):
+        if fit and column not in taken:
+            best = max(best, 1 + largest_by_trying(fits, row + 1, taken | {column}))
+    return best
+
+
+# --- scores ---
+
+
+def test_scores_say_how_far_names_and_arguments_are_right():
+    gold = [GoldCall.of(call("f", a=1, b=2)), GoldCall.of(call("g", c=3))]
+    right = [call("g", c=3), call("f", a=1, b=2)]
+    assert call_scores(right, gold) == {"names_matched": 1.0, "arguments_matched": 1.0}
+    half = [call("f", a=1, b=9), call("h", c=3)]
+    assert call_scores(half, gold) == {"names_matched": 0.5, "arguments_matched": 0.25}
+    assert call_scores([], gold) == {"names_matched": 0.0, "arguments_matched": 0.0}
+    more = [*right, call("f", a=1, b=2), call("f", a=1, b=2)]
+    assert call_scores(more, gold) == {"names_matched": 0.5, "arguments_matched": 0.5}
+
+
+def test_the_arguments_are_those_of_the_best_pairing():
+    gold = [listed(a=[1, 2], b=[1]), listed(a=[1], b=[1])]
+    given = [call(a=1, b=1), call(a=2, b=1)]
+    assert call_scores(given, gold)["arguments_matched"] == 1.0
+
+
+def test_without_gold_calls_only_names_are_scored():
+    assert call_scores([], []) == {"names_matched": 1.0}
+    assert call_scores([call()], []) == {"names_matched": 0.0}
+
+
+def test_tools_say_which_types_are_expected():
+    tools = [Tool(name="f", parameters=schema(a="number"))]
+    assert calls_match([call(a=5)], [listed(a=[5.0])], lenient=True, tools=tools)
+    assert not calls_match([call(a="5")], [listed(a=[5.0])], lenient=True, tools=tools)

@@ -1,0 +1,211 @@
+"""A small clean world, and faults planted in it one by one: the audit finds each, and nothing else.
+
+A fault of a tool is the code of one more tool; a fault of a problem is one more problem.
+"""
+
+import importlib
+import sys
+
+import pytest
+
+from dataenvgym.domains.tool_use.audit import audit
+from dataenvgym.records import TaskInstance
+
+from .planted_faults import CLEAN, TOOL_FAULTS, module_of
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """Writes a module and imports it."""
+
+    def make(name, source):
+        (tmp_path / f"{name}.py").write_text(source)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module(name)
+
+    return make
+
+
+def call(name, **arguments):
+    return {"name": name, "arguments": arguments}
+
+
+def problem(id, gold=(), said=None, instruction="Please do it.", **data):
+    said = {} if said is None else {"basis": ["state", "said"], "said": said}
+    data = {"world": "library", "gold": list(gold), **said, **data}
+    return TaskInstance(id=id, task="t", instruction=instruction, data=data)
+
+
+LEND = call("lend", book_id="book_1", reader="cleo")
+HAS = {"check": "has", "arguments": {"book_id": "book_1", "reader": "cleo"}}
+SOUND = [
+    problem("lend", [LEND], instruction="Cleo wants book_1."),
+    problem("who", [call("reader_of", book_id="book_5")], ["ann"], "Who has it?", not_said=["bob"]),
+    problem(
+        "extend", [LEND, call("extend", book_id="book_1", days=20)], ["20 days"], "Let me have it."
+    ),
+    problem("two", [call("wish", reader="gina"), call("lend", book_id="book_2", reader="hugo")]),
+]
+
+
+def test_a_clean_world_with_sound_problems_has_no_findings(made, recwarn):
+    done = audit(made("clean_library", CLEAN).Library(), SOUND)
+    assert done.violations == []
+    assert done.tried["calls in another process"] > 200
+    assert not recwarn.list
+
+
+@pytest.mark.slow
+def test_every_planted_fault_of_a_tool_is_found_by_the_name_of_the_tool(made, monkeypatch):
+    monkeypatch.setenv("LIBRARY", "open")
+    world = made("faulty_library", module_of("faulty_library", TOOL_FAULTS)).Faulty()
+    found = audit(world, SOUND[:2]).violations
+    missed = {
+        name: [str(each) for each in found if f" {name} " in f" {each.detail} "]
+        for name, (check, part, _) in TOOL_FAULTS.items()
+        if not any(
+            each.check == check and f" {name} " in f" {each.detail} " and part in each.detail
+            for each in found
+        )
+    }
+    assert not missed
+    for sound in ("reader_of", "lend", "extend", "wish"):
+        assert not [str(each) for each in found if f"tool {sound} " in each.detail]
+
+
+GREEN = {"kind": "script", "states": {"start": [{"say": "The green one.", "stop": True}]}}
+NOBODY = {"kind": "script", "states": {"start": [{"say": "And now?"}]}}
+PROBLEM_FAULTS = {
+    "gold that is refused": ("loads", [call("lend", book_id="book_5", reader="cleo")], {}),
+    "gold with an unknown tool": ("loads", [call("borrow")], {}),
+    "gold with a wrong argument": ("loads", [call("extend", book_id="book_1", days="two")], {}),
+    "an unknown check": ("loads", [], {"basis": ["assertions"], "assertions": [{"check": "had"}]}),
+    "an unknown row": ("loads", [LEND], {"state": {"books": {"book_99": None}}}),
+    "an unknown field": ("loads", [LEND], {"state": {"bikes": {}}}),
+    "a basis without data": ("loads", [LEND], {"basis": ["said"]}),
+    "an assertion that gold breaks": (
+        "gold",
+        [LEND],
+        {"basis": ["assertions"], "assertions": [HAS | {"expected": False}]},
+    ),
+    "a user who never leaves": ("gold", [LEND], {"user": NOBODY}),
+    "gold without an effect": ("nothing", [call("reader_of", book_id="book_5")], {}),
+    "no gold": ("nothing", [], {}),
+    "an assertion that always holds": (
+        "nothing",
+        [LEND],
+        {
+            "basis": ["assertions"],
+            "assertions": [{"check": "is_lent", "arguments": {"book_id": "book_5"}}],
+        },
+    ),
+    "an argument without a check": (
+        "argument",
+        [LEND],
+        {
+            "basis": ["assertions"],
+            "assertions": [{"check": "is_lent", "arguments": {"book_id": "book_1"}}],
+        },
+    ),
+    "words alone": (
+        "random calls",
+        [call("reader_of", book_id="book_7")],
+        {"basis": ["said"], "said": ["bob"]},
+    ),
+    "words of the request": ("said", [LEND], {"said": ["do"]}),
+    "words of the user": (
+        "said",
+        [LEND],
+        {"said": ["green"], "user": GREEN},
+    ),
+    "words of the policy": ("said", [LEND], {"said": ["two weeks"]}),
+    "words of every answer": ("said", [LEND], {"said": ["Done"]}),
+    "yes or no": ("said", [LEND], {"said": ["yes"]}),
+    "two ids": ("order", [call("wish", reader="gina"), call("wish", reader="hugo")], {}),
+}  # fmt: skip
+OF_THE_VERIFIER = {
+    "drops the component 'assertions'": {"basis": ["state", "assertions"], "assertions": [HAS]},
+    "forgets something": {"said": ["cleo", "cleo"]},
+}
+CHECK_FAULTS = {
+    "raises": ("tools", "raised KeyError", "{}['x']"),
+    "vague": ("tools", "returned 'yes'", "'yes'"),
+    "writes": ("tools", "changed the state", "self.state.books.clear() or True"),
+    "asks_the_clock": ("same twice", "asks time.time", "time.time() > 0"),
+}
+
+
+def test_every_planted_fault_of_a_problem_is_found_by_its_id(made):
+    world = made("clean_library", CLEAN).Library()
+    faulty = [problem(id, gold, **fields) for id, (_, gold, fields) in PROBLEM_FAULTS.items()]
+    found = audit(world, [*SOUND, *faulty]).violations
+    by_id = {id: {v.check for v in found if v.problem == id} for id in PROBLEM_FAULTS}
+    assert {
+        id: by_id[id] for id, (check, *_) in PROBLEM_FAULTS.items() if check not in by_id[id]
+    } == {}
+    assert not [v for v in found if v.problem in {each.id for each in SOUND}]
+
+
+@pytest.mark.parametrize("finding", OF_THE_VERIFIER)
+def test_a_part_of_a_verifier_that_never_decides_is_found(made, finding):
+    world = made("clean_library", CLEAN).Library()
+    found = audit(world, [problem("p", [LEND], **OF_THE_VERIFIER[finding])]).violations
+    assert any(v.check == "verifier" and finding in v.detail for v in found)
+
+
+def test_every_planted_fault_of_a_check_is_found(made):
+    lines = ["class Faulty(Library):"]
+    for name, (_, _, code) in CHECK_FAULTS.items():
+        lines += ["    @check", f"    def {name}(self) -> bool:", f"        return {code}"]
+    world = made("faulty_checks", "\n".join([CLEAN, *lines])).Faulty()
+    asserted = {
+        name: {"basis": ["assertions"], "assertions": [{"check": name}]} for name in CHECK_FAULTS
+    }
+    found = audit(
+        world, [problem(name, [LEND], **asserted[name]) for name in CHECK_FAULTS]
+    ).violations
+    for name, (check, part, _) in CHECK_FAULTS.items():
+        assert any(v.problem == name and v.check == check and part in v.detail for v in found), name
+
+
+@pytest.mark.parametrize("seconds", ["counter", "time"])
+def test_a_first_state_that_differs_is_found(made, seconds):
+    value = {"counter": "next(counter)", "time": "time.time_ns()"}[seconds]
+    source = f"""{CLEAN}
+class Faulty(Library):
+    def initial(self):
+        return Shelf(books={{"book_1": {{"days": {value}}}}})
+"""
+    found = audit(made("changing_library", source).Faulty(), SOUND[:1]).violations
+    assert any(v.check == "same twice" and "initial()" in v.detail for v in found)
+
+
+def test_a_tool_has_the_name_of_its_attribute(made):
+    source = f"""{CLEAN}
+def plain(function):
+    def wrapper(self, book_id: str) -> str:
+        return function(self, book_id)
+    return wrapper
+
+class Wrapped(Library):
+    @tool
+    @plain
+    def find(self, book_id):
+        return self.found(book_id).reader or "here"
+"""
+    world = made("wrapped_library", source).Wrapped()
+    assert [each.name for each in world.tools()] == list(world.methods)
+    find = call("find", book_id="book_5")
+    done = audit(world, [problem("find", [find], ["ann"], not_said=["bob"])])
+    assert done.violations == []
+
+
+def test_a_world_that_no_other_process_can_make_is_audited_with_a_warning(made, caplog):
+    library = made("clean_library", CLEAN).Library
+    Local = type("Local", (library,), {})
+    done = audit(Local(), SOUND)
+    assert done.violations == []
+    assert done.tried["calls in another process"] == 0
+    assert "library" in caplog.text
+    assert "Local" in caplog.text

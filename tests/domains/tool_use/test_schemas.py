@@ -1,0 +1,198 @@
+"""Schemas come from signatures and docstrings; arguments are checked as JSON has them."""
+
+import time
+from datetime import date, datetime
+from enum import Enum
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from dataenvgym.domains.tool_use.schemas import Arguments, tool_of
+from dataenvgym.errors import ConfigurationError
+
+
+class Size(Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+class Address(BaseModel):
+    city: str
+    zip: int | None = None
+
+
+def order(
+    self,
+    product: str,
+    quantity: int,
+    price: float = 1.5,
+    size: Size = Size.SMALL,
+    pay: Literal["card", "cash"] = "card",
+    to: Address | None = None,
+    on: date | None = None,
+    notes: list[str] | None = None,
+    share: Annotated[float, Field(ge=0, le=1)] = 0.5,
+) -> str:
+    """Order a product.
+
+    It is delivered
+    the next day.
+
+    Args:
+        product: its name, such as "tea":
+            as the catalog has it.
+
+        quantity (int): how many.
+        to: where to.
+
+    Returns:
+        price: not an argument.
+    """
+
+
+ARGUMENTS = Arguments(order)
+TOOL = tool_of("order", order, ARGUMENTS)
+PROPERTIES = TOOL.parameters["properties"]
+
+
+def test_the_docstring_describes_the_tool_and_its_arguments():
+    assert TOOL.name == "order"
+    assert TOOL.description == "Order a product. It is delivered the next day."
+    described = {k: v["description"] for k, v in PROPERTIES.items() if "description" in v}
+    assert described == {
+        "product": 'its name, such as "tea": as the catalog has it.',
+        "quantity": "how many.",
+        "to": "where to.",
+    }
+
+
+def test_the_schema_has_types_choices_defaults_and_required_fields():
+    assert TOOL.parameters["required"] == ["product", "quantity"]
+    assert PROPERTIES["quantity"]["type"] == "integer"
+    assert PROPERTIES["price"] == {"type": "number", "default": 1.5}
+    assert PROPERTIES["pay"]["enum"] == ["card", "cash"]
+    assert PROPERTIES["size"]["default"] == "s"
+    assert PROPERTIES["on"]["anyOf"][0] == {"format": "date", "type": "string"}
+    assert PROPERTIES["notes"]["anyOf"][0] == {"type": "array", "items": {"type": "string"}}
+    assert (PROPERTIES["share"]["minimum"], PROPERTIES["share"]["maximum"]) == (0, 1)
+    assert TOOL.parameters["$defs"]["Address"]["required"] == ["city"]
+    assert "title" not in str(TOOL.parameters)
+
+
+def test_an_argument_called_title_stays():
+    def add(self, title: str) -> None:
+        """Add."""
+
+    assert list(Arguments(add).schema({})["properties"]) == ["title"]
+
+
+def test_arguments_arrive_in_the_types_of_the_method():
+    given = {
+        "product": "tea",
+        "quantity": 2,
+        "price": 3,
+        "size": "l",
+        "to": {"city": "Rome"},
+        "on": "2026-01-05",
+        "notes": ["now"],
+    }
+    read = ARGUMENTS.read(given)
+    assert read["size"] is Size.LARGE
+    assert read["to"] == Address(city="Rome")
+    assert read["on"] == date(2026, 1, 5)
+    assert read["price"] == 3.0
+
+
+REQUIRED = {"product": "tea", "quantity": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"quantity": "2"}, "argument 'quantity' is '2': Input should be a valid integer"),
+        ({"quantity": True}, "argument 'quantity' is True"),
+        ({"quantity": 1.5}, "argument 'quantity' is 1.5"),
+        ({"quantity": None}, "argument 'quantity' is None"),
+        ({"product": 7}, "argument 'product' is 7: Input should be a valid string"),
+        ({"price": "1.5"}, "argument 'price' is '1.5'"),
+        ({"pay": "gold"}, "argument 'pay' is 'gold': Input should be 'card' or 'cash'"),
+        ({"to": {"city": "Rome", "zip": "1"}}, "argument 'to.zip' is '1'"),
+        ({"to": {}}, "argument 'to.city' is missing"),
+        ({"on": "soon"}, "argument 'on' is 'soon'"),
+        ({"notes": "now"}, "argument 'notes' is 'now'"),
+        ({"notes": [["deep"]]}, "argument 'notes.0' is"),
+        ({"share": 1.1}, "argument 'share' is 1.1"),
+        (
+            {"quantitty": 1},
+            "there is no argument 'quantitty'; the arguments are: product, quantity",
+        ),
+        ({"product": 1, "price": "x" * 100_000}, "argument 'product'"),
+        ({"product": "x" * 1_000_000}, "the arguments have 1,000,027 bytes, at most 200,000"),
+    ],
+)
+def test_wrong_arguments_get_a_short_sentence(change, complaint):
+    with pytest.raises(ValueError, match=r"\w+") as refused:
+        ARGUMENTS.read(REQUIRED | change)
+    assert complaint in str(refused.value)
+    assert len(str(refused.value)) < 250
+
+
+def test_a_missing_argument_is_named():
+    with pytest.raises(ValueError, match="argument 'quantity' is missing"):
+        ARGUMENTS.read({"product": "tea"})
+
+
+@pytest.mark.parametrize("name", ["quantity", "notes", "x" * 150_000])
+@pytest.mark.parametrize("size", [30_000, 300_000])
+def test_many_wrong_values_get_one_short_sentence(name, size):
+    for value in (["x"] * size, [1] * size, {str(n): n for n in range(size // 10)}):
+        if (name, value[:1] if isinstance(value, list) else None) != ("notes", ["x"]):
+            with pytest.raises(ValueError, match="argument") as refused:
+                ARGUMENTS.read(REQUIRED | {name: value})
+            assert len(str(refused.value)) < 300
+
+
+def test_deep_nesting_gets_a_short_sentence():
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(ValueError, match="not plain JSON") as refused:
+        ARGUMENTS.read(REQUIRED | {"notes": deep})
+    assert len(str(refused.value)) < 200
+
+
+def test_a_method_that_has_no_schema_is_refused():
+    def untyped(self, x): ...
+    def starred(self, *xs: int): ...
+    def keywords(self, **xs: int): ...
+    def odd(self, x: time.struct_time | object.__class__): ...
+    def shared(self, x: list[int] = []): ...  # noqa: B006
+    def unknown(self, x: "Nowhere"): ...  # type: ignore[name-defined]  # noqa: F821
+
+    for method, complaint in [
+        (untyped, "no type"),
+        (starred, "name of its own"),
+        (keywords, "name of its own"),
+        (odd, "JSON schema does not have"),
+        (shared, "one object for all calls"),
+        (unknown, "'Nowhere' is not defined"),
+    ]:
+        with pytest.raises(ConfigurationError, match=complaint):
+            Arguments(method)
+
+
+def test_a_method_without_arguments_takes_none():
+    def look(self) -> str: ...
+
+    arguments = Arguments(look)
+    assert arguments.read({}) == {}
+    with pytest.raises(ValueError, match="the arguments are: none"):
+        arguments.read({"x": 1})
+
+
+def test_moments_are_read_from_text():
+    def at(self, when: datetime) -> str: ...
+
+    read = Arguments(at).read({"when": "2026-01-05T09:30"})
+    assert read == {"when": datetime(2026, 1, 5, 9, 30)}

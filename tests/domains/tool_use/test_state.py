@@ -1,0 +1,227 @@
+"""The state of a world: tables that forks share, ids, the digest."""
+
+import subprocess
+import sys
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import ConfigDict, ValidationError
+
+from dataenvgym.domains.tool_use.state import Row, State, Table, digest_of
+from dataenvgym.errors import ConfigurationError
+
+
+class Point(Row):
+    x: float = 0
+
+
+class Item(Row):
+    name: str
+    price: float | Decimal = 1
+    tags: tuple[str, ...] = ()
+    at: Point = Point()
+
+
+class Store(State):
+    items: Table[Item] = Table()
+    notes: list[str] = []
+    count: int = 0
+
+
+@pytest.fixture
+def store():
+    return Store(items={"a": {"name": "tea"}, "b": {"name": "cake"}})
+
+
+def names(store):
+    return {key: item.name for key, item in store.items.items()}
+
+
+def test_a_fork_keeps_its_changes_to_itself(store):
+    fork = store.fork()
+    fork.items["a"] = fork.items["a"].changed(name="milk")
+    fork.items["c"] = Item(name="jam")
+    del fork.items["b"]
+    fork.notes.append("changed")
+    fork.count = 7
+    assert names(store) == {"a": "tea", "b": "cake"}
+    assert (store.notes, store.count) == ([], 0)
+    assert names(fork) == {"a": "milk", "c": "jam"}
+    assert (fork.notes, fork.count) == (["changed"], 7)
+
+
+def test_a_change_of_the_parent_after_the_fork_does_not_reach_it(store):
+    store.items["c"] = Item(name="jam")
+    fork = store.fork()
+    store.items["c"] = Item(name="honey")
+    del store.items["a"]
+    assert names(fork) == {"a": "tea", "b": "cake", "c": "jam"}
+
+
+def test_forks_of_forks_are_apart(store):
+    one = store.fork()
+    del one.items["a"]
+    two = one.fork()
+    two.items["a"] = Item(name="again")
+    three = two.fork()
+    del three.items["a"]
+    three.items["b"] = Item(name="last")
+    assert [names(each) for each in (store, one, two, three)] == [
+        {"a": "tea", "b": "cake"},
+        {"b": "cake"},
+        {"a": "again", "b": "cake"},
+        {"b": "last"},
+    ]
+
+
+def test_deleting_and_restoring_a_row_leaves_an_equal_state(store):
+    fork = store.fork()
+    row = fork.items["a"]
+    del fork.items["a"]
+    assert "a" not in fork.items
+    assert len(fork.items) == 1
+    assert fork != store
+    with pytest.raises(KeyError):
+        fork.items["a"]
+    with pytest.raises(KeyError):
+        del fork.items["a"]
+    fork.items["a"] = row
+    assert fork == store
+    assert fork.digest() == store.digest()
+    assert list(fork.items) == ["a", "b"]
+
+
+def test_a_new_row_that_is_deleted_again_leaves_no_trace(store):
+    fork = store.fork()
+    fork.items["z"] = Item(name="short-lived")
+    del fork.items["z"]
+    assert (fork == store, len(fork.items), "z" in fork.items) == (True, 2, False)
+
+
+def test_a_table_does_not_follow_the_dict_that_it_was_made_of():
+    rows = {"a": Item(name="tea")}
+    table = Table(rows)
+    rows["b"] = Item(name="cake")
+    assert list(table) == ["a"]
+
+
+def test_two_states_do_not_share_a_default():
+    one, other = Store(), Store()
+    one.items["a"] = Item(name="tea")
+    one.notes.append("mine")
+    assert (len(other.items), other.notes) == (0, [])
+
+
+def test_a_table_built_row_by_row_is_cheap_to_fork_once_it_is_settled():
+    store = Store()
+    for number in range(1000):
+        store.items[f"item_{number}"] = Item(name="x")
+    settled = store.settled()
+    assert settled == store
+    assert not settled.fork().items._changes
+    settled.items["item_1"] = Item(name="y")
+    assert store.items["item_1"].name == "x"
+
+
+def test_a_table_takes_rows_only(store):
+    with pytest.raises(TypeError, match="got dict"):
+        store.items["c"] = {"name": "jam"}
+
+
+@pytest.mark.parametrize("kind", [list[str], dict[str, int], set[int], Any, Annotated[list, 1]])
+def test_a_row_with_a_field_that_can_change_in_place_is_refused(kind):
+    with pytest.raises(ConfigurationError, match=r"field 'values' of Bad .* use tuple"):
+        type("Bad", (Row,), {"__annotations__": {"values": kind}})
+
+
+def test_a_row_that_is_not_frozen_is_refused():
+    with pytest.raises(ConfigurationError, match="not frozen"):
+        type("Bad", (Row,), {"model_config": ConfigDict(frozen=False)})
+
+
+def test_a_row_with_immutable_fields_is_taken():
+    kinds = [tuple[Point, ...], frozenset[str], Literal["a", "b"], date | None, Annotated[int, 1]]
+    for kind in kinds:
+        type("Good", (Row,), {"__annotations__": {"value": kind}})
+
+
+def test_a_changed_row_is_checked():
+    with pytest.raises(ValidationError):
+        Item(name="tea").changed(price="free")
+    with pytest.raises(ValidationError):
+        Item(name="tea").changed(pirce=1)
+
+
+def test_a_value_of_another_type_is_refused_when_it_is_assigned(store):
+    with pytest.raises(ValidationError):
+        store.count = "many"
+
+
+def test_new_ids_count_and_skip_those_that_are_taken(store):
+    assert store.items.new_id("item") == "item_3"
+    store.items["item_3"] = Item(name="x")
+    store.items["item_5"] = Item(name="x")
+    assert store.items.new_id("item") == "item_6"
+    assert store.items.new_id("item") == store.fork().items.new_id("item")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(5, 5.0), (0.0, -0.0), (Decimal("5"), Decimal("5.00")), (5, Decimal("5.0"))],
+)
+def test_equal_numbers_have_one_digest(one, other):
+    states = [Store(items={"a": Item.model_construct(name="a", price=p)}) for p in (one, other)]
+    assert states[0].digest() == states[1].digest()
+
+
+def test_the_digest_tells_states_apart(store):
+    other = store.fork()
+    other.items["a"] = other.items["a"].changed(price=1.5)
+    digests = {store.digest(), other.digest(), store.patched({"count": 1}).digest()}
+    assert len(digests) == 3
+    assert store.patched({"count": 0}).digest() == store.digest()
+
+
+def test_the_digest_does_not_depend_on_the_order_of_rows_or_of_a_set():
+    rows = {"a": Item(name="1"), "b": Item(name="2")}
+    turned = dict(reversed(rows.items()))
+    assert Store(items=rows).digest() == Store(items=turned).digest()
+    code = (
+        "from dataenvgym.domains.tool_use.state import digest_of;"
+        "print(digest_of({'s': frozenset('abcdefgh'), 1: None}))"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONHASHSEED": "1", "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert other.strip() == digest_of({"s": frozenset("hgfedcba"), 1: None})
+
+
+def test_one_moment_in_two_time_zones_has_one_digest():
+    noon = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    moved = noon.astimezone(timezone(timedelta(hours=3)))
+    assert State(now=noon) == State(now=moved)
+    assert State(now=noon).digest() == State(now=moved).digest()
+
+
+def test_a_patch_sets_fields_and_rows_and_deletes_rows(store):
+    new = store.patched({"count": 3, "items": {"a": None, "c": {"name": "jam"}}})
+    assert (new.count, names(new)) == (3, {"b": "cake", "c": "jam"})
+    assert names(store) == {"a": "tea", "b": "cake"}
+
+
+@pytest.mark.parametrize("patch", [{"cuont": 1}, {"items": {"zz": None}}])
+def test_a_patch_of_a_missing_row_is_refused(store, patch):
+    with pytest.raises(KeyError):
+        store.patched(patch)
+
+
+@pytest.mark.parametrize("patch", [{"count": "x"}, {"items": {"c": {"nmae": "jam"}}}])
+def test_a_patch_of_another_type_is_refused(store, patch):
+    with pytest.raises(ValidationError):
+        store.patched(patch)

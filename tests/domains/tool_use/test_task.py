@@ -1,0 +1,98 @@
+"""The task: problems of a world, from its own file or others."""
+
+import json
+
+import pytest
+
+from dataenvgym.domains.tool_use.task import ToolUseTask
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import Message, ToolCall
+from dataenvgym.tool_formats import as_reply
+
+
+def problem(n):
+    gold = [{"name": "switch", "arguments": {"lamp": f"lamp_{n % 3}", "on": True}}]
+    return {"id": f"p{n}", "instruction": f"Switch lamp {n}.", "skill": f"s{n % 2}", "gold": gold}
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "problems.jsonl"
+    path.write_text("".join(json.dumps(problem(n)) + "\n" for n in range(20)))
+    return path
+
+
+def test_a_file_is_divided_among_the_splits(lamps, path):
+    task = ToolUseTask(lamps, path)
+    ids = [[p.id for p in task.on(s).instances] for s in ("train", "validation", "test")]
+    assert [len(split) for split in ids] == [8, 6, 6]
+    assert len({each for split in ids for each in split}) == 20
+    assert len(task.whole().instances) == 20
+
+
+def test_the_task_is_named_after_its_world_or_as_asked(lamps, path):
+    assert ToolUseTask(lamps, path).name == "lamps"
+    task = ToolUseTask(lamps, path, name="mine")
+    assert {p.task for p in task.instances} == {"mine"}
+    assert {p.data["world"] for p in task.instances} == {"lamps"}
+
+
+def test_a_world_is_found_by_the_name_of_its_class(path):
+    task = ToolUseTask("dataenvgym.domains.tool_use.worlds.shop.Shop")
+    assert [p.id for p in task.instances] == [p.id for p in ToolUseTask("shop").instances]
+
+
+def test_a_world_without_a_file_of_its_own_needs_sources(lamps):
+    with pytest.raises(ConfigurationError, match=r"'lamps' comes without problems.*sources"):
+        ToolUseTask(lamps)
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        ({"max_turns": 0}, "max_turns is 0"),
+        ({"max_errors": 0}, "max_errors is 0"),
+        ({"count_errors": "never"}, "count_errors is 'never'"),
+        ({"limit": 0}, "limit is 0"),
+        ({"template": "no place"}, "template"),
+    ],
+)
+def test_an_impossible_option_is_refused_at_once(lamps, path, option, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        ToolUseTask(lamps, path, **option)
+
+
+def test_the_student_reads_the_policy_the_tools_and_the_problem(lamps, path):
+    task = ToolUseTask(lamps, path, system_prompt="Be short.")
+    first, said = task.domain.prompt(task.instances[0])
+    assert first.content == "Switch what you are asked to.\n\nBe short."
+    assert [tool.name for tool in first.tools] == ["look", "switch", "misbehave", "peek"]
+    assert said.content == task.instances[0].instruction
+
+
+def test_students_are_scored_and_reported_by_skill(lamps, path):
+    task = ToolUseTask(lamps, path).whole()
+
+    def switch_lamp_0(conversation):
+        if conversation[-1].role == "tool":
+            return "Done."
+        call = ToolCall(name="switch", arguments={"lamp": "lamp_0", "on": True})
+        return as_reply(Message(role="assistant", content="", tool_calls=(call,)))
+
+    completed = task.evaluate(ScriptedPredictor(switch_lamp_0))
+    solved = {done.instance.id for done in completed if done.was_correct}
+    assert solved == {f"p{n}" for n in range(0, 20, 3)}
+    report = task.generate_performance_report(completed)
+    assert {skill.skill for skill in report.skills} == {"s0", "s1"}
+    assert report.accuracy == len(solved) / 20
+
+
+def test_a_tool_that_fails_is_the_environments_fault_not_the_students(lamps, path):
+    task = ToolUseTask(lamps, path)
+    crash = ToolCall(name="misbehave", arguments={"how": "raise"})
+    reply = as_reply(Message(role="assistant", content="", tool_calls=(crash,)))
+    done = task.attempt(ScriptedPredictor(lambda _: reply), task.instances[:1])[0]
+    assert done.error.startswith("environment: ")
+    assert "misbehave" in done.error
+    assert not done.was_correct

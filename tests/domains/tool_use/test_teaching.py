@@ -1,0 +1,62 @@
+"""Conversations that teachers write become problems of a world, and are judged there."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.worlds import find_world
+from dataenvgym.records import ChatDatum, Message, SupervisedDatum, ToolCall
+from dataenvgym.tasks.lessons import problem_of
+from dataenvgym.tool_formats import as_reply
+
+
+def called(name: str, **arguments: str) -> str:
+    call = ToolCall(name=name, arguments=arguments)
+    return as_reply(Message(role="assistant", content="", tool_calls=(call,)))
+
+
+@pytest.fixture(scope="module")
+def domain() -> ToolUseDomain:
+    return ToolUseDomain(find_world("shop"))
+
+
+READS = called("read_order", order_id="order_1")
+CANCELS = f"{READS}\n{called('cancel_order', order_id='order_1')}\nIt is canceled."
+
+
+@pytest.mark.parametrize(("output", "basis"), [(CANCELS, ["state"]), (READS, ["calls"])])
+def test_a_written_record_is_a_problem_that_it_solves_and_silence_does_not(domain, output, basis):
+    chat = domain.frame(SupervisedDatum(instruction="Please do it.", output=output))
+    assert isinstance(chat, ChatDatum)
+    problem = problem_of(domain, chat)
+    assert problem is not None
+    assert problem.data["basis"] == basis
+    assert domain.gold_conversation(problem).was_correct
+    assert not domain.judge(problem, "Done.")
+
+
+@pytest.mark.parametrize("output", ["Nothing to call.", called("cancel_order", order_id="none")])
+def test_an_output_that_cannot_be_carried_out_stays_text(domain, output):
+    record = SupervisedDatum(instruction="Please do it.", output=output)
+    framed = domain.frame(record)
+    assert isinstance(framed, SupervisedDatum)
+    assert framed.output == output
+
+
+def test_a_conversation_from_another_state_is_not_a_problem(domain):
+    chat = domain.frame(SupervisedDatum(instruction="Please do it.", output=CANCELS))
+    other = tuple(
+        message.model_copy(update={"content": "something else"})
+        if message.role == "tool"
+        else message
+        for message in chat.messages
+    )
+    assert problem_of(domain, chat.model_copy(update={"messages": other})) is None
+
+
+def test_a_conversation_in_which_the_user_speaks_again_is_not_a_problem(domain):
+    chat = domain.frame(SupervisedDatum(instruction="Please do it.", output=CANCELS))
+    more = (Message(role="user", content="Thanks."), Message(role="assistant", content="Bye."))
+    longer = chat.model_copy(update={"messages": (*chat.messages, *more)})
+    assert problem_of(domain, longer) is None

@@ -1,0 +1,426 @@
+"""Users: scripted, played by a model, or none."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import pytest
+
+from dataenvgym.domains.tool_use.task import ToolUseTask
+from dataenvgym.domains.tool_use.user_seat import MOST_CALLING
+from dataenvgym.domains.tool_use.users import STOP
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SpeakerError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.judging import fenced
+from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.records.instances import fault_of
+from dataenvgym.rollouts import rollout, speakers_of
+from dataenvgym.tasks.base import LONG_REPLIES
+
+from ...rollouts.fakes import Predictor, both_modes
+from .phone_world import READ, SET, SWITCH, Phone, begun, domain, instance, say
+
+ANN = {"kind": "model", "instructions": "You are Ann and want the large plan."}
+WITH_DATA = {
+    "kind": "script",
+    "states": {
+        "start": [
+            {"asked": ["switch"], "calls": [SWITCH], "say": "It is on.", "then": "happy"},
+            {"say": "I have no data."},
+        ],
+        "happy": [{"say": "Thanks.", "stop": True}],
+    },
+}
+
+
+class Replies(Predictor):
+    """A speaker that says these texts, one after the other, and records its conversations."""
+
+    def __init__(self, *texts):
+        self.texts = list(texts)
+        self.seen = []
+        self.sampling = []
+        super().__init__(self.next)
+
+    def next(self, conversation):
+        self.seen.append(conversation)
+        text = self.texts.pop(0)
+        return text if isinstance(text, Failure) else Reply(text=text)
+
+    def predict(self, conversations, sampling):
+        self.sampling.append(sampling)
+        return super().predict(conversations, sampling)
+
+
+def talk(conversation):
+    return [(m.role, m.content) for m in conversation if m.role in ("user", "assistant")]
+
+
+# --- scripts ---
+
+
+def test_a_scripted_user_goes_from_state_to_state():
+    environment = begun(instance(user=WITH_DATA, user_gold=[SWITCH]))
+    conversation, *_ = environment.step("What is wrong?")
+    assert conversation[-1].content == "I have no data."
+    environment.step(say(SET))
+    conversation, *_ = environment.step("Please switch it on.")
+    assert conversation[-1].content == "It is on."
+    conversation, reward, done, *_ = environment.step("Great.")
+    assert (conversation[-1].content, reward, done) == ("Thanks.", 1.0, True)
+
+
+def test_a_call_of_the_script_that_the_world_refuses_is_said_and_changes_nothing():
+    environment = begun(instance(user=WITH_DATA, user_gold=[SWITCH]))
+    conversation, *_ = environment.step("Please switch it on.")
+    assert conversation[-1].content == "Error: your plan has no data"
+    environment.step(say(SET))
+    assert environment.step("Please switch it on.")[0][-1].content == "It is on."
+
+
+def test_without_an_instruction_the_script_speaks_first():
+    environment = domain().make_environment()
+    script = {"kind": "script", "states": {"s": [{"say": "Hello?"}]}}
+    conversation, _ = environment.reset(options={"instance": instance("i", "", user=script)})
+    assert [(m.role, m.content) for m in conversation[1:]] == [("user", "Hello?")]
+    assert conversation[0].tools
+
+
+@pytest.mark.parametrize(
+    ("states", "message"),
+    [
+        ({"s": [{"say": "x", "then": "t"}]}, "there is no state 't'"),
+        ({"s": [{"asked": ["x"], "say": "x"}]}, "its last line fits only some messages"),
+        ({"s": []}, "its last line"),
+        ({}, "user.script.states"),
+        ({"s": [{"say": "x", "shout": 1}]}, "shout"),
+        (
+            {"s": [{"calls": [READ]}]},
+            r"user.calls.0.name: the world has no tool of the user 'read",
+        ),
+        ({"s": [{"calls": [{**SWITCH, "arguments": {}}]}]}, r"user.calls.0.arguments: .*'on' is m"),
+    ],
+)
+def test_a_script_that_cannot_be_played_is_refused_by_field(states, message):
+    problem = instance(user={"kind": "script", "states": states})
+    with pytest.raises(InvalidInstanceError, match=message):
+        domain().prepared(problem)
+
+
+# --- models ---
+
+
+def test_a_model_sees_its_instructions_and_the_talk_with_the_roles_exchanged():
+    user = Replies("acc_7, please.", f"Thanks! {STOP}")
+    environment = begun(instance(user=ANN), {"user": user})
+    environment.step(say(READ, words="I look."))
+    environment.step("Which account?")
+    environment.step(say(SET))
+    conversation, reward, done, *_ = environment.step("It is done.")
+    assert (conversation[-1].content, reward, done) == ("Thanks!", 1.0, True)
+    first, second = user.seen
+    assert first[0].role == "system"
+    assert "You are Ann" in first[0].content
+    assert "help customers" not in first[0].content
+    greeting = ("user", "Hi! How can I help you today?")
+    wish = ("assistant", "I want the large plan.")
+    assert talk(first) == [greeting, wish, ("user", "I look.\nWhich account?")]
+    assert talk(second)[3:] == [("assistant", "acc_7, please."), ("user", "It is done.")]
+    assert [m.role for m in second] == ["system", *["user", "assistant"] * 2, "user"]
+
+
+def test_a_model_speaks_first_without_an_instruction():
+    user = Replies("Hello, I am Ann.")
+    environment = domain().make_environment()
+    environment.others = speakers_of({"user": user})
+    conversation, _ = environment.reset(options={"instance": instance("i", "", user=ANN)})
+    assert conversation[-1].content == "Hello, I am Ann."
+    assert [m.role for m in user.seen[0]] == ["system", "user"]
+
+
+def test_the_prompt_of_a_model_that_speaks_first_is_known_without_it():
+    assert [m.role for m in domain().prompt(instance("i", "", user=ANN))] == ["system"]
+    assert len(domain().prompt(instance(user=ANN))) == 2
+
+
+def test_a_model_calls_the_users_tools_and_sees_their_results_before_it_speaks():
+    user = Replies(say(SWITCH, words="One moment."), say({"name": "look", "arguments": {}}), "On!")
+    environment = begun(instance(user=ANN, user_gold=[SWITCH]), {"user": user})
+    environment.step(say(SET))
+    conversation, *_ = environment.step("Please switch your data on.")
+    assert conversation[-1].content == "One moment.\nOn!"
+    assert [m.content for m in user.seen[-1] if m.role == "tool"] == ["data is on", "true"]
+    assert [t.name for t in user.seen[0][0].tools] == ["switch_data", "look"]
+    assert not any("data is on" in m.content for m in conversation)
+
+
+def test_the_final_state_has_the_changes_of_both_seats():
+    for calls, reward in (([say(SWITCH)], 1.0), ([], 0.0)):
+        user = Replies(*calls, f"Bye. {STOP}")
+        environment = begun(instance(user=ANN, user_gold=[SWITCH]), {"user": user})
+        environment.step(say(SET))
+        assert environment.step("Please switch your data on.")[1:3] == (reward, True)
+
+
+def test_a_call_of_a_model_that_fails_is_shown_to_it():
+    user = Replies(say(SWITCH), say({"name": "fly", "arguments": {}}), "It does not work.")
+    environment = begun(instance(user=ANN), {"user": user})
+    environment.step("Please switch your data on.")
+    results = [m.content for m in user.seen[-1] if m.role == "tool"]
+    assert results[0] == "Error: your plan has no data"
+    assert results[1].startswith("Error: there is no tool 'fly'; the tools are: switch_data, look")
+
+
+def test_how_a_user_is_sampled_can_be_set():
+    user = Replies("Hm.")
+    sampling = SamplingParameters(temperature=0.7, max_tokens=33)
+    begun(instance(user=ANN), {"user": user}, user_sampling=sampling).step("Hello?")
+    assert (user.sampling[0].temperature, user.sampling[0].max_tokens) == (0.7, 33)
+
+
+def test_a_step_whose_user_fails_can_be_tried_again():
+    texts = [say(SWITCH), Failure(reason="busy"), say(SWITCH), "", "It is on."]
+    user = Replies(*texts)
+    environment = begun(instance(user=ANN, user_gold=[SWITCH]), {"user": user})
+    environment.step(say(SET, words="Done."))
+    for message in ("user: busy", "user: the reply is empty"):
+        with pytest.raises(SpeakerError, match=message):
+            environment.step("Please switch your data on.")
+    conversation, *_ = environment.step("Please switch your data on.")
+    assert conversation[-1].content == "It is on."
+    assert [m.role for m in user.seen[-1]] == ["system", "user", "assistant", "user"]
+    assert user.seen[-1][-1].content == "Done.\nPlease switch your data on."
+
+
+def test_without_a_speaker_the_error_says_how_to_give_one():
+    environment = begun(instance(user=ANN))
+    with pytest.raises(ConfigurationError, match=r"asks 'user'.*task\.others"):
+        environment.step("Hello?")
+
+
+# --- the rules ---
+
+FACTS = {"facts": [{"asked": ["which account"], "tell": "acc_7"}]}
+MANY = [say(SWITCH)] * (MOST_CALLING + 1)
+
+
+@pytest.mark.parametrize(
+    ("user", "replies", "message"),
+    [
+        ({}, ["  "], "the reply is empty"),
+        ({}, ["x" * 8001], "it said 8,001 characters"),
+        ({}, ["Ok.\nAssistant: It is done."], "it spoke for the assistant"),
+        ({}, [say(SET)], "it called set_plan, a tool of the assistant"),
+        ({}, MANY, "it called tools in 10 replies and did not speak"),
+        ({"must_not_say": ["20"]}, ["I have $20.00."], "it said '20', which it must not say"),
+        ({}, ["Eh", "eh", "Eh ", "Eh"], "it said the same 4 times in a row: 'Eh'"),
+        (FACTS, [f"Bye. {STOP}"], "it was asked for 'acc_7' and never told it"),
+        (FACTS, ["No.", "Well.", STOP], "it was asked for 'acc_7' and never told it"),
+    ],
+)
+def test_a_model_that_breaks_a_rule_is_at_fault(user, replies, message):
+    environment = begun(instance(user={**ANN, **user}), {"user": Replies(*replies)})
+
+    def talk_to_it():
+        for number in range(len(replies)):
+            environment.step(f"Which account, {number}?")
+
+    with pytest.raises(SpeakerError, match=f"^user: {message}") as raised:
+        talk_to_it()
+    assert raised.value.fault == "user"
+
+
+@pytest.mark.parametrize(
+    ("user", "replies", "heard"),
+    [
+        ({}, ["And?"] * 8, ["Hm."] * 8),  # the student repeats itself too
+        ({}, ["And?", "Oh.", "And?", "Oh.", "And?", "Oh."], "abcdef"),
+        ({"must_not_say": ["20"]}, ["I have 200, on 2020-10-20."], "a"),
+        (FACTS, [f"Bye. {STOP}"], ["Anything else?"]),
+        (FACTS, ["I do not know.", "Ah, ACC_7!", STOP], ["Which account?", "b", "c"]),
+        ({}, ["The assistant: he was nice", STOP], "ab"),
+        ({}, ['My note says {"name": "Ann", "arguments": {"x": 1}}', STOP], "ab"),
+    ],
+)
+def test_a_model_that_keeps_the_rules_is_not_at_fault(user, replies, heard):
+    environment = begun(instance(user={**ANN, **user}), {"user": Replies(*replies)})
+    for text in heard:
+        done = environment.step(text)[2]
+    assert done == (STOP in replies[-1])
+
+
+def test_a_student_whose_calls_fail_is_at_fault_even_if_the_user_withheld_something():
+    user = {**ANN, **FACTS}
+    environment = begun(instance(user=user), {"user": Replies("No.")}, max_errors=1)
+    environment.step("Which account?")
+    assert environment.step(say({"name": "fly"}))[1:3] == (0.0, True)
+
+
+@pytest.mark.parametrize("kind", ["script", "model"])
+def test_a_user_that_does_not_leave_when_its_problem_is_solved_is_at_fault(kind):
+    script = {"kind": "script", "states": {"s": [{"say": "Please do it."}]}}
+    user = Replies(*"abcdefgh")
+    problem = instance(user=script if kind == "script" else ANN)
+    environment = begun(problem, {"user": user}, max_turns=5)
+    environment.step(say(SET))
+    for _ in range(3):
+        environment.step("It is done.")
+    with pytest.raises(SpeakerError, match="user: it did not leave although"):
+        environment.step("It is done.")
+
+
+def test_a_student_that_solves_it_late_is_not_the_users_fault():
+    script = {"kind": "script", "states": {"s": [{"say": "Please do it."}]}}
+    environment = begun(instance(user=script), max_turns=5)
+    for text in ["Hm."] * 3 + [say(SET)]:
+        environment.step(text)
+    _, reward, _, truncated, info = environment.step("Done.")
+    assert (reward, truncated, info["scores"]) == (0.0, True, {"state": 1.0})
+
+
+# --- a judge ---
+
+
+def judged(text, **options):
+    judge = Replies(text, text, text)
+    others = {"user": Replies(f"Bye. {STOP}"), "judge": judge}
+    environment = begun(instance(user=ANN), others, judge_users=True, **options)
+    return environment, judge
+
+
+def test_a_judge_decides_the_fault_of_an_unsolved_conversation():
+    environment, judge = judged('{"at_fault": "assistant", "reason": "It did nothing."}')
+    _, reward, done, _, info = environment.step("No.")
+    assert (reward, done, info["note"]) == (0.0, True, "judge: It did nothing.")
+    asked = judge.seen[0][0].content
+    assert "You are Ann" in asked
+    assert "User:\n    I want the large plan.\n[3] Assistant:\n    No.\n" in asked
+    assert 'set_plan({"account": "acc_7", "plan": "large"})' in asked
+    assert judge.sampling[0].json_schema is not None
+    environment, _ = judged('{"at_fault": "user", "reason": "It left."}')
+    with pytest.raises(SpeakerError, match=r"^user: the judge says: It left") as raised:
+        environment.step("No.")
+    assert raised.value.fault == "user"
+
+
+def test_a_judge_reads_the_users_calls():
+    judge = Replies('{"at_fault": "assistant", "reason": "x"}')
+    others = {"user": Replies(say(SWITCH), f"Bye. {STOP}"), "judge": judge}
+    problem = instance(user=ANN, user_gold=[SWITCH])
+    begun(problem, others, judge_users=True).step("No.")
+    asked = judge.seen[0][0].content
+    switched = fenced('switch_data({"on": true})')
+    called = '] User calls:\n    switch_data({"on": true})\n'
+    assert f"{called}[5] Result:\n    Error: your plan has no data\n" in asked
+    assert f"After them, calls of the user:\n{switched}" in asked
+
+
+@pytest.mark.parametrize("text", ["", "user", "{}", '{"at_fault": "me", "reason": ""}', "[1]"])
+def test_a_judge_without_a_verdict_is_at_fault(text):
+    environment, _ = judged(text)
+    with pytest.raises(SpeakerError, match=r"^judge: no usable verdict in 3 replies") as raised:
+        environment.step("No.")
+    assert raised.value.fault == "judge"
+
+
+def test_a_judge_that_writes_prose_is_asked_again_with_the_reason():
+    judge = Replies("It was the user!", '{"reason": "It did nothing.", "at_fault": "assistant"}')
+    others = {"user": Replies(f"Bye. {STOP}"), "judge": judge}
+    environment = begun(instance(user=ANN), others, judge_users=True)
+    assert environment.step("No.")[4]["note"] == "judge: It did nothing."
+    assert "not one whole JSON object" in judge.seen[1][-1].content
+
+
+def test_a_judge_is_not_asked_about_solved_conversations():
+    environment, judge = judged("")
+    environment.step(say(SET))
+    assert environment.step("Done.")[1] == 1.0
+    assert not judge.seen
+
+
+# --- many at once ---
+
+
+@both_modes
+def test_many_users_are_asked_at_once_and_each_has_its_own_view(make):
+    def student(conversation):
+        n = sum(m.role == "assistant" for m in conversation)
+        return Reply(text=["Which account?", say(SET), "Done."][n])
+
+    def user(conversation):
+        assert sum(m.role == "system" for m in conversation) == 1
+        name = conversation[0].content.rpartition(" ")[2]
+        return Reply(text=f"{name}, {STOP}" if conversation[-1].content == "Done." else name)
+
+    problems = [
+        instance(f"i{k}", user={"kind": "model", "instructions": f"You are number {k}"})
+        for k in range(40)
+    ]
+    other = make(user)
+    completed = rollout(
+        make(student),
+        problems,
+        domain().make_environment,
+        sampling=LONG_REPLIES,
+        others={"user": other},
+        chunk_size=64,
+    )
+    assert [c.error for c in completed] == [None] * 40
+    assert all(c.was_correct for c in completed)
+    assert [c.transcript[3].content for c in completed] == [str(k) for k in range(40)]
+    if make is Predictor:
+        assert [len(chunk) for chunk in other.chunks] == [40, 40]
+
+
+def test_problems_without_an_instruction_are_split_by_their_users(tmp_path):
+    rows = []
+    for k in range(12):
+        model = {"kind": "model", "instructions": f"You are customer {k}."}
+        script = {"kind": "script", "states": {"s": [{"say": f"I am customer {k}."}]}}
+        user = model if k % 2 else script
+        rows.append({"id": f"p{k}", "instruction": "", "user": user})
+    (tmp_path / "first.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    task = ToolUseTask(Phone(), tmp_path / "first.jsonl")
+    sizes = [len(task.on(split).instances) for split in ("train", "validation", "test")]
+    assert sizes == [5, 3, 4]
+    assert task.domain.text_of(task.on("test").instances[0]).startswith(("I am", "You are"))
+
+
+@pytest.mark.slow
+def test_the_memory_of_a_conversation_does_not_grow_with_their_number():
+    def kilobytes(n):
+        problems = [instance(f"i{k}", user=ANN) for k in range(n)]
+        others = {"user": Predictor(lambda c: Reply(text=f"{len(c)}, please."))}
+        student = Predictor(lambda c: Reply(text=f"Well, {len(c)}?"))
+        make = domain(max_turns=4).make_environment
+        tracemalloc.start()
+        try:
+            completed = rollout(student, problems, make, sampling=LONG_REPLIES, others=others)
+            assert not any(c.error for c in completed)
+            return tracemalloc.get_traced_memory()[1] / n / 1024
+        finally:
+            tracemalloc.stop()
+
+    kilobytes(50)  # imports and caches
+    few, many = kilobytes(300), kilobytes(1_500)
+    assert many < 1.25 * few
+
+
+@pytest.mark.slow
+def test_the_pocket_student_may_be_the_user_and_the_judge_itself_or_as_a_teacher():
+    student = InProcessPredictor()
+    problems = [instance(f"i{k}", user=ANN, user_gold=[SWITCH]) for k in range(3)]
+    others = {"user": student, "judge": StudentTeacher(student, cache=None)}
+    task = domain(judge_users=True, max_turns=2)
+    completed = rollout(
+        Predictor(lambda c: Reply(text=say(SET) if len(c) == 2 else "Done.")),
+        problems,
+        task.make_environment,
+        sampling=LONG_REPLIES,
+        others=speakers_of(others),
+    )
+    faults = {fault_of(c) for c in completed}
+    assert faults <= {"student", "user", "judge"}, [c.error for c in completed]
+    assert all(len(c.transcript) >= 4 for c in completed)

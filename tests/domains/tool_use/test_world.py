@@ -1,0 +1,216 @@
+"""Calls of a world's tools: their changes, and failed calls."""
+
+import pytest
+
+from dataenvgym.domains.tool_use import State, World, tool
+from dataenvgym.domains.tool_use.worlds import find_world
+from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.records import ToolCall
+
+
+def call(world, name, by="assistant", **arguments):
+    return world.call(ToolCall(name=name, arguments=arguments), by)
+
+
+def test_a_call_changes_the_state_and_answers(lamps):
+    assert call(lamps, "switch", lamp="lamp_1", on=True).content == "done"
+    assert lamps.state.lamps["lamp_1"].is_on
+    assert call(lamps, "look", lamp="lamp_1").content == '{"room":"b","is_on":true}'
+
+
+def test_the_state_before_a_call_is_not_touched(lamps):
+    before = lamps.state
+    digest = before.digest()
+    call(lamps, "switch", lamp="lamp_1", on=True)
+    assert lamps.state is not before
+    assert before.digest() == digest
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error"),
+    [
+        ("swich", {}, "there is no tool 'swich'; the tools are: look, switch"),
+        ("x" * 1_000_000, {}, "there is no tool 'xxx"),
+        ("switch", {"lamp": "lamp_1", "on": "yes"}, "switch: argument 'on' is 'yes'"),
+        ("switch", {"lamp": "lamp_1"}, "switch: argument 'on' is missing"),
+        ("switch", {"lamp": "lamp_1", "on": True, "off": 1}, "there is no argument 'off'"),
+        ("switch", {"lamp": "lamp_9", "on": True}, "there is no lamp lamp_9"),
+        ("switch", {"lamp": "x" * 100_000, "on": True}, "there is no lamp xxx"),
+        ("switch", {"lamp": "x" * 1_000_000, "on": True}, "at most 200,000"),
+        ("misbehave", {"how": "refuse"}, "not today"),
+        ("listen", {}, "there is no tool 'listen'"),
+    ],
+)
+def test_a_failing_call_gets_a_short_message_and_changes_nothing(lamps, name, arguments, error):
+    before = lamps.state.digest()
+    result = call(lamps, name, **arguments)
+    assert error in result.error
+    assert result.content == f"Error: {result.error}"
+    assert len(result.content) < 600
+    assert lamps.state.digest() == before
+
+
+def test_a_huge_result_is_cut_and_the_student_is_told():
+    class Verbose(World[State]):
+        name = "verbose"
+
+        def initial(self):
+            return State()
+
+        @tool
+        def read(self, n: int) -> str:
+            """Read much."""
+            return "x" * n
+
+    short, long = (call(Verbose(), "read", n=n).content for n in (100_000, 5_000_000))
+    assert short == "x" * 100_000
+    assert long.startswith(short)
+    assert long[100_000:] == ("\n[cut: these are 100,000 of 5,000,000 characters; ask for less]")
+
+
+@pytest.mark.parametrize(
+    ("how", "kind"),
+    [
+        ("raise", "KeyError"),
+        ("exit", "SystemExit: 3"),
+        ("loop", "TimeoutError: took longer than 0.1 s"),
+        ("recurse", "RecursionError"),
+        ("object", "Unable to serialize"),
+        ("circle", "Circular reference"),
+        ("surrogate", "UnicodeEncodeError"),
+    ],
+)
+def test_a_fault_of_a_tool_is_the_worlds_and_changes_nothing(lamps, how, kind):
+    before = lamps.state.digest()
+    with pytest.raises(EvaluationError, match="tool misbehave of world 'lamps' failed") as fault:
+        call(lamps, "misbehave", how=how)
+    assert kind in str(fault.value)
+    assert len(str(fault.value)) < 250
+    assert lamps.state.digest() == before
+    assert call(lamps, "switch", lamp="lamp_0", on=True).error is None
+
+
+@pytest.mark.parametrize("how", ["field", "list", "row"])
+def test_a_tool_that_says_it_reads_and_writes_is_a_fault(lamps, how):
+    before = lamps.state.digest()
+    with pytest.raises(EvaluationError, match=r"changed the state: mark it with @tool\(writes"):
+        call(lamps, "peek", how=how)
+    assert lamps.state.digest() == before
+    assert call(lamps, "peek", how="not at all").error is None
+
+
+def test_a_tool_that_leaves_no_state_behind_is_a_fault_and_changes_nothing(lamps):
+    class Burning(type(lamps)):
+        @tool(writes=True)
+        def burn_down(self) -> str:
+            self.state = None
+            return "done"
+
+    lamps = Burning()
+    before = lamps.state
+    with pytest.raises(EvaluationError, match=r"burn_down .* left NoneType as the state, .* House"):
+        lamps.call(ToolCall(name="burn_down"))
+    assert lamps.state is before
+
+
+def test_each_seat_has_its_tools(lamps):
+    assert [t.name for t in lamps.tools()] == ["look", "switch", "misbehave", "peek"]
+    assert [t.name for t in lamps.tools("user")] == ["listen"]
+    assert call(lamps, "listen", by="user").content == "a click"
+    assert "there is no tool" in call(lamps, "switch", by="user", lamp="lamp_1", on=True).error
+
+
+def test_a_tool_may_belong_to_both_seats():
+    class Both(World[State]):
+        name = "both"
+
+        def initial(self):
+            return State()
+
+        @tool(by=("assistant", "user"))
+        def ring(self) -> str:
+            """Ring."""
+            return "ring"
+
+    world = Both()
+    assert [call(world, "ring", by=by).content for by in ("assistant", "user")] == ["ring", "ring"]
+
+
+def test_worlds_at_forks_of_one_state_are_apart(lamps):
+    one, other = (lamps.at(lamps.state.fork()) for _ in range(2))
+    call(one, "switch", lamp="lamp_1", on=True)
+    assert not other.state.lamps["lamp_1"].is_on
+    assert not lamps.state.lamps["lamp_1"].is_on
+
+
+def test_a_tool_that_changes_a_row_in_place_raises_with_the_right_way(lamps):
+    class More(type(lamps)):
+        @tool(writes=True)
+        def toggle(self) -> None:
+            """Switch the first lamp."""
+            self.state.lamps["lamp_0"].is_on = True
+
+    with pytest.raises(EvaluationError, match=r"write table\[id\] = row\.changed\(is_on=\.\.\.\)"):
+        call(More(), "toggle")
+
+
+def test_a_subclass_has_the_tools_of_its_base_and_its_own(lamps):
+    class More(type(lamps)):
+        @tool
+        def count(self) -> int:
+            """How many lamps there are."""
+            return len(self.state.lamps)
+
+        def look(self):  # not marked: no longer a tool
+            return None
+
+    names = [t.name for t in More().tools()]
+    assert names == ["switch", "misbehave", "peek", "count"]
+    assert call(More(), "count").content == "3"
+
+
+def test_a_check_returns_true_or_false(lamps):
+    assert not lamps.holds("is_on", {"lamp": "lamp_1"})
+    call(lamps, "switch", lamp="lamp_1", on=True)
+    assert lamps.holds("is_on", {"lamp": "lamp_1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "complaint"),
+    [
+        ("odd", {}, "returned 'yes', expected True or False"),
+        ("broken", {}, "raised RuntimeError: broken"),
+        ("is_on", {}, "raised TypeError"),
+    ],
+)
+def test_a_check_that_fails_is_a_fault_of_the_world(lamps, name, arguments, complaint):
+    with pytest.raises(EvaluationError, match=complaint):
+        lamps.holds(name, arguments)
+
+
+def test_a_check_that_is_not_there_is_named(lamps):
+    with pytest.raises(ConfigurationError, match=r"no check 'is_onn'\. Did you mean 'is_on'"):
+        lamps.holds("is_onn", {})
+
+
+def test_a_world_needs_a_name():
+    class Nameless(World[State]):
+        def initial(self):
+            return State()
+
+    with pytest.raises(ConfigurationError, match="Nameless has no name"):
+        Nameless()
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("shp", "Did you mean 'shop'"),
+        ("no_such_module.World", "cannot be imported"),
+        ("dataenvgym.domains.tool_use.worlds.shop.Shp", "cannot be imported"),
+        ("dataenvgym.records.Message", "expected a subclass of World"),
+    ],
+)
+def test_a_world_that_cannot_be_found_is_refused(name, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        find_world(name)

@@ -1,0 +1,182 @@
+"""The worlds of the package: their contents and problems."""
+
+import json
+import random
+from collections import Counter
+
+import pytest
+
+from dataenvgym.config import build_task, compose
+from dataenvgym.domains.tool_use.audit import audit
+from dataenvgym.domains.tool_use.audit.legal_values import ExtremeValues
+from dataenvgym.domains.tool_use.components import Ending, score
+from dataenvgym.domains.tool_use.loaders import load_problems
+from dataenvgym.domains.tool_use.problem import Preparation
+from dataenvgym.domains.tool_use.task import ToolUseTask
+from dataenvgym.domains.tool_use.users import ScriptedUser
+from dataenvgym.domains.tool_use.village import Village
+from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import ToolCall
+from tools.worlds.__main__ import WRITERS, text_of
+
+PROBLEMS = {name: load_problems(problems_of(name), name) for name in WORLDS}
+
+
+def test_there_are_tools_and_problems_enough():
+    assert {"calendar", "wallet", "shop"} <= WORLDS.keys()
+    assert sum(len(find_world(name).tools()) for name in WORLDS) >= 25
+    assert sum(map(len, PROBLEMS.values())) >= 150
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_every_tool_and_argument_is_described(name):
+    for tool in find_world(name).tools():
+        assert tool.description
+        for argument, schema in tool.parameters.get("properties", {}).items():
+            assert schema.get("description"), f"{tool.name}.{argument}"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_files_equal_the_output_of_the_script(name):
+    assert problems_of(name).read_bytes() == text_of(name)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_problems_are_of_many_kinds(name):
+    problems = PROBLEMS[name]
+    assert len({p.instruction for p in problems}) == len(problems)
+    assert len({p.skill for p in problems}) >= 15
+    assert len({p.category for p in problems}) >= 4
+    assert Counter(p.skill for p in problems).most_common(1)[0][1] <= len(problems) / 4
+    lengths = Counter(len(p.data["gold"]) for p in problems)
+    assert sum(n for length, n in lengths.items() if length > 1) > len(problems) / 3
+    with_users = [p for p in problems if "user" in p.data]
+    assert 5 <= len(with_users) < len(problems) / 2
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_tool_is_needed_by_some_problem(name):
+    called = {call["name"] for p in PROBLEMS[name] for call in p.data["gold"]}
+    assert called == set(find_world(name).methods)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_of_a_forbidden_request_only_the_refusal_is_noted(name):
+    world = find_world(name)
+    refusals = [p for p in PROBLEMS[name] if p.category == "rules"]
+    rules = {rule for p in refusals for rule in p.data["said"]}
+    assert len(refusals) >= 15
+    assert len(rules) >= 6
+    assert all(f"Rule {rule.split()[1]}:" in world.policy for rule in rules)
+    for problem in refusals:
+        assert {"state", "said"} <= set(problem.data["basis"])
+        assert {*problem.data["said"], *problem.data["not_said"]} >= rules
+        assert [c["name"] for c in problem.data["gold"] if world.methods[c["name"]].writes] == [
+            "refuse"
+        ]
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_audit_finds_nothing(name):
+    assert audit(find_world(name), PROBLEMS[name]).violations == []
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_what_solves_a_problem_earns_nothing_in_another(name):
+    """The gold plan and words of each other problem, and one refusal with all rules.
+
+    Some requests for the same change are made twice: at once, and to a student who asks.
+    """
+    prepare = Preparation(find_world(name))
+    prepared = {p.id: prepare(p) for p in PROBLEMS[name]}
+    all_rules = tuple(
+        ToolCall(name="refuse", arguments={"rule": n, **about})
+        for n in range(1, 8)
+        for about in ([{}] if name != "wallet" else [{"about": "checking"}])
+    )
+    sentence = "I cannot do that: rule 1, rule 2, rule 3, rule 4, rule 5, rule 6, rule 7."
+    replies = {key: (p.problem.gold, p.problem.said) for key, p in prepared.items()}
+    replies |= {"words": ((), (sentence,)), "refusals": (all_rules, (sentence,))}
+    for key, one in prepared.items():
+        for other, (calls, words) in replies.items():
+            world = one.world.at(one.state.fork())
+            made = [call for call in calls if world.call(call).error is None]
+            earned, _ = score(one.problem, Ending(world, one.gold_state, words, made))
+            alike = not words and other in prepared and one.gold_state == prepared[other].gold_state
+            assert earned == (key == other or alike), (key, other)
+
+
+@pytest.mark.parametrize("world", [*map(find_world, WORLDS), Village()], ids=lambda w: w.name)
+def test_arguments_at_the_ends_of_their_ranges_are_refused_or_answered(world):
+    values, rng, tools = ExtremeValues(world.state), random.Random(0), world.tools()
+    results = [world.call(values.draw(rng.choice(tools), rng)) for _ in range(5000)]
+    assert 500 < sum(result.error is None for result in results) < 4500
+    assert world.state.digest()
+    assert type(world.state).model_validate_json(world.state.model_dump_json())
+
+
+def test_a_student_cannot_void_its_problems_with_an_argument():
+    call = {"name": "free_times", "arguments": {"day": "2026-01-05", "minutes": -(2**63)}}
+    student = ScriptedPredictor(
+        lambda seen: f"<tool_call>{json.dumps(call)}</tool_call>" if seen[-1].role == "user" else ""
+    )
+    task = ToolUseTask("calendar").whole()
+    report = task.generate_performance_report(task.evaluate(student))
+    assert (report.n, report.n_errors) == (87, 0)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_config_names_the_world_and_divides_its_problems(name):
+    tasks = {
+        split: build_task(compose([f"task={name}", f"+task.split={split}"]))
+        for split in ("train", "validation", "test")
+    }
+    ids = [instance.id for task in tasks.values() for instance in task.instances]
+    assert sorted(ids) == sorted(problem.id for problem in PROBLEMS[name])
+    assert all(len(task.instances) >= 20 for task in tasks.values())
+
+
+def test_a_scripted_user_tells_its_details_and_leaves():
+    script = next(p for p in PROBLEMS["shop"] if p.id == "two-changes-1").data["user"]
+    user, state, said = ScriptedUser.model_validate(script), None, []
+    for heard in ("Which order?", "Which one, again?", "It has 3 now.", "Is that all?", "Moved."):
+        line, state = user.line(state, heard)
+        said.append(line.say)
+    assert said[:2] == ["The pans: make it 3."] * 2
+    assert said[2:4] == ["And one more thing: send them to Lyon."] * 2
+    assert line.stop
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "arguments", "complaint"),
+    [
+        ("shop", "cancel_order", {"order_id": "order_3"}, "delivered, not pending"),
+        ("shop", "change_quantity", {"order_id": "order_2", "quantity": 99}, "cannot be had"),
+        ("shop", "refund_part", {"order_id": "order_3", "amount": 500}, "cannot be refunded"),
+        ("calendar", "move_event", {"event_id": "event_1", "start": "2026-01-05T10:00"}, "event_2"),
+        ("calendar", "invite", {"event_id": "event_2", "contact_id": "contact_3"}, "already"),
+        ("wallet", "pay", {"payee_id": "payee_7", "amount": 9000}, "has only"),
+        ("wallet", "pay", {"payee_id": "payee_7", "amount": 0.001}, "not an amount"),
+        ("wallet", "pay_bill", {"bill_id": "bill_14"}, "paid already"),
+        ("wallet", "transfer", {"source": "checking", "target": "x", "amount": 5}, "no account x"),
+    ],
+)
+def test_a_tool_refuses_impossible_calls_and_changes_nothing(name, call, arguments, complaint):
+    world = find_world(name)
+    before = world.state.digest()
+    assert complaint in world.call(ToolCall(name=call, arguments=arguments)).error
+    assert world.state.digest() == before
+
+
+def test_stock_and_money_add_up():
+    shop, wallet = find_world("shop"), find_world("wallet")
+    shop.call(ToolCall(name="change_quantity", arguments={"order_id": "order_2", "quantity": 5}))
+    assert shop.state.products["chair"].stock == 9 + 2 - 5
+    shop.call(ToolCall(name="cancel_order", arguments={"order_id": "order_2"}))
+    assert shop.state.products["chair"].stock == 11
+    total = sum(account.balance for account in wallet.state.accounts.values())
+    move = {"source": "checking", "target": "travel", "amount": 0.1}
+    wallet.call(ToolCall(name="transfer", arguments=move))
+    assert sum(a.balance for a in wallet.state.accounts.values()) == pytest.approx(total)
+    assert wallet.state.accounts["travel"].balance == 310.1

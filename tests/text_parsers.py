@@ -1,0 +1,245 @@
+"""Everything that reads a text of a student, a teacher, a user or a judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+
+from dataenvgym.agents.engines import rewriters
+from dataenvgym.agents.engines.llm.records import records_in
+from dataenvgym.agents.engines.record_pool import TextSimilarity
+from dataenvgym.domains.code.comparing import same_output
+from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.code.reading import normalized as normalized_code
+from dataenvgym.domains.code.reading import problem_in, surroundings, with_known_names
+from dataenvgym.domains.math import reasoning_gym
+from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.domains.math.pocket import PocketMathTask, solve
+from dataenvgym.domains.social import SocialTask, procedural_problem
+from dataenvgym.domains.social.actions import read_action
+from dataenvgym.domains.social.episodes import stuck
+from dataenvgym.domains.social.phrases import is_whole, mentions
+from dataenvgym.domains.social.pocket import PocketSocialTask
+from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.strategies import Strategies
+from dataenvgym.domains.social.teaching import is_transcript, read_scene
+from dataenvgym.domains.tool_use.calls.environment import rouge_l
+from dataenvgym.domains.tool_use.calls.search import found
+from dataenvgym.domains.tool_use.calls.texts import from_text
+from dataenvgym.domains.tool_use.plans import code_form, json_form
+from dataenvgym.domains.tool_use.pocket import PocketToolsTask
+from dataenvgym.domains.tool_use.said import says
+from dataenvgym.domains.tool_use.user_seat import Conduct
+from dataenvgym.domains.tool_use.users import ModelUser
+from dataenvgym.domains.tool_use.values import is_acceptable_leniently
+from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
+from dataenvgym.environments.near_duplicates import SeenTexts
+from dataenvgym.environments.record_texts import normalized, record_text
+from dataenvgym.episodes import texts
+from dataenvgym.interfaces import Reply
+from dataenvgym.judging.rubric import RubricVerdict
+from dataenvgym.judging.verdicts import read_verdict
+from dataenvgym.llama_factory.turns import TAGS, parse_turn
+from dataenvgym.llm.repair import json_alone, json_in
+from dataenvgym.llm.structured import parse_reply
+from dataenvgym.records import (
+    Message,
+    Provenance,
+    SupervisedDatum,
+    TaskInstance,
+    Tool,
+    ToolCall,
+    parse_training_datum,
+)
+from dataenvgym.records.model import escaped
+from dataenvgym.sandbox import outcome
+from dataenvgym.scoring import extract_final_answer
+from dataenvgym.scoring.code.extraction import LONGEST_CODE, extract_code
+from dataenvgym.scoring.equality import settle
+from dataenvgym.secrets import keep_secrets_of, redact, without_secrets
+from dataenvgym.skills.embeddings import masked
+from dataenvgym.tool_formats import TOOL_FORMATS, malformed_call, read_reply
+from dataenvgym.tool_formats.thoughts import blanked, missing_end, said_in
+from dataenvgym.trainers.chat_format import ChatFormat
+
+UTTERANCE = 4_000
+"""Characters of an utterance at most."""
+
+Parser = Callable[[str], object]
+MADE = Provenance(agent="a", iteration=0)
+TOOL = Tool(name="f", description="", parameters={"type": "object", "properties": {}})
+DECLARING = (Message(role="system", content="", tools=(TOOL,)),)
+CHAT = ChatFormat(prefix="", system=None, user="{{content}}", assistant="{{content}}", thinks=True)
+SEEN = SeenTexts(0.8)
+OVERLAP = EvaluationOverlap(["What is the sum of these?"])
+ONE_TEST = problem_in("assert f(1) == 2")
+USER = ModelUser(
+    instructions="i", facts=({"asked": ["a b"], "tell": "10 euros"},), must_not_say=("no way",)
+)
+
+
+def record(text: str) -> SupervisedDatum:
+    return SupervisedDatum(instruction=text, output=text, provenance=MADE)
+
+
+def json_alone_or_why(text: str) -> object:
+    with suppress(ValueError):
+        return json_alone(text)
+    return None
+
+
+def calls_in_dataset(text: str) -> object:
+    return parse_turn({"from": "function_call", "value": text}, TAGS, "")
+
+
+def earlier_reply(text: str) -> object:
+    said = [("user", "a"), ("assistant", text), ("user", "b"), ("assistant", "c")]
+    return CHAT.last_turn(tuple(Message(role=r, content=t) for r, t in said))
+
+
+@cache
+def task(kind: type, **options: object) -> object:
+    return kind(n_train=10, n_validation=10, n_test=10, split="validation", **options)
+
+
+def stepping(made: Callable[[], object], kind: Callable[..., object] = type) -> Parser:
+    """The reply in one problem of each kind of the task; by default, there is one kind."""
+
+    @cache
+    def environment() -> object:
+        first = {kind(problem): problem for problem in made().instances}
+        return made().make_environment(), list(first.values())
+
+    def step(text: str) -> None:
+        made, problems = environment()
+        for problem in problems:
+            made.reset(seed=0, options={"instance": problem})
+            made.step(text)
+
+    return step
+
+
+def known_to(made: Callable[[], object]) -> Parser:
+    """The record as a problem and an answer of the task's domain."""
+
+    def know(text: str) -> None:
+        domain = made().domain
+        domain.overlap_key(text)
+        domain.problem_of_record(record(text))
+        domain.unframe(record(text))
+        domain.question_of_record(record(text))
+
+    return know
+
+
+def rules_of(problem: TaskInstance) -> object:
+    """Which fields of the scene are set: its deal, its swap, its secrets."""
+    return frozenset(name for name, value in problem_of(problem).scene if value)
+
+
+def utterance(parser: Parser) -> Parser:
+    return lambda text: parser(text[:UTTERANCE])
+
+
+def math():
+    return task(PocketMathTask)
+
+
+def tools():
+    return task(PocketToolsTask)
+
+
+def code():
+    return task(PocketCodeTask)
+
+
+def social():
+    return task(PocketSocialTask)
+
+
+@cache
+def scenes():
+    return SocialTask(partner="fair")
+
+
+PARSERS: dict[str, Parser] = {
+    # math
+    "final answer": extract_final_answer,
+    "what the answer is": lambda text: extract_final_answer(f"The answer is {text}"),
+    "what the answer to it is": lambda text: extract_final_answer(f"The answer to{text}x"),
+    "box": lambda text: extract_final_answer(f"\\boxed{{{text}}}"),
+    "answer tag": lambda text: reasoning_gym._answer_in(f"<answer>{text}"),
+    "size of an answer": lambda text: reasoning_gym._HUGE.search(text[:10_000]),
+    "answer compared": lambda text: settle("12", text[:2000]),
+    "answers compared": lambda text: settle(text[:1000] + "1", text[:1000] + "2"),
+    "problem compared": MathDomain().overlap_key,
+    "pocket question": solve,
+    # code
+    "program": extract_code,
+    "code": lambda text: extract_code(text, "f", starter="def f(x):\n    '''One.'''\n"),
+    "code in a fence": lambda text: extract_code(f"```python\ndef f(x):\n  )\n{text}\n```", "f"),
+    "code in a plain fence": lambda text: extract_code(f"```\n{text}\n```"),
+    "code left open": lambda text: extract_code(f"```python\ndef g(x):\n  return (\n{text}", "f"),
+    "method": lambda text: extract_code(f"class A\n{text}", "A.f"),
+    "question with tests": problem_in,
+    "tests of a question": lambda text: with_known_names(ONE_TEST, text[:LONGEST_CODE]),
+    "definitions": lambda text: surroundings(text[:LONGEST_CODE], "f"),
+    "code compared": lambda text: normalized_code(text[:LONGEST_CODE]),
+    "output of code": lambda text: same_output(text, f"{text}1", tolerance=1e-9),
+    "errors of code": lambda text: outcome._ran_out_of_memory(text.encode(errors="replace")),
+    # tools
+    **{f"calls in format {name}": known.parse for name, known in TOOL_FORMATS.items()},
+    "calls of declared tools": lambda text: read_reply(DECLARING, text),
+    "thoughts": lambda text: (said_in(text), blanked(text), missing_end(text)),
+    "malformed calls": malformed_call,
+    "calls in a dialogue": from_text,
+    "calls in a dataset": calls_in_dataset,
+    "value compared": lambda text: is_acceptable_leniently(text, ["a"], {}, listed=False),
+    "dialogue compared": lambda text: rouge_l(text, "the meeting is on Monday at ten " * 4),
+    "search for tools": lambda text: found(
+        ToolCall(name="s", arguments={"keywords": text}), [TOOL]
+    ),
+    "plan in JSON": json_form.read,
+    "plan with references": lambda text: json_form.read(
+        json.dumps([{"id": 0, "name": "f", "args": {"a": text}}])
+    ),
+    "plan in code": lambda text: code_form.read(text, {"f"}),
+    # users
+    "facts told": lambda text: says(text, "The balance is 10 euros on 2026-01-05."),
+    "fact wanted": lambda text: says("The balance is 10 euros.", text),
+    "words of a user": lambda text: Conduct(USER, "").complaint("a b", text[:8000], stops=False),
+    "words to a user": lambda text: Conduct(USER, "").complaint(text, "Yes.", stops=False),
+    # scenes and other problems, step by step
+    "action": lambda text: read_action(text[: 2 * UTTERANCE]),
+    "strategy": Strategies().read,
+    "scenes": utterance(stepping(scenes, rules_of)),
+    "pocket scenes": utterance(stepping(social, rules_of)),
+    "question of a scene": lambda text: procedural_problem._LAST_SENTENCE.fullmatch(text),
+    "scene of a teacher": read_scene,
+    "scene in a message": lambda text: is_transcript(text, text),
+    "phrase mentioned": lambda text: mentions([text], ["in the mill"]),
+    "phrase alone": lambda text: is_whole(text, ["in the mill"]),
+    "words without end": lambda text: stuck([text] * 3),
+    "pocket math": stepping(math),
+    "pocket tools": stepping(tools),
+    # records, verdicts
+    **{f"records of {made.__name__}": known_to(made) for made in (math, tools, code, social)},
+    "JSON repaired": lambda text: list(json_in(text)),
+    "JSON alone": json_alone_or_why,
+    "structured reply": lambda text: parse_reply(Reply(text=text), {"type": "object"}),
+    "records in a reply": lambda text: records_in(Reply(text=text), MADE),
+    "verdict": lambda text: read_verdict(text, RubricVerdict),
+    "record": lambda text: parse_training_datum({"instruction": text, "output": text}),
+    "record compared": lambda text: SEEN.fingerprint(normalized(record_text(record(text)))),
+    "record and evaluation": lambda text: record(text) in OVERLAP,
+    "similar records": lambda text: TextSimilarity(["a b c"]).to([text]),
+    "numbers of a record": lambda text: rewriters._NUMBER.findall(text),
+    "numbers masked": masked,
+    "earlier reply": earlier_reply,
+    # what is shown
+    "secrets": lambda text: (keep_secrets_of(text), without_secrets(text), redact(text)),
+    "text of any source": escaped,
+    "text shown": lambda text: (texts.plain(text), texts.cell(text), texts.fenced(text)),
+}

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from dataenvgym.domains.code import pocket as code
+from dataenvgym.domains.code.pocket import signature_in
+from dataenvgym.domains.math import pocket as math
+from dataenvgym.domains.social.pocket import POCKET_SOCIAL
+from dataenvgym.domains.social.procedural_skills import SKILLS
+from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS
+from dataenvgym.pocket import student_path, students
+from dataenvgym.seeding import derive_rng
+from dataenvgym.storage import hash_files
+from tools.pocket.build import build
+from tools.pocket.curriculum import Curriculum
+from tools.pocket.recipes import POCKET_SOCIAL_V1, POCKET_TOOLS_V1, POCKET_V2, STUDENTS
+
+STRONG = POCKET_V2.stages[-1].strong
+WEAK = tuple(name for name in POCKET_V2.family_of if name not in STRONG)
+
+
+def shortened(student):
+    return tuple(replace(s, steps=4, probe_from=2, weak_accuracy=0.3) for s in student.stages)
+
+
+@pytest.mark.parametrize("student", STUDENTS.values(), ids=STUDENTS)
+def test_half_of_the_skills_of_every_family_are_weak(student):
+    strong = set(student.stages[-1].strong)
+    assert strong < set(student.family_of)
+    assert set(student.hard) < set(student.family_of)
+    for family in student.families:
+        assert len(set(family.phrasings) - strong) == len(family.phrasings) / 2
+
+
+def test_the_curriculum_never_shows_operands_of_the_evaluation():
+    curriculum = Curriculum(POCKET_V2, strong=STRONG)
+    curriculum.adjust(dict.fromkeys(WEAK, 0.0))
+    questions = [e.question for e in curriculum.draw(3000, derive_rng(0, "test"))]
+    names = {signature_in(q) for q in questions} - {None}
+    assert {code.split_of(signature) for signature in names} == {"train"}
+    numbers = [tuple(map(int, re.findall("[0-9]+", q))) for q in questions if not signature_in(q)]
+    assert {math.split_of(operands) for operands in numbers} == {"train"}
+
+
+def test_the_curriculum_of_tools_never_shows_operands_of_the_evaluation():
+    strong = POCKET_TOOLS_V1.stages[-1].strong
+    exercises = Curriculum(POCKET_TOOLS_V1, strong=strong).draw(500, derive_rng(0, "test"))
+    operands = [POCKET_TOOLS.operands_in(e.question) for e in exercises]
+    assert {POCKET_TOOLS.split_of(each) for each in operands} == {"train"}
+
+
+def test_the_curriculum_of_social_life_never_shows_operands_of_the_evaluation():
+    strong = POCKET_SOCIAL_V1.stages[-1].strong
+    exercises = Curriculum(POCKET_SOCIAL_V1, strong=strong).draw(500, derive_rng(0, "test"))
+    operands = [POCKET_SOCIAL.operands_in(e.question) for e in exercises]
+    assert {POCKET_SOCIAL.split_of(each) for each in operands} == {"train"}
+
+
+def test_the_weak_skills_of_social_life_are_those_with_a_bad_habit():
+    habits = {name for name, skill in SKILLS.items() if skill.habit}
+    assert habits == set(SKILLS) - set(POCKET_SOCIAL_V1.stages[-1].strong)
+
+
+def test_the_controller_shows_a_weak_skill_only_while_it_is_too_weak():
+    curriculum = Curriculum(POCKET_V2, strong=STRONG, weak_accuracy=0.4)
+    curriculum.adjust(dict.fromkeys(WEAK, 0.1))
+    first = curriculum.weak_rates["odds"]
+    curriculum.adjust(dict.fromkeys(WEAK, 0.1) | {"odds": 0.5})
+    assert curriculum.weak_rates["odds"] == 0.0
+    assert curriculum.weak_rates["flipped"] > first
+
+
+@pytest.mark.parametrize("name", STUDENTS)
+def test_the_shipped_students_are_small_and_whole(name):
+    names = {p.name for p in student_path(name).iterdir()}
+    assert {"model.safetensors", "config.json", "tokenizer.json", "chat_template.jinja"} <= names
+    assert sum(p.stat().st_size for p in student_path(name).iterdir()) < 5_000_000
+    assert students()[name] == student_path(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("student", STUDENTS.values(), ids=STUDENTS)
+def test_the_same_seed_builds_the_same_student(student, tmp_path):
+    for name in ("one", "two"):
+        build(student, tmp_path / name / "student", stages=shortened(student), threads=1)
+    assert hash_files(tmp_path / "one") == hash_files(tmp_path / "two")
+    from transformers import AutoModelForCausalLM
+
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "one" / "student").num_parameters() < 1e6

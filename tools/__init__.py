@@ -1,0 +1,1 @@
+"""Programs for maintainers; what they write ships with the package."""

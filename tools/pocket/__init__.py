@@ -1,0 +1,1 @@
+"""Builds the weights of the pocket students: `python -m tools.pocket.build`."""
