@@ -59,6 +59,11 @@ KNOWN = {
     "plan in code": [" " + "x=" * 20_000 + "x"],
     "earlier reply": ["<think>\n" * 25_000, "\n</think>\n\n" + "<think>\n" * 25_000],
     "calls in a dataset": ["</tool_call>" + "<tool_call>" * 20_000, "1" * 8000, "[" * 100_000],
+    "calls in format mistral": [
+        "##f a " * 33_000 + "\n</think>\n\n",
+        '##f \\" ' * 28_000 + "</think>",
+    ],
+    "malformed calls": ["{" + "#" * 200_000 + "\n</think>\n\n"],
     "secrets": ["a" * 200_000, "a_" * 100_000],
     "records of code": ["a" * 200_000],
     "records of math": ["9" * 8000],
