@@ -1,7 +1,5 @@
 """Small files in the formats of BFCL and API-Bank."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

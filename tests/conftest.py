@@ -1,7 +1,5 @@
 """Shared by tests: a small student and a Redis server."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import importlib
@@ -49,9 +47,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 @pytest.fixture(autouse=True)
-def _modules_of_the_test_are_forgotten(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[None]:
+def _modules_of_the_test_are_forgotten(tmp_path_factory):
     """A module that a test wrote and imported is gone after it: the next test may have another."""
     last = sys.modules[next(reversed(sys.modules))]
     yield
@@ -65,7 +61,7 @@ def _modules_of_the_test_are_forgotten(
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _a_curve_is_drawn_once() -> Iterator[None]:
+def _a_curve_is_drawn_once():
     """Draw the same scores once a session: the same scores make the same bytes, see test_plots.
 
     Drawing `curve.png` takes longer than the rest of a small run.
@@ -156,13 +152,13 @@ class MakeStudent(Protocol):
 
 
 @pytest.fixture(scope="session")
-def make_student() -> MakeStudent:
+def make_student():
     """Builds random Llamas that know bytes, and special tokens for turns."""
     return _build_tiny_student
 
 
 @pytest.fixture(scope="session")
-def tiny_student(make_student: MakeStudent, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_student(make_student, tmp_path_factory):
     """The folder of such a student, in Hugging Face format; not to be changed."""
     return make_student(tmp_path_factory.mktemp("students") / "tiny")
 
@@ -189,14 +185,14 @@ def _redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 
 
 @pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def redis_server(tmp_path_factory):
     """The URL of a real Redis server, started for the tests and ended with them."""
     with _redis(tmp_path_factory.mktemp("redis")) as (url, _):
         yield url
 
 
 @pytest.fixture
-def own_redis(tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def own_redis(tmp_path):
     """One for the test alone, which may stop or kill it: the URL, and the process."""
     (folder := tmp_path / "redis").mkdir()
     with _redis(folder) as server:
@@ -204,7 +200,7 @@ def own_redis(tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 
 
 @pytest.fixture
-def redis_url(redis_server: str) -> str:
+def redis_url(redis_server):
     """The same server, with nothing in it."""
     from redis import Redis
 

@@ -1,7 +1,5 @@
 """Students and agents that a user might have written in a `my_students.py` of their own."""
 
-from __future__ import annotations
-
 import os
 import signal
 from functools import cache

@@ -1,7 +1,5 @@
 """Students for tests of requests to a student and uses of its answers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dataenvgym.interfaces import Failure, Reply

@@ -1,7 +1,5 @@
 """The examples run as they are, and those of the README do what it says."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

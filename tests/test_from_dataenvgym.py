@@ -1,7 +1,5 @@
 """The page for users of DataEnvGym: its commands work."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import shlex

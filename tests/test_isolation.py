@@ -1,7 +1,5 @@
 """Tests that write modules of the same name do not see each other's, in whatever order they run."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

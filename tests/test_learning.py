@@ -1,7 +1,5 @@
 """The pocket student really learns: from right records, not from wrong ones, and not by look-up."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks import learning

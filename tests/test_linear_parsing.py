@@ -5,8 +5,6 @@ end that careless patterns stumble over. Processor time is measured, which the l
 leaves alone.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import sys

@@ -1,7 +1,5 @@
 """The notebook runs from top to bottom, and its stored outputs are those of such a run."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

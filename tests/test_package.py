@@ -1,7 +1,5 @@
 """Tests of the package as a whole."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

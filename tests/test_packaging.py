@@ -1,7 +1,5 @@
 """The sdist and the wheel: complete, well described, and they run away from the checkout."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -36,7 +34,7 @@ def run(*command: str | Path, folder: Path, path: Path | None = None) -> str:
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packages(tmp_path_factory):
     """A folder with the sdist of this tree, and the wheel that is built from the sdist alone."""
     folder = tmp_path_factory.mktemp("packages")
     source = folder / "source"
@@ -54,7 +52,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(packages, tmp_path_factory):
     """The wheel, installed to its own folder; its dependencies are in this environment."""
     folder = tmp_path_factory.mktemp("installed")
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
@@ -63,7 +61,7 @@ def installed(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_sdist_and_wheel_are_sound_and_described(packages: Path) -> None:
+def test_sdist_and_wheel_are_sound_and_described(packages):
     files = sorted(packages.iterdir())
     assert [f.name for f in files] == [
         f"dataenvgym-{dataenvgym.__version__}-py3-none-any.whl",
@@ -80,9 +78,7 @@ def test_sdist_and_wheel_are_sound_and_described(packages: Path) -> None:
     assert {"ray", "redis", "mcp"} <= set(told.get_all("Provides-Extra", []))
 
 
-def test_the_wheel_holds_each_file_of_the_package_its_configuration_and_its_pins(
-    packages: Path,
-) -> None:
+def test_the_wheel_holds_each_file_of_the_package_its_configuration_and_its_pins(packages):
     expected = {
         f"{prefix}{path.relative_to(ROOT)}"
         for prefix, top in (("", "dataenvgym"), ("dataenvgym/", "configs"))
@@ -95,7 +91,7 @@ def test_the_wheel_holds_each_file_of_the_package_its_configuration_and_its_pins
     assert shipped == expected
 
 
-def test_the_sdist_has_the_files_that_contributors_need(packages: Path) -> None:
+def test_the_sdist_has_the_files_that_contributors_need(packages):
     (path,) = packages.glob("*.tar.gz")
     with tarfile.open(path) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
@@ -104,7 +100,7 @@ def test_the_sdist_has_the_files_that_contributors_need(packages: Path) -> None:
     assert wanted <= names
 
 
-def test_the_installed_package_runs_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+def test_the_installed_package_runs_in_an_empty_folder(installed, tmp_path):
     where = "import dataenvgym, dataenvgym.config as c; print(dataenvgym.__file__)\n"
     where += "print(c.config_directory()); print(dataenvgym.run_episode.__name__)"
     found = run(sys.executable, "-c", where, folder=tmp_path, path=installed).splitlines()

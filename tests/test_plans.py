@@ -1,7 +1,5 @@
 """Declarations of policies and engines, and their defaults."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import get_args

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import logging
 import pickle
 import threading
@@ -9,7 +7,7 @@ import pytest
 from dataenvgym.progress import ProgressMessage, counting, listening, tell
 
 
-def test_events_reach_listeners_in_any_thread_until_the_block_ends() -> None:
+def test_events_reach_listeners_in_any_thread_until_the_block_ends():
     heard: list[ProgressMessage] = []
     with listening(heard.append):
         tell("50 % done")
@@ -20,7 +18,7 @@ def test_events_reach_listeners_in_any_thread_until_the_block_ends() -> None:
     assert heard == ["50 % done", "from a thread"]
 
 
-def test_listeners_do_not_disturb_each_other() -> None:
+def test_listeners_do_not_disturb_each_other():
     first: list[ProgressMessage] = []
     second: list[ProgressMessage] = []
     with listening(first.append):
@@ -30,7 +28,7 @@ def test_listeners_do_not_disturb_each_other() -> None:
     assert (first, second) == (["a", "b"], ["a"])
 
 
-def test_a_runs_log_has_it_too(caplog) -> None:
+def test_a_runs_log_has_it_too(caplog):
     with caplog.at_level(logging.INFO):
         tell("step 1")
     assert [record.getMessage() for record in caplog.records] == ["step 1"]
@@ -43,7 +41,7 @@ def heard():
         yield messages
 
 
-def test_a_count_has_a_total_and_a_unit(heard) -> None:
+def test_a_count_has_a_total_and_a_unit(heard):
     with counting("training steps", 3) as count:
         count.add()
         count.add(2, note="loss 0.500")
@@ -55,7 +53,7 @@ def test_a_count_has_a_total_and_a_unit(heard) -> None:
     assert [(message.done, message.total) for message in heard] == [(0, 3), (1, 3), (3, 3)]
 
 
-def test_a_part_counts_into_the_whole_that_counts_the_same(heard) -> None:
+def test_a_part_counts_into_the_whole_that_counts_the_same(heard):
     with counting("problems", 4) as whole:
         for _ in range(2):
             with counting("calls", 5), counting("problems", 2) as part:
@@ -65,7 +63,7 @@ def test_a_part_counts_into_the_whole_that_counts_the_same(heard) -> None:
     assert not any("of 2" in message for message in heard)
 
 
-def test_other_events_within_a_count_are_shown_with_it_and_its_numbers(heard) -> None:
+def test_other_events_within_a_count_are_shown_with_it_and_its_numbers(heard):
     with counting("problems", 4) as whole:
         whole.add()
         with counting("replies", 3) as count:
@@ -81,13 +79,13 @@ def test_other_events_within_a_count_are_shown_with_it_and_its_numbers(heard) ->
     assert (heard[-1].done, heard[-1].total) == (1, 4)
 
 
-def test_the_numbers_are_a_parts_as_long_as_the_whole_has_not_begun(heard) -> None:
+def test_the_numbers_are_a_parts_as_long_as_the_whole_has_not_begun(heard):
     with counting("problems", 4), counting("replies", 3) as count:
         count.add(2)
     assert (heard[-1], heard[-1].done, heard[-1].total) == ("0 of 4 problems, 2 of 3 replies", 2, 3)
 
 
-def test_items_counted_by_others_are_not_counted_twice(heard) -> None:
+def test_items_counted_by_others_are_not_counted_twice(heard):
     with counting("replies", 4) as count:
         with counting("replies", 2) as part:
             part.add(2)
@@ -97,7 +95,7 @@ def test_items_counted_by_others_are_not_counted_twice(heard) -> None:
     assert heard == ["0 of 4 replies", "2 of 4 replies", "4 of 4 replies"]
 
 
-def test_earlier_items_are_counted_and_marked(heard) -> None:
+def test_earlier_items_are_counted_and_marked(heard):
     with counting("problems", 4) as count:
         count.skip(0)
         count.skip(2)
@@ -106,7 +104,7 @@ def test_earlier_items_are_counted_and_marked(heard) -> None:
     assert [message.skipped for message in heard] == [0, 2, 2]
 
 
-def test_after_an_error_another_count_starts_over(heard) -> None:
+def test_after_an_error_another_count_starts_over(heard):
     with pytest.raises(ValueError, match="no"), counting("problems", 2):
         raise ValueError("no")
     with counting("problems", 3):
@@ -114,13 +112,13 @@ def test_after_an_error_another_count_starts_over(heard) -> None:
     assert heard == ["0 of 2 problems", "0 of 3 problems"]
 
 
-def test_counts_are_not_for_a_log(caplog) -> None:
+def test_counts_are_not_for_a_log(caplog):
     with caplog.at_level(logging.INFO), counting("problems", 2) as count:
         count.add()
     assert caplog.records == []
 
 
-def test_a_message_survives_the_way_to_another_process(heard) -> None:
+def test_a_message_survives_the_way_to_another_process(heard):
     tell("1 of 2 problems", done=1, total=2)
     there = pickle.loads(pickle.dumps(heard[0]))
     assert (there, there.done, there.total) == ("1 of 2 problems", 1, 2)

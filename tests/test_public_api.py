@@ -1,7 +1,5 @@
 """The names of `from dataenvgym import ...`; see `test_typing.py` for their types in mypy."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

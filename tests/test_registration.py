@@ -1,7 +1,5 @@
 """Every registered id, as gymnasium's users meet it."""
 
-from __future__ import annotations
-
 import shutil
 import warnings
 

@@ -1,7 +1,5 @@
 """The files that a contributor and a forge read: they name what there is."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

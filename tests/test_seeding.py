@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataenvgym.seeding import derive_rng, derive_seed
 
 

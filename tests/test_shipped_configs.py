@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from dataenvgym import shipped_configs
@@ -7,7 +5,7 @@ from dataenvgym.config import config_directory
 from dataenvgym.errors import ConfigurationError
 
 
-def test_the_files_are_found_in_an_installed_package_too(tmp_path: Path, monkeypatch):
+def test_the_files_are_found_in_an_installed_package_too(tmp_path, monkeypatch):
     installed = tmp_path / "dataenvgym"
     (installed / "configs").mkdir(parents=True)
     (installed / "configs" / "config.yaml").touch()

@@ -1,7 +1,5 @@
 """The benchmark of social scenes, on fewer of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.social_scenes import BareTurns, measure_at_once, problems, scripted

@@ -1,12 +1,9 @@
 """Editors and type checkers know the package: a misspelled option is found before it runs."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import pytest
 
@@ -67,9 +64,7 @@ from dataenvgym import SkilList
 
 
 @pytest.mark.slow
-def test_mypy_finds_the_package_from_any_folder_and_flags_misspelled_options(
-    tmp_path: Path,
-) -> None:
+def test_mypy_finds_the_package_from_any_folder_and_flags_misspelled_options(tmp_path):
     (tmp_path / "right.py").write_text(SNIPPET)
     (tmp_path / "wrong.py").write_text(SNIPPET + MISSPELLED)
     (tmp_path / "mypy.ini").write_text(INI)
@@ -99,9 +94,7 @@ def test_mypy_finds_the_package_from_any_folder_and_flags_misspelled_options(
         (EnvironmentOptions, TeachingEnvironment),
     ],
 )
-def test_options_that_a_class_passes_on_are_all_arguments_of_its_base(
-    options: Any, kind: Any
-) -> None:
+def test_options_that_a_class_passes_on_are_all_arguments_of_its_base(options, kind):
     parameters = inspect.signature(kind.__init__).parameters.values()
     by_name = {p.name for p in parameters if p.kind == p.KEYWORD_ONLY}
     named_by_all = {"task", "directory", "teacher", "embedder", "batch_size"}  # by each by itself
@@ -111,7 +104,7 @@ def test_options_that_a_class_passes_on_are_all_arguments_of_its_base(
     assert by_name - named_by_all <= set(get_type_hints(options))
 
 
-def test_trainings_take_the_options_of_their_configuration() -> None:
+def test_trainings_take_the_options_of_their_configuration():
     assert set(get_type_hints(OneTraining)) == TrainingConfig.model_fields.keys()
     for name in get_type_hints(TrainingOptions):
         refuse_options_of_one_training({name: None})

@@ -1,7 +1,5 @@
 """The lock of a folder, and files that a kill has left in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from dataenvgym.workspace import locked
 
 
 @pytest.fixture
-def config_of(tmp_path: Path):
+def config_of(tmp_path):
     def make(*overrides: str):
         return compose([f"runs_dir={tmp_path}", "name=r", *overrides])
 

@@ -1,7 +1,5 @@
 """Everything that reads a text of a student, a teacher, a user or a judge."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Waiting for what happens elsewhere, without a guess at how long it takes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

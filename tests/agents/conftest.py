@@ -1,11 +1,8 @@
 """A teacher and a student for every engine: they read any prompt, and err on half of it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from functools import cache
 from itertools import count
 from typing import Any
@@ -117,12 +114,12 @@ def half_a_student(task: Task) -> ScriptedPredictor:
 
 
 @pytest.fixture
-def willing_teacher() -> WillingTeacher:
+def willing_teacher():
     return WillingTeacher()
 
 
 @pytest.fixture(scope="session")
-def make_half_a_student() -> Callable[[Task], ScriptedPredictor]:
+def make_half_a_student():
     return half_a_student
 
 
@@ -135,7 +132,7 @@ def section(group: str, name: str) -> Any:
 
 
 @pytest.fixture
-def build_part(willing_teacher: WillingTeacher) -> Callable[[str, str, Task], Any]:
+def build_part(willing_teacher):
     """Builds the "policy" or "engine" of that name for a task."""
 
     def build(group: str, name: str, task: Task) -> Any:

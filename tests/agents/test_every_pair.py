@@ -1,7 +1,5 @@
 """Every policy and every engine on every pocket task: it writes records, or says why it cannot."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

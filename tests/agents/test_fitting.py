@@ -1,7 +1,5 @@
 """An agent that could do nothing with the task is refused before anything is run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

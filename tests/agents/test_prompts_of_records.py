@@ -1,7 +1,5 @@
 """Training and evaluation prompts are equal for every engine."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The strategies that come with the package, as their configuration puts them together."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

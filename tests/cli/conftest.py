@@ -1,7 +1,5 @@
 """A user's folder with students and agents of their own, and the command line run in it."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys
@@ -39,7 +37,7 @@ class Command(Protocol):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """A user's current folder, with `my_students.py`; global state of the process is restored."""
     (tmp_path / "my_students.py").write_text(MY_STUDENTS)
     monkeypatch.chdir(tmp_path)
@@ -53,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def dataenvgym(folder: Path, capsys) -> Command:
+def dataenvgym(folder, capsys):
     def run(*arguments: str) -> Result:
         code = main(arguments)
         out, err = capsys.readouterr()
@@ -63,6 +61,6 @@ def dataenvgym(folder: Path, capsys) -> Command:
 
 
 @pytest.fixture
-def small() -> tuple[str, ...]:
+def small():
     """A run of less than a second: a student by rule, 20 problems, 2 iterations."""
     return SMALL

@@ -1,9 +1,5 @@
 """Tasks whose answer is calls of tools, from the command line: eval, run and rescore."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from dataenvgym.environments.iterations import read_completed
@@ -71,7 +67,7 @@ def overall(out: str) -> float:
 
 
 @pytest.fixture
-def folder(folder: Path, monkeypatch) -> Path:
+def folder(folder, monkeypatch):
     """The user's folder, with such a student and small data sets."""
     (folder / "callers.py").write_text(CALLERS)
     write_bfcl(folder / "bfcl")

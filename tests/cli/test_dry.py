@@ -1,7 +1,5 @@
 """`run --dry`: the plan of a run, without running it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

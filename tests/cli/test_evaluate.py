@@ -1,7 +1,5 @@
 """`dataenvgym eval`: a student on a task, without training."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The tables of an evaluation."""
 
-from __future__ import annotations
-
 import io
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """`dataenvgym external` and `dataenvgym doctor`."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.cli.doctor import Finding

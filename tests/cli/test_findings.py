@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,7 @@ from dataenvgym.cli.doctor import Finding, examine, what_next
 
 
 @pytest.fixture
-def nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def nvidia_smi(tmp_path, monkeypatch):
     """Puts an `nvidia-smi` that prints this first on the PATH."""
 
     def write(prints: str, code: int = 0) -> None:
@@ -25,7 +22,7 @@ def nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return write
 
 
-def test_each_gpu_is_listed_with_its_memory(nvidia_smi) -> None:
+def test_each_gpu_is_listed_with_its_memory(nvidia_smi):
     nvidia_smi("0, NVIDIA H100, 81559, 1024\n1, NVIDIA GB10, [N/A], [N/A]")
     assert list(findings.gpu_findings()) == [
         Finding("gpu 0", "ok", "NVIDIA H100, 80 GiB, 1 of them in use"),
@@ -33,19 +30,19 @@ def test_each_gpu_is_listed_with_its_memory(nvidia_smi) -> None:
     ]
 
 
-def test_without_a_gpu_everything_runs_on_the_cpu(tmp_path: Path, monkeypatch) -> None:
+def test_without_a_gpu_everything_runs_on_the_cpu(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert [finding.state for finding in findings.gpu_findings()] == ["ok"]
 
 
-def test_a_broken_driver_is_reported(nvidia_smi) -> None:
+def test_a_broken_driver_is_reported(nvidia_smi):
     nvidia_smi("NVIDIA-SMI has failed", code=9)
     (finding,) = findings.gpu_findings()
     assert finding.state == "missing"
     assert "nvidia-smi failed" in finding.text
 
 
-def test_a_full_disk_is_a_problem_for_runs_and_not_for_the_cache(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_problem_for_runs_and_not_for_the_cache(tmp_path):
     missing = tmp_path / "a" / "b"
     assert findings.room_finding("runs", missing, 1.0, state="problem").state == "ok"
     too_much = findings.room_finding("runs", missing, 1e18, state="problem")
@@ -55,7 +52,7 @@ def test_a_full_disk_is_a_problem_for_runs_and_not_for_the_cache(tmp_path: Path)
     assert not missing.exists()
 
 
-def test_the_next_step_uses_installed_parts_or_installs_missing_ones() -> None:
+def test_the_next_step_uses_installed_parts_or_installs_missing_ones():
     there = Finding("llamafactory", "ok", "")
     missing = Finding("vllm", "missing", "", "install it")
     commands = [command for command, _ in what_next([there, missing])]
@@ -63,7 +60,7 @@ def test_the_next_step_uses_installed_parts_or_installs_missing_ones() -> None:
     assert what_next([there, missing, Finding("torch", "problem", "")]) == []
 
 
-def test_everything_is_looked_at(tmp_path: Path) -> None:
+def test_everything_is_looked_at(tmp_path):
     findings = {finding.name: finding for finding in examine(tmp_path / "runs")}
     assert {"python", "torch", "pocket student", "runs", "cache"} <= findings.keys()
     assert {"llamafactory", "vllm", "ray", "wandb"} <= findings.keys()
@@ -74,6 +71,6 @@ def test_everything_is_looked_at(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_asking_for_the_doctor_loads_no_torch() -> None:
+def test_asking_for_the_doctor_loads_no_torch():
     code = "import sys, dataenvgym.cli.doctor; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,7 +1,5 @@
 """Unknown flags: the error shows the right form."""
 
-from __future__ import annotations
-
 import pytest
 
 

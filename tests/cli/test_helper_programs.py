@@ -1,11 +1,8 @@
 """bubblewrap and redis-server, as `dataenvgym doctor` finds them: really started, and ended."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
-from pathlib import Path
 
 import psutil
 import pytest
@@ -15,7 +12,7 @@ from dataenvgym.cli.doctor import redis_finding, sandbox_finding
 
 
 @pytest.fixture
-def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def only(tmp_path, monkeypatch):
     """Leaves one program on the PATH, a script that does this."""
 
     def put(name: str, script: str | None = None) -> None:
@@ -35,7 +32,7 @@ def servers() -> set[int]:
 
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
-def test_redis_is_started_asked_and_ended() -> None:
+def test_redis_is_started_asked_and_ended():
     before = servers()
     finding = redis_finding()
     assert finding.state == "ok"
@@ -43,14 +40,14 @@ def test_redis_is_started_asked_and_ended() -> None:
     assert servers() == before
 
 
-def test_a_redis_that_ends_at_once_is_reported_with_its_output(only) -> None:
+def test_a_redis_that_ends_at_once_is_reported_with_its_output(only):
     only("redis-server", "echo no memory; exit 1")
     finding = redis_finding()
     assert (finding.state, finding.text) == ("missing", "starts, but does not answer: no memory")
     assert "apt-get install redis-server" in str(finding.way_out)
 
 
-def test_a_redis_that_never_answers_is_ended(only, monkeypatch) -> None:
+def test_a_redis_that_never_answers_is_ended(only, monkeypatch):
     monkeypatch.setattr(helper_programs, "_PATIENCE", 0.3)
     only("redis-server", f"exec {shutil.which('sleep')} 60")
     finding = redis_finding()
@@ -58,7 +55,7 @@ def test_a_redis_that_never_answers_is_ended(only, monkeypatch) -> None:
     assert not [p for p in psutil.Process().children() if p.name() == "sleep"]
 
 
-def test_programs_that_are_not_there_are_missing_with_a_way_out(only) -> None:
+def test_programs_that_are_not_there_are_missing_with_a_way_out(only):
     only("redis-server")
     assert (redis_finding().state, redis_finding().text) == ("missing", "not installed")
     finding = sandbox_finding()
@@ -67,7 +64,7 @@ def test_programs_that_are_not_there_are_missing_with_a_way_out(only) -> None:
     assert "apt-get install bubblewrap" in str(finding.way_out)
 
 
-def test_a_bubblewrap_that_cannot_make_a_sandbox_is_reported_with_its_message(only) -> None:
+def test_a_bubblewrap_that_cannot_make_a_sandbox_is_reported_with_its_message(only):
     only("bwrap", "echo no namespaces >&2; exit 1")
     finding = sandbox_finding()
     assert finding.state == "missing"
@@ -75,7 +72,7 @@ def test_a_bubblewrap_that_cannot_make_a_sandbox_is_reported_with_its_message(on
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
-def test_bubblewrap_runs_a_program_or_says_why_not() -> None:
+def test_bubblewrap_runs_a_program_or_says_why_not():
     finding = sandbox_finding()
     if finding.state == "ok":
         assert re.fullmatch(r"[\d.]+, ran a program", finding.text)

@@ -1,7 +1,5 @@
 """`dataenvgym report`, `show` and `export` reach the right run with the right options."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands, their typos, exit codes and the listing."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`dataenvgym new`: its skeletons work at once."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

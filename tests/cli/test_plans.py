@@ -1,7 +1,5 @@
 """Plans from the command line: files in m&m's format, and a student by rule."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The display of `dataenvgym eval`."""
 
-from __future__ import annotations
-
 import io
 import re
 

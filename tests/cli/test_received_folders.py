@@ -1,7 +1,5 @@
 """Every command on a folder from somebody else, with traps in each section of its configuration."""
 
-from __future__ import annotations
-
 import re
 import sys
 from argparse import ArgumentParser
@@ -38,7 +36,7 @@ OTHERS = {"study", "list", "config", "new", "worlds", "external", "serve-world"}
 
 
 @pytest.fixture
-def received(dataenvgym, folder: Path, small) -> Path:
+def received(dataenvgym, folder, small):
     """The current folder, with a run and an evaluation, and modules beside them."""
     options = ("student=simulated", "task=pocket_math", *small[2:])
     assert dataenvgym("run", *options, "name=run").code == 0

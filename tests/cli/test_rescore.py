@@ -1,7 +1,5 @@
 """`dataenvgym rescore`: the samples of an evaluation judged again."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

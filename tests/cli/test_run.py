@@ -1,7 +1,5 @@
 """`dataenvgym run`, from the command to the files."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

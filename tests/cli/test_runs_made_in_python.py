@@ -1,7 +1,5 @@
 """Runs made with `run_episode` are runs: every command that takes a run takes them."""
 
-from __future__ import annotations
-
 import importlib
 import shutil
 

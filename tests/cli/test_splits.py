@@ -1,7 +1,5 @@
 """Which problems `eval` puts, and that it says so."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`dataenvgym study` and `dataenvgym compare`, from the command to the files."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.storage import read_json

@@ -1,7 +1,5 @@
 """The composed configuration with its comments."""
 
-from __future__ import annotations
-
 import pytest
 from omegaconf import OmegaConf
 

@@ -1,7 +1,5 @@
 """Base files: shared by the options of a group, but not options themselves."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -56,7 +54,7 @@ def test_a_base_is_not_an_option_but_options_extend_it(group, name):
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def own(tmp_path):
     """A folder with a task and a base of the user's own."""
     (tmp_path / "own" / "task").mkdir(parents=True)
     (tmp_path / "own" / "task" / "_mine.yaml").write_text(

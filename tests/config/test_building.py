@@ -1,9 +1,6 @@
 """Objects from a configuration."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import gymnasium
 import pytest
@@ -78,7 +75,7 @@ def test_the_predictor_gets_the_trainer_with_its_options():
     assert student.trainer.config.lora_rank == 3
 
 
-def test_a_math_task_reads_your_own_file(tmp_path: Path):
+def test_a_math_task_reads_your_own_file(tmp_path):
     rows = [{"question": f"{i} + 1?", "answer": f"so #### {i + 1}"} for i in range(20)]
     path = tmp_path / "problems.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -114,9 +111,7 @@ def test_values_that_cannot_be_are_configuration_errors(overrides, expected):
     assert expected in str(caught.value)
 
 
-def test_the_environment_is_limited_to_the_iterations_and_writes_to_the_given_folder(
-    tmp_path: Path,
-):
+def test_the_environment_is_limited_to_the_iterations_and_writes_to_the_given_folder(tmp_path):
     config = compose(["episode.iterations=2", "environment.replay=7", "task.n_validation=20"])
     student = ScriptedPredictor(lambda conversation: "#### 1")
     environment = build_environment(config, tmp_path / "run", predictor=student)

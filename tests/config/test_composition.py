@@ -1,9 +1,6 @@
 """The configuration for given overrides, and errors of impossible ones."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import hydra
 import pytest
@@ -201,7 +198,7 @@ def test_a_whole_number_will_do_where_a_number_is_expected(value):
     assert compose([f"trainer.learning_rate={value}"]).trainer.learning_rate == float(value)
 
 
-def test_your_own_files_are_listed_with_ours(tmp_path: Path):
+def test_your_own_files_are_listed_with_ours(tmp_path):
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "mine.yaml").write_text("# Mine\n_target_: my.Agent\nsize: 3\n")
     config = compose(["agent=mine", "agent.size=4"], config_dir=tmp_path)
@@ -212,7 +209,7 @@ def test_your_own_files_are_listed_with_ours(tmp_path: Path):
         compose(config_dir=tmp_path / "absent")
 
 
-def test_a_hydra_application_that_composes_ours_keeps_its_own(tmp_path: Path):
+def test_a_hydra_application_that_composes_ours_keeps_its_own(tmp_path):
     (tmp_path / "app.yaml").write_text("x: 1\n")
     with initialize_config_dir(str(tmp_path), version_base="1.3"):
         before = GlobalHydra.instance().hydra
@@ -257,7 +254,7 @@ def test_threads_that_compose_the_same_choice_get_whole_configurations():
     assert compose(["seed=9"]).agent.seed == 9
 
 
-def test_one_choice_is_composed_once_and_each_caller_gets_a_copy(tmp_path: Path, monkeypatch):
+def test_one_choice_is_composed_once_and_each_caller_gets_a_copy(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(
         "hydra.compose",

@@ -1,7 +1,5 @@
 """The values in a configuration file equal the defaults of its Python class."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -149,14 +147,14 @@ def sections(section: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield from sections(value)
 
 
-def test_the_judge_of_an_evaluation_has_the_defaults_of_its_class() -> None:
+def test_the_judge_of_an_evaluation_has_the_defaults_of_its_class():
     section = written("eval")["judge"]
     assert not list(differences(section, RubricJudge))
     assert defaults(RubricJudge).keys() == section.keys() | {"self"}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_and_its_class_have_the_same_defaults(name: str) -> None:
+def test_a_file_and_its_class_have_the_same_defaults(name):
     differ = {}
     for section in sections(written(name)):
         if (kind := made(section)) is not None:
@@ -166,7 +164,7 @@ def test_a_file_and_its_class_have_the_same_defaults(name: str) -> None:
     assert differ.keys() == expected, "OTHERWISE lists what is the same"
 
 
-def test_the_files_of_all_classes_are_compared() -> None:
+def test_the_files_of_all_classes_are_compared():
     assert sum(made(written(name)) is not None for name in FILES) > 60
     assert OTHERWISE.keys() <= set(FILES)
 
@@ -177,5 +175,5 @@ def effective_batch(experiment: str) -> int:
     return int(each * len(trainer.gpus))
 
 
-def test_the_presets_of_one_student_train_with_the_same_batch() -> None:
+def test_the_presets_of_one_student_train_with_the_same_batch():
     assert effective_batch("qwen3_8b_one_gpu") == effective_batch("qwen3_8b_eight_gpus")

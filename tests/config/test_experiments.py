@@ -1,9 +1,6 @@
 """The preset of EPO's strategist at full size: its configuration and training file."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 import yaml
@@ -22,11 +19,11 @@ EPO = "experiment=epo_sotopia_llama3_8b"
 
 
 @pytest.fixture
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
+def key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
 
-def test_epo_trains_all_weights_with_its_published_options(tmp_path: Path) -> None:
+def test_epo_trains_all_weights_with_its_published_options(tmp_path):
     trainer = build_section(compose([EPO, "trainer.command=/bin/true"]), "trainer")
     places = {"dataset": "d", "dataset_dir": str(tmp_path), "output_dir": str(tmp_path / "out")}
     model = {"model_name_or_path": "meta-llama/Meta-Llama-3-8B-Instruct"}
@@ -51,7 +48,7 @@ def test_epo_trains_all_weights_with_its_published_options(tmp_path: Path) -> No
     assert not [name for name in written if name.startswith("scored")]
 
 
-def test_epo_has_a_strategist_whose_tries_are_scored(key: None, tmp_path: Path) -> None:
+def test_epo_has_a_strategist_whose_tries_are_scored(key, tmp_path):
     config = compose([EPO, f"runs_dir={tmp_path}"])
     task = build_task(config)
     agent = build_agent(config, task=task)
@@ -72,8 +69,8 @@ GROUPS = options_by_group()
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", sorted(GROUPS["experiment"]))
 def test_any_other_choice_with_an_experiment_fits_or_is_refused_in_the_users_words(
-    experiment: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    experiment, monkeypatch
+):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     refusals: list[str] = []
     for group, options in GROUPS.items():
@@ -88,9 +85,7 @@ def test_any_other_choice_with_an_experiment_fits_or_is_refused_in_the_users_wor
 
 
 @pytest.mark.parametrize("experiment", sorted(GROUPS["experiment"]))
-def test_a_value_whose_comment_names_null_takes_null_under_an_experiment(
-    experiment: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_value_whose_comment_names_null_takes_null_under_an_experiment(experiment, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     chosen = [f"experiment={experiment}"]
     config = compose(chosen)

@@ -1,7 +1,5 @@
 """Errors on wrong input: value, expectation and solution, never in Hydra's words."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.cli.main import main

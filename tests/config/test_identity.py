@@ -1,7 +1,5 @@
 """The name of a run."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.config import compose, run_name

@@ -1,7 +1,5 @@
 """Short names for students."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.config import build_task, compose

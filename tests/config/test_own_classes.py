@@ -1,10 +1,7 @@
 """Classes of one's own, and those that installed packages offer, as options of any group."""
 
-from __future__ import annotations
-
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -94,7 +91,7 @@ made = MyAgent()
 
 
 @pytest.fixture(autouse=True)
-def own_module(tmp_path: Path, monkeypatch):
+def own_module(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MODULE)
     (tmp_path / "broken.py").write_text("class MyAgent(:\n")
     (tmp_path / "importing.py").write_text("import impor\n")

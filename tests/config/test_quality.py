@@ -1,7 +1,5 @@
 """The config group `quality`: which checks an environment gets."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.cli.listing import first_comment

@@ -1,7 +1,5 @@
 """The values of a configuration as YAML, whatever texts are among them."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

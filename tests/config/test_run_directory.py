@@ -1,7 +1,5 @@
 """A configuration and the folder of its run."""
 
-from __future__ import annotations
-
 import multiprocessing
 import shutil
 from pathlib import Path
@@ -18,7 +16,7 @@ from dataenvgym.workspace import locked
 
 
 @pytest.fixture
-def config_of(tmp_path: Path):
+def config_of(tmp_path):
     """Composes a configuration whose runs are in this test's folder."""
 
     def make(*overrides: str):
@@ -156,7 +154,7 @@ def test_fresh_removes_the_files_of_the_run(config_of):
 
 
 @pytest.mark.parametrize("fresh", [True, False])
-def test_a_folder_that_is_not_ours_is_left_alone(config_of, tmp_path: Path, fresh):
+def test_a_folder_that_is_not_ours_is_left_alone(config_of, tmp_path, fresh):
     precious = tmp_path / "r" / "thesis.tex"
     precious.parent.mkdir()
     precious.write_text("precious")
@@ -168,7 +166,7 @@ def test_a_folder_that_is_not_ours_is_left_alone(config_of, tmp_path: Path, fres
     assert precious.read_text() == "precious"
 
 
-def test_a_run_is_found_by_path_and_by_name(config_of, tmp_path: Path):
+def test_a_run_is_found_by_path_and_by_name(config_of, tmp_path):
     directory = opened(config_of("name=the_run"))
     assert find_run(str(directory)) == find_run("the_run", tmp_path) == directory
     with pytest.raises(RunDirectoryError, match=r"Did you mean 'the_run'\?"):

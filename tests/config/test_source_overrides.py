@@ -1,7 +1,5 @@
 """`task.sources` as people type it."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.config import compose

@@ -1,7 +1,5 @@
 """The store of a configuration."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.config import build_task, compose, run_name

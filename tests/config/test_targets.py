@@ -1,9 +1,6 @@
 """Objects from `_target_`."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -45,7 +42,7 @@ class Mute:
 
 
 @pytest.fixture
-def own_module(tmp_path: Path, monkeypatch) -> str:
+def own_module(tmp_path, monkeypatch):
     (tmp_path / "my_students.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_students", raising=False)

@@ -1,7 +1,5 @@
 """A folder that somebody sent is data."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from dataenvgym.evaluation_runs.evaluated_run import compose_for_run
 
 
 @pytest.fixture
-def run_with(tmp_path: Path):
+def run_with(tmp_path):
     """A run with these options, as if somebody had sent it."""
 
     def make(*overrides: str) -> str:
@@ -38,7 +36,7 @@ def evaluation():
 
 
 @pytest.fixture
-def evaluation_with(tmp_path: Path):
+def evaluation_with(tmp_path):
     """An evaluation with these options, as if somebody had sent it."""
 
     def make(*overrides: str) -> Path:

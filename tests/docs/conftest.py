@@ -1,12 +1,9 @@
 """What tests of pages share: a reader's empty folder, models for them, and a run to look at."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +19,7 @@ CONTEXT = 16_384  # tokens; scenes and worlds are longer than what pocket studen
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """An empty folder, as the current one, in a terminal that finds `dataenvgym` and a key."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -33,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def chat_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def chat_model(tmp_path_factory):
     """The folder of a model for `student=hf`: a pocket student with a long context."""
     folder = tmp_path_factory.mktemp("models") / "student"
     shutil.copytree(student_path("pocket-social-v1"), folder)
@@ -47,14 +44,14 @@ def chat_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def here(chat_model: Path, request: pytest.FixtureRequest) -> Iterator[Here]:
+def here(chat_model, request):
     redis = request.getfixturevalue("redis_server") if shutil.which("redis-server") else ""
     with served_models() as url:
         yield Here(url, str(chat_model), redis)
 
 
 @pytest.fixture(scope="session")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory):
     """For DATAENVGYM_DATA: the data sets that are there."""
     folder = tmp_path_factory.mktemp("data")
     real = os.environ.get("DATAENVGYM_DATA")
@@ -63,7 +60,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def earlier_run(here: Here, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def earlier_run(here, tmp_path_factory):
     """A run of three iterations whose records a teacher wrote."""
     runs = tmp_path_factory.mktemp("earlier")
     words = ["run", "agent/engine=llm", "teacher=openai", "teacher.model=NAME", "name=earlier"]

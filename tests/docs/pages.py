@@ -1,7 +1,5 @@
 """The pages of documentation as tests read them: commands, Python blocks and files of readers."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A reader who types the commands of a page, one after the other, in a folder of their own."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Files that pages take for granted: a reader's own problems, classes and options."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A server that plays every model that a page names: teacher, judge, user, partner, student."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ What to change is read from the configuration that the command composes: options
 models of the hub, servers, and the programs with an environment of their own (vLLM, LLaMA-Factory).
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The reference of the Python interfaces has every public part of the package."""
 
-from __future__ import annotations
-
 import pkgutil
 
 import dataenvgym

@@ -1,7 +1,5 @@
 """The reference of the commands has every command and every argument."""
 
-from __future__ import annotations
-
 import argparse
 
 from dataenvgym.cli.commands import add_commands

@@ -1,17 +1,13 @@
 """Each command of each page runs, in the order of the page, in short settings."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from .pages import PAGES, blocks, commands, files
 from .reader import Reader
 from .readers_files import write_adapter, write_files
-from .shortening import Here, composed, words_of
+from .shortening import composed, words_of
 
 USER = "+teacher@task.others.user=openai task.others.user.model=NAME"
 JUDGE = "+teacher@task.others.judge=openai task.others.judge.model=NAME"
@@ -61,9 +57,7 @@ BY_PAGE = _by_page()
 
 
 @pytest.fixture
-def reader(
-    folder: Path, here: Here, earlier_run: Path, data: Path, monkeypatch
-) -> Iterator[Reader]:
+def reader(folder, here, earlier_run, data, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", str(data))
     reader = Reader(folder, here, earlier_run)
     yield reader

@@ -1,7 +1,5 @@
 """Docstrings in the generated reference."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The files that pages let a reader write: they can be imported, and do what the pages say."""
 
-from __future__ import annotations
-
 import importlib
 import runpy
 

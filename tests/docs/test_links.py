@@ -1,7 +1,5 @@
 """Links from docs/ to other files of the repository lead to the pages made of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from docs.generate.files import ROOT, file_pages, path_of

@@ -1,7 +1,5 @@
 """The nav: patterns, and every page in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

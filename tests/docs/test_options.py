@@ -1,7 +1,5 @@
 """The reference of the configuration has every group, option, key, default and comment."""
 
-from __future__ import annotations
-
 import re
 from itertools import chain
 

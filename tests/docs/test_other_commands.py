@@ -1,7 +1,5 @@
 """What pages tell people to type beside `dataenvgym`: targets, modules, files and extras."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 

@@ -4,8 +4,6 @@
 site generates, and that Python blocks and commands run.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from functools import cache

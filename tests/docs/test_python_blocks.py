@@ -3,8 +3,6 @@
 Blocks of pages with files of a reader run with the commands, in `test_commands_on_pages`.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page on the run directory has every file of real runs, evaluations and studies."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

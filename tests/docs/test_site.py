@@ -1,7 +1,5 @@
 """The site as it is built."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

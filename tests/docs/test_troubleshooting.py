@@ -1,7 +1,5 @@
 """The messages that the troubleshooting page explains are those of the code."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

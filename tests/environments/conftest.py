@@ -1,13 +1,11 @@
 """A small task and a student that gets better with every record it is trained on."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.math.pocket_skills import SKILLS
 from dataenvgym.predictors.scripted import ScriptedPredictor
-from dataenvgym.records import Conversation, TrainingDatum, parse_training_data
+from dataenvgym.records import Conversation, parse_training_data
 
 
 class ImprovingStudent(ScriptedPredictor):
@@ -24,17 +22,17 @@ class ImprovingStudent(ScriptedPredictor):
 
 
 @pytest.fixture
-def task() -> PocketMathTask:
+def task():
     return PocketMathTask(n_validation=40, n_test=40)
 
 
 @pytest.fixture
-def student(task: PocketMathTask) -> ImprovingStudent:
+def student(task):
     return ImprovingStudent(task)
 
 
 @pytest.fixture
-def records() -> tuple[TrainingDatum, ...]:
+def records():
     """Four good records, of as many skills."""
     return parse_training_data(
         {

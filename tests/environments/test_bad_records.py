@@ -1,7 +1,5 @@
 """Steps with bad records of every kind: dropped records, reasons, and memory of both."""
 
-from __future__ import annotations
-
 import json
 import logging
 

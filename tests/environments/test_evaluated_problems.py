@@ -1,7 +1,5 @@
 """Which problems records are compared with, whatever the task says of itself."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.environments import OpenEnded

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -38,7 +36,7 @@ BATCHES: list[list[TrainingDatum]] = [
 
 
 @pytest.fixture
-def files(tmp_path) -> list[IterationFiles]:
+def files(tmp_path):
     folders = [IterationFiles(tmp_path, i) for i in range(len(BATCHES))]
     for folder, batch in zip(folders, BATCHES, strict=True):
         folder.clear()

@@ -1,7 +1,5 @@
 """The identity of an episode, and the format of its folder."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import Field
 

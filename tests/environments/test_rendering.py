@@ -1,7 +1,5 @@
 """Teaching environments as text."""
 
-from __future__ import annotations
-
 import gymnasium
 import pytest
 from gymnasium.error import ResetNeeded

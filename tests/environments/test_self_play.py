@@ -1,7 +1,5 @@
 """A student that is taught against itself, and against what it was before."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.environments import OpenEnded

@@ -1,7 +1,5 @@
 """Seconds in which replies are waited for."""
 
-from __future__ import annotations
-
 from concurrent.futures import Future
 
 import pytest

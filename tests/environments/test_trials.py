@@ -1,7 +1,5 @@
 """Trying records without keeping them: the environment is as before, and the report is true."""
 
-from __future__ import annotations
-
 import copy
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small task, a student that gets better with every record, an agent that can be resumed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

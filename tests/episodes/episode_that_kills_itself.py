@@ -5,8 +5,6 @@ ITERATION:PHASE:SECONDS: the process is killed (SIGKILL) that long after the pha
 "0:reset:0" does so while a finished part is being read back.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Kills a run before its next file appears."""
 
-from __future__ import annotations
-
 
 class Killed(BaseException):
     """Stands for SIGKILL: after it no file is renamed into its place any more."""

@@ -1,7 +1,5 @@
 """Output of agents and tasks that could not be read back or repeated."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.environments.identity import installed_versions

@@ -1,7 +1,5 @@
 """Every file of a run, emptied, shortened, deleted or overwritten: healed, or refused by name."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

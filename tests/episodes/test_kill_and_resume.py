@@ -1,7 +1,5 @@
 """Runs with the real student and trainer, killed with SIGKILL and started again."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import re
@@ -74,7 +72,7 @@ def without_seconds(value: object) -> object:
 
 
 @pytest.fixture(scope="module", params=["skill_list", "skill_tree"])
-def undisturbed(request, tmp_path_factory) -> tuple[str, dict[str, object]]:
+def undisturbed(request, tmp_path_factory):
     """The agent, and the files of a run that was left alone."""
     agent: str = request.param
     directory = tmp_path_factory.mktemp("undisturbed") / "run"

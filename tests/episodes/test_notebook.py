@@ -1,7 +1,5 @@
 """A summary as a data frame, as a figure, and as a notebook shows it."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -11,7 +9,7 @@ from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
 
 @pytest.fixture(scope="module")
-def summary() -> Summary:
+def summary():
     iterations = [
         {
             "iteration": i,

@@ -1,7 +1,5 @@
 """A teaching environment without our base class, run through the protocol."""
 
-from __future__ import annotations
-
 import gymnasium
 import pytest
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.episodes.phase_progress import Pace, episode_seconds_left

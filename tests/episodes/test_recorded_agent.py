@@ -1,7 +1,5 @@
 """Warnings about agents that return nothing, or lose their state on resume."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """The teacher's calls on a terminal."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

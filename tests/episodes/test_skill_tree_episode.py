@@ -1,7 +1,5 @@
 """Episodes of `SkillTree-v0`, from the runner and from the configuration."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.agents import Agent, AlternatingPolicy, PocketEngine, RandomPolicy, TreeAgent

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome
 from dataenvgym.llm.usage import TeacherUsage

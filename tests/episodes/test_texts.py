@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataenvgym.episodes.texts import cell, fenced, one_line, plain, record, several, sparkline
 from dataenvgym.records import parse_training_datum
 

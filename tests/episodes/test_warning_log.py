@@ -1,7 +1,5 @@
 """Warnings of a run are shown at once and kept with it, whatever happens to it."""
 
-from __future__ import annotations
-
 import io
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A task of several turns, and students that answer by rule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -98,21 +96,21 @@ def complete(
 
 
 @pytest.fixture
-def guess_task() -> type[GuessTask]:
+def guess_task():
     return GuessTask
 
 
 @pytest.fixture
-def task() -> GuessTask:
+def task():
     return GuessTask()
 
 
 @pytest.fixture
-def guesser() -> type[Guesser]:
+def guesser():
     return Guesser
 
 
 @pytest.fixture
-def completed() -> Callable[..., CompletedTaskInstance]:
+def completed():
     """Makes a completed instance with a reply."""
     return complete

@@ -1,7 +1,5 @@
 """Answers in replies, and equality of answers."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError, SandboxError

@@ -1,7 +1,5 @@
 """Drawing samples: seeds, files, and resuming with existing samples."""
 
-from __future__ import annotations
-
 import types
 from dataclasses import replace
 

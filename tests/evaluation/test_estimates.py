@@ -1,7 +1,5 @@
 """A mean with its interval, against the t table."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

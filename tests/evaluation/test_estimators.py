@@ -1,7 +1,5 @@
 """pass@k, pass^k and majority@k against figures, and against all draws counted one by one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations

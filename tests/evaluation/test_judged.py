@@ -1,7 +1,5 @@
 """The metric `judge`: verdicts on written samples, kept beside them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

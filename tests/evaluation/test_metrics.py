@@ -1,7 +1,5 @@
 """The metrics by name, over instances."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

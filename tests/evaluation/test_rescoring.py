@@ -1,7 +1,5 @@
 """Judging written samples again, without asking the student."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError
@@ -16,7 +14,7 @@ from dataenvgym.tasks.parts import TaskAsDomain
 
 
 @pytest.fixture
-def files(task, guesser, tmp_path) -> EvaluationFiles:
+def files(task, guesser, tmp_path):
     """Ten tries of two turns at most; the third call of the first try fails."""
     files = EvaluationFiles(tmp_path, chunk=3)
     draw_samples(files, task, guesser(lambda asked: asked == 3), task.instances, 10)

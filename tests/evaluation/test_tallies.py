@@ -1,7 +1,5 @@
 """All tries at one problem, counted."""
 
-from __future__ import annotations
-
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.evaluation.samples import Judgment
 from dataenvgym.evaluation.tallies import tally, tally_all

@@ -1,7 +1,5 @@
 """A configuration and the folder of its evaluation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The student and the task of a run, as an evaluation takes them over."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -18,7 +16,7 @@ def opened(config) -> str:
 
 
 @pytest.fixture
-def run(tmp_path) -> str:
+def run(tmp_path):
     """A run on a task that is not the default one, with options that are not."""
     options = [
         *("task=math_jsonl", "task.sources=own.jsonl", "task.threads=3", "predictor.batch_size=8"),

@@ -1,7 +1,5 @@
 """`metrics=[judge]`: from a configuration with teachers to verdicts, and judged again."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """Evaluations run and judged again from Python."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.config import compose

@@ -1,7 +1,5 @@
 """Evaluations in which the student plays against itself."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,11 +1,8 @@
 """A user's folder with students and agents of their own, and episodes composed in it."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,7 +41,7 @@ REAL = (
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[None]:
+def cluster():
     """A Ray cluster of this machine that this process is connected to."""
     ray = pytest.importorskip("ray", reason="needs the extra [ray]")
     ray.init(num_cpus=2, log_to_driver=False, logging_level="error", include_dashboard=False)
@@ -53,7 +50,7 @@ def cluster() -> Iterator[None]:
 
 
 @pytest.fixture
-def executor_of(request: pytest.FixtureRequest) -> Callable[..., ExecutorInterface]:
+def executor_of(request):
     """Makes the executor of that name."""
     kinds = {
         "in_process": InProcessExecutor,
@@ -71,7 +68,7 @@ def executor_of(request: pytest.FixtureRequest) -> Callable[..., ExecutorInterfa
 
 
 @pytest.fixture(params=["in_process", "processes", pytest.param("ray", marks=pytest.mark.slow)])
-def executor(request: pytest.FixtureRequest, executor_of) -> ExecutorInterface:
+def executor(request, executor_of):
     """Each of the executors."""
     made: ExecutorInterface = executor_of(request.param)
     return made
@@ -103,12 +100,12 @@ class Listener(EpisodeCallback):
 
 
 @pytest.fixture
-def listener() -> Callable[..., Listener]:
+def listener():
     return Listener
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The current folder, with `my_students.py` in it."""
     (tmp_path / "my_students.py").write_text(MY_STUDENTS)
     monkeypatch.chdir(tmp_path)
@@ -128,7 +125,7 @@ def scripted(folder):
 
 
 @pytest.fixture
-def scripted_overrides() -> tuple[str, ...]:
+def scripted_overrides():
     return SCRIPTED
 
 
@@ -149,13 +146,13 @@ def comparable():
 
 
 @pytest.fixture(scope="session")
-def known() -> dict[tuple[str, ...], dict[str, object]]:
+def known():
     """The files of episodes that have run in process, by their overrides."""
     return {}
 
 
 @pytest.fixture
-def undisturbed(scripted, known) -> Callable[..., dict[str, object]]:
+def undisturbed(scripted, known):
     """The files of an episode that runs in process, in a call for each number of iterations."""
 
     def run(*overrides: str, make=scripted, calls: tuple[int, ...] = (2,)) -> dict[str, object]:

@@ -1,7 +1,5 @@
 """The executor of a configuration, and the parts that do not depend on it."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Errors on their way from one process to another."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """Behavior of all executors, and recovery of lost processes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import shutil
 import subprocess

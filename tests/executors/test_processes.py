@@ -1,7 +1,5 @@
 """Episodes in processes of their own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

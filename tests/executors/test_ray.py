@@ -1,7 +1,5 @@
 """Ray clusters that are started for a run, and those that cannot run it."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

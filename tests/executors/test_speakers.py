@@ -1,7 +1,5 @@
 """Runs in which the task's environments ask other models."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 

@@ -1,9 +1,6 @@
 """Shared by tests against real external software: its location."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 
@@ -20,12 +17,12 @@ def installed(name: str) -> ExternalEnvironment:
 
 
 @pytest.fixture(scope="session")
-def llama_factory_python() -> Path:
+def llama_factory_python():
     """The Python interpreter of an environment with LLaMA-Factory in it."""
     return installed("llamafactory").python
 
 
 @pytest.fixture(scope="session")
-def vllm_python() -> Path:
+def vllm_python():
     """The Python interpreter of an environment with vLLM in it."""
     return installed("vllm").python

@@ -3,8 +3,6 @@
 It tells the numbers of the worker and of everything below it as soon as a training runs.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -13,8 +13,6 @@ Nothing is built by hand: `run_exp`, which `llamafactory-cli train` calls, build
 collator and trainer, and is stopped where it would begin to train.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import threading
 import zipfile
 from collections.abc import Callable
@@ -13,7 +11,7 @@ from dataenvgym.external.environments import ExternalEnvironment
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))
     # nothing is downloaded here
     monkeypatch.setattr("dataenvgym.external.environments._TORCH", {"tiny": ("tiny-thing",)})
@@ -24,7 +22,7 @@ MakeEnvironment = Callable[..., ExternalEnvironment]
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> MakeEnvironment:
+def make(tmp_path):
     """An environment with the packages in `pins`: none, if nothing is said."""
 
     def make(pins: str = "# nothing\n") -> ExternalEnvironment:
@@ -37,24 +35,24 @@ def make(tmp_path: Path) -> MakeEnvironment:
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 @pytest.mark.parametrize("variant", ["cpu", "cuda"])
-def test_every_pin_is_an_exact_version(name: str, variant) -> None:
+def test_every_pin_is_an_exact_version(name, variant):
     pins = external_environment(name, variant).pins.read_text().splitlines()
     packages = [line for line in pins if line.strip() and not line.startswith(("#", "--"))]
     assert len(packages) > 50
     assert [line for line in packages if "==" not in line] == []
 
 
-def test_an_unknown_name_is_refused() -> None:
+def test_an_unknown_name_is_refused():
     with pytest.raises(ConfigurationError, match="Did you mean 'llamafactory'"):
         external_environment("llama_factory")
 
 
-def test_an_unknown_variant_is_refused() -> None:
+def test_an_unknown_variant_is_refused():
     with pytest.raises(ConfigurationError, match="variant is 'rocm', expected cpu or cuda"):
         external_environment("vllm", "rocm")
 
 
-def test_the_variant_fits_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variant_fits_the_machine(monkeypatch):
     monkeypatch.setattr("dataenvgym.external.environments.has_cuda", lambda: True)
     assert external_environment("vllm").variant == "cuda"
     monkeypatch.setattr("dataenvgym.external.environments.has_cuda", lambda: False)
@@ -62,7 +60,7 @@ def test_the_variant_fits_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert external_environment("vllm", "cuda").pins.name == "cuda.txt"
 
 
-def test_the_cache_is_where_it_is_said_to_be(tmp_path: Path, monkeypatch) -> None:
+def test_the_cache_is_where_it_is_said_to_be(tmp_path, monkeypatch):
     assert cache_directory() == tmp_path / "cache"
     monkeypatch.delenv("DATAENVGYM_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
@@ -71,11 +69,11 @@ def test_the_cache_is_where_it_is_said_to_be(tmp_path: Path, monkeypatch) -> Non
     assert cache_directory() == Path.home() / ".cache" / "dataenvgym"
 
 
-def test_other_pins_are_another_folder(make: MakeEnvironment) -> None:
+def test_other_pins_are_another_folder(make):
     assert make("a==1\n").folder == make("a==1\n").folder != make("a==2\n").folder
 
 
-def test_a_missing_environment_says_which_command_builds_it(make: MakeEnvironment) -> None:
+def test_a_missing_environment_says_which_command_builds_it(make):
     environment = make()
     assert not environment.is_installed
     with pytest.raises(ExternalError, match="run `dataenvgym external install tiny --variant cpu`"):
@@ -83,9 +81,7 @@ def test_a_missing_environment_says_which_command_builds_it(make: MakeEnvironmen
 
 
 @pytest.mark.slow
-def test_an_installed_environment_has_its_packages_and_is_left_alone(
-    make: MakeEnvironment, tmp_path: Path
-) -> None:
+def test_an_installed_environment_has_its_packages_and_is_left_alone(make, tmp_path):
     environment = make(f"tiny-thing @ file://{write_wheel(tmp_path)}\n")
     said: list[str] = []
     environment.install(said.append)
@@ -114,16 +110,14 @@ def write_wheel(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_failed_installation_says_pips_last_words_and_is_not_installed(
-    make: MakeEnvironment, tmp_path: Path
-) -> None:
+def test_a_failed_installation_says_pips_last_words_and_is_not_installed(make, tmp_path):
     environment = make(f"tiny-thing @ file://{tmp_path}/nowhere.whl\n")
     with pytest.raises(ExternalError, match=r"(?s)install\.log:.*nowhere\.whl"):
         environment.install()
     assert not environment.is_installed
 
 
-def test_an_interrupted_installation_is_built_again(make: MakeEnvironment, monkeypatch) -> None:
+def test_an_interrupted_installation_is_built_again(make, monkeypatch):
     environment = make()
     environment.folder.mkdir(parents=True)
     (environment.folder / "half").touch()
@@ -135,9 +129,7 @@ def test_an_interrupted_installation_is_built_again(make: MakeEnvironment, monke
     assert environment.is_installed
 
 
-def test_of_two_that_install_at_once_one_waits_for_the_other(
-    make: MakeEnvironment, monkeypatch
-) -> None:
+def test_of_two_that_install_at_once_one_waits_for_the_other(make, monkeypatch):
     environment = make()
     goes_on, second_waits = threading.Event(), threading.Event()
     built = build_nothing(monkeypatch, goes_on)

@@ -1,13 +1,11 @@
 """`LlamaFactoryTrainer` with LLaMA-Factory itself: real trainings of the pocket student."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +48,12 @@ Train = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
-def command(llama_factory_python: Path) -> str:
+def command(llama_factory_python):
     return str(llama_factory_python.with_name("llamafactory-cli"))
 
 
 @pytest.fixture(scope="module")
-def trainer(command: str) -> Iterator[LlamaFactoryTrainer]:
+def trainer(command):
     """One trainer, whose warm worker trains everything here."""
     warm = LlamaFactoryTrainer(command=command, threads=1)
     yield warm
@@ -83,7 +81,7 @@ def write_training(folder: Path, records: Sequence[TrainingDatum], **options: An
 
 
 @pytest.fixture
-def train(trainer: LlamaFactoryTrainer, tmp_path: Path) -> Train:
+def train(trainer, tmp_path):
     """Train in the warm worker, in a folder of the test."""
 
     def train(
@@ -108,7 +106,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_adapter_is_trained(train: Train, method: str) -> None:
+def test_an_adapter_is_trained(train, method):
     output = train(lora_rank=4, **METHODS[method])
     config = read_json(output / "adapter_config.json")
     assert (config["r"], config["use_dora"], config["use_rslora"]) == (
@@ -129,9 +127,7 @@ def test_an_adapter_is_trained(train: Train, method: str) -> None:
     ("method", "options"),
     [("full", {}), ("freeze", {"extra": {"freeze_trainable_layers": 1}})],
 )
-def test_the_students_own_weights_are_trained(
-    train: Train, method: str, options: dict[str, Any]
-) -> None:
+def test_the_students_own_weights_are_trained(train, method, options):
     from safetensors.torch import load_file
 
     output = train(finetuning_type=method, learning_rate=1e-3, **options)
@@ -146,7 +142,7 @@ def test_the_students_own_weights_are_trained(
 
 
 @pytest.mark.gpu
-def test_a_quantized_student_gets_an_adapter(train: Train) -> None:
+def test_a_quantized_student_gets_an_adapter(train):
     output = train(quantization_bit=4, bf16=True)
     assert (output / "adapter_model.safetensors").is_file()
 
@@ -162,7 +158,7 @@ STAGES: dict[str, tuple[Sequence[TrainingDatum], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_each_stage_trains(train: Train, stage: str) -> None:
+def test_each_stage_trains(train, stage):
     records, options = STAGES[stage]
     output = train(records=records, **options)
     assert (output / "adapter_model.safetensors").is_file()
@@ -185,13 +181,13 @@ SCORED = [
 
 
 @pytest.mark.parametrize("scored_as", ["sft", "kto", "dpo"])
-def test_scored_records_train_as_converted(train: Train, scored_as: Any) -> None:
+def test_scored_records_train_as_converted(train, scored_as):
     output = train(records=without_weights(SCORED, scored_as))
     assert (output / "adapter_model.safetensors").is_file()
     assert len(losses(output)) == 2
 
 
-def test_llama_factory_itself_refuses_a_file_of_stage_scored(command: str, tmp_path: Path) -> None:
+def test_llama_factory_itself_refuses_a_file_of_stage_scored(command, tmp_path):
     path = write_training(tmp_path, SCORED)
     result = subprocess.run([command, "train", str(path)], capture_output=True, text=True)
     assert result.returncode != 0
@@ -199,16 +195,14 @@ def test_llama_factory_itself_refuses_a_file_of_stage_scored(command: str, tmp_p
     assert not (tmp_path / "adapter" / "adapter_model.safetensors").exists()
 
 
-def test_a_training_continues_from_an_adapter(train: Train) -> None:
+def test_a_training_continues_from_an_adapter(train):
     first = train("first", max_steps=20, learning_rate=1e-2)
     second = train("second", adapter_name_or_path=first, learning_rate=1e-5)
     assert losses(second)[0] < 0.7 * losses(first)[0]
     assert hash_files(second) != hash_files(first)
 
 
-def test_an_interrupted_training_continues_from_its_last_checkpoint(
-    trainer: LlamaFactoryTrainer, tmp_path: Path
-) -> None:
+def test_an_interrupted_training_continues_from_its_last_checkpoint(trainer, tmp_path):
     options: dict[str, Any] = {
         "max_steps": 90, "save_strategy": "steps", "extra": {"save_steps": 15},
     }  # fmt: skip
@@ -231,9 +225,7 @@ def test_an_interrupted_training_continues_from_its_last_checkpoint(
     assert hash_files(resumed) == hash_files(whole)
 
 
-def test_a_failed_training_gives_its_reason_and_the_worker_continues(
-    trainer: LlamaFactoryTrainer, tmp_path: Path
-) -> None:
+def test_a_failed_training_gives_its_reason_and_the_worker_continues(trainer, tmp_path):
     bad = write_training(tmp_path / "bad", SUPERVISED, lora_target="no_such_layer")
     with pytest.raises(TrainingError, match=r"no_such_layer.*llama_factory\.log"):
         trainer.train(bad)
@@ -248,7 +240,7 @@ def test_a_failed_training_gives_its_reason_and_the_worker_continues(
 # --- nothing leaks from one training into the next ------------------------------------------------
 
 
-def test_the_worker_has_only_imported_modules(trainer: LlamaFactoryTrainer, train: Train) -> None:
+def test_the_worker_has_only_imported_modules(trainer, train):
     train()
     assert trainer.worker is not None
     ready = trainer.worker.ready
@@ -259,8 +251,8 @@ def test_the_worker_has_only_imported_modules(trainer: LlamaFactoryTrainer, trai
 
 
 def test_the_tenth_training_gives_the_adapter_of_the_first_and_of_a_fresh_process(
-    trainer: LlamaFactoryTrainer, train: Train, command: str, tmp_path: Path
-) -> None:
+    trainer, train, command, tmp_path
+):
     same: dict[str, Any] = {"max_steps": 4, "lora_dropout": 0.1}
     first = hash_files(train("1", **same))
     for n, (records, options) in enumerate(STAGES.values(), start=2):
@@ -279,8 +271,8 @@ def test_the_tenth_training_gives_the_adapter_of_the_first_and_of_a_fresh_proces
 
 
 def test_trained_in_a_fresh_process_or_in_a_child_of_the_worker_it_is_the_same(
-    train: Train, command: str, tmp_path: Path
-) -> None:
+    train, command, tmp_path
+):
     cold = LlamaFactoryTrainer(command=command, threads=1, warm=False)
     output = cold.train(write_training(tmp_path / "cold", SUPERVISED))
     assert hash_files(output) == hash_files(train("warm"))
@@ -289,7 +281,7 @@ def test_trained_in_a_fresh_process_or_in_a_child_of_the_worker_it_is_the_same(
 # --- nothing outlives us --------------------------------------------------------------------------
 
 
-def test_who_is_killed_takes_worker_and_training_along(command: str, tmp_path: Path) -> None:
+def test_who_is_killed_takes_worker_and_training_along(command, tmp_path):
     endless = write_training(tmp_path, SUPERVISED, max_steps=10**6)
     with subprocess.Popen(
         [sys.executable, str(DRIVER), str(endless), command], stdout=subprocess.PIPE, text=True

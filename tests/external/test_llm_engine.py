@@ -4,11 +4,6 @@ A model of its size says nothing sensible there; but every answer is JSON of the
 every answer is a record.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -35,7 +30,7 @@ PROMPT = Prompt(user="Write {count} lists. {samples}")
 
 
 @pytest.fixture(scope="module")
-def student(vllm_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmPredictor]:
+def student(vllm_python, tmp_path_factory):
     """The pocket student, served by vLLM."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DATAENVGYM_CACHE", str(tmp_path_factory.mktemp("cache")))
@@ -53,11 +48,11 @@ def student(vllm_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.fixture
-def task() -> PocketMathTask:
+def task():
     return PocketMathTask(n_train=200, n_validation=40, n_test=40)
 
 
-def test_guided_answers_fit_the_schema_without_repair(student: VllmPredictor) -> None:
+def test_guided_answers_fit_the_schema_without_repair(student):
     schema: Schema = {
         "type": "object",
         "properties": {
@@ -74,9 +69,7 @@ def test_guided_answers_fit_the_schema_without_repair(student: VllmPredictor) ->
     assert {type(f["n"]) for f in found if f is not None} == {int}
 
 
-def test_a_server_by_its_address_writes_records(
-    student: VllmPredictor, task: PocketMathTask, tmp_path: Path
-) -> None:
+def test_a_server_by_its_address_writes_records(student, task, tmp_path):
     student.connect()
     model = student.server.name_of(student._name)
     teacher = Teacher(
@@ -102,9 +95,7 @@ def test_a_server_by_its_address_writes_records(
     assert all(len(next(json_in(text))["records"]) in (1, 2) for text in whole)
 
 
-def test_the_student_as_its_own_teacher_goes_through_a_whole_episode(
-    student: VllmPredictor, task: PocketMathTask, tmp_path: Path
-) -> None:
+def test_the_student_as_its_own_teacher_goes_through_a_whole_episode(student, task, tmp_path):
     teacher = StudentTeacher(student, directory=tmp_path)
     engine = LLMEngine(
         teacher, task, PROMPT, batch_size=1, examples_per_request=1, max_tokens=120,

@@ -10,8 +10,6 @@ whole batches, in the order in which an epoch of the training takes them:
 Everything is float32, on CPU.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -339,9 +337,7 @@ class LlamaFactory:
 
 
 @pytest.fixture(scope="module")
-def llama_factory(
-    llama_factory_python: Path, tmp_path_factory: pytest.TempPathFactory
-) -> LlamaFactory:
+def llama_factory(llama_factory_python, tmp_path_factory):
     return LlamaFactory(llama_factory_python, tmp_path_factory.mktemp("llama_factory"))
 
 
@@ -359,9 +355,7 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def seen(
-    llama_factory: LlamaFactory, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Seen]:
+def seen(llama_factory, tmp_path_factory):
     trainings = {}
     for name, case in CASES.items():
         folder = tmp_path_factory.mktemp("case")
@@ -379,21 +373,19 @@ def seen(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_both_see_the_same_tokens_and_labels_in_the_same_order(
-    seen: Mapping[str, Seen], name: str
-) -> None:
+def test_both_see_the_same_tokens_and_labels_in_the_same_order(seen, name):
     assert seen[name].examples == examples_of_ours(seen[name].training)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "packed" not in name])
-def test_llama_factory_loses_no_record(seen: Mapping[str, Seen], name: str) -> None:
+def test_llama_factory_loses_no_record(seen, name):
     for column in seen[name].examples.values():
         assert len(column) == len(CASES[name].records)
     assert sum(map(n_examples, seen[name].batches)) >= len(CASES[name].records)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_both_take_the_same_batches_in_the_same_order(seen: Mapping[str, Seen], name: str) -> None:
+def test_both_take_the_same_batches_in_the_same_order(seen, name):
     config = TrainingConfig.read(seen[name].training).with_options(num_train_epochs=1)
     examples = seen[name].examples
     column = "chosen_input_ids" if config.stage == "dpo" else "input_ids"
@@ -406,9 +398,7 @@ def test_both_take_the_same_batches_in_the_same_order(seen: Mapping[str, Seen], 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_losses_of_the_first_epochs_batches_agree_at_step_0(
-    seen: Mapping[str, Seen], name: str, tmp_path: Path
-) -> None:
+def test_the_losses_of_the_first_epochs_batches_agree_at_step_0(seen, name, tmp_path):
     assert measure_ours(seen[name].training, tmp_path / "ours") == pytest.approx(
         seen[name].losses, abs=1e-3
     )
@@ -447,16 +437,14 @@ def asked(record: Any, *, history: bool) -> str:
     return f"{system}{turns}<|user|>{text}<|end|><|assistant|>"
 
 
-def test_of_a_supervised_record_every_reply_is_learned_and_no_prompt(
-    seen: Mapping[str, Seen],
-) -> None:
+def test_of_a_supervised_record_every_reply_is_learned_and_no_prompt(seen):
     for record, (prompt, learned) in zip(SUPERVISED, sides(seen["supervised"]), strict=True):
         assert prompt == asked(record, history=False)
         replies = (*(reply for _, reply in record.history), record.output)
         assert learned == "".join(f"{reply}<|end|>" for reply in replies)
 
 
-def test_of_a_conversation_every_reply_and_tool_call_is_learned(seen: Mapping[str, Seen]) -> None:
+def test_of_a_conversation_every_reply_and_tool_call_is_learned(seen):
     spoken = list(sides(seen["chat"]))
     assert spoken[0] == ("<|user|>a<|end|><|assistant|>", "A<|end|>")
     assert spoken[1] == (
@@ -476,7 +464,7 @@ def test_of_a_conversation_every_reply_and_tool_call_is_learned(seen: Mapping[st
     assert prompt.endswith("<|user|>rain<|end|><|assistant|>")
 
 
-def test_of_a_preference_both_last_answers_are_learned(seen: Mapping[str, Seen]) -> None:
+def test_of_a_preference_both_last_answers_are_learned(seen):
     better, worse = (sides(seen["preference"], side) for side in ("chosen_", "rejected_"))
     for record, chosen, rejected in zip(PREFERENCES, better, worse, strict=True):
         prompt = asked(record, history=True)
@@ -484,15 +472,13 @@ def test_of_a_preference_both_last_answers_are_learned(seen: Mapping[str, Seen])
         assert rejected == (prompt, f"{record.rejected}<|end|>")
 
 
-def test_of_a_judged_record_the_last_answer_is_learned_with_its_judgment(
-    seen: Mapping[str, Seen],
-) -> None:
+def test_of_a_judged_record_the_last_answer_is_learned_with_its_judgment(seen):
     for record, spoken in zip(JUDGED, sides(seen["kto"]), strict=True):
         assert spoken == (asked(record, history=True), f"{record.output}<|end|>")
     assert seen["kto"].examples["kto_tags"] == [record.desirable for record in JUDGED]
 
 
-def test_of_a_text_everything_is_learned(seen: Mapping[str, Seen]) -> None:
+def test_of_a_text_everything_is_learned(seen):
     tokenizer = load_tokenizer(str(student_path()))
     texts = [tokenizer.decode(tokens) for tokens in seen["text"].examples["input_ids"]]
     assert texts == [f"{record.text}<|end|>" for record in TEXTS]
@@ -534,9 +520,7 @@ class Trained:
 
 
 @pytest.fixture(scope="module")
-def trained(
-    llama_factory: LlamaFactory, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Trained]:
+def trained(llama_factory, tmp_path_factory):
     """For each stage 96 records, 3 epochs, 18 updates of two batches each."""
     folders = {stage: tmp_path_factory.mktemp(stage) for stage in STAGES}
     trainings = {}
@@ -588,17 +572,13 @@ def logged(path: Path) -> list[float]:
 
 
 @pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != "pt"])
-def test_the_first_update_of_both_trainings_has_the_same_loss(
-    trained: Mapping[str, Trained], stage: str
-) -> None:
+def test_the_first_update_of_both_trainings_has_the_same_loss(trained, stage):
     one = trained[stage]
     assert len(one.our_log) == len(one.their_log) == 18
     assert one.our_log[0] == pytest.approx(one.their_log[0], abs=1e-3)
 
 
-def test_the_first_update_on_texts_has_the_same_loss_but_for_the_tokens_counted(
-    trained: Mapping[str, Trained],
-) -> None:
+def test_the_first_update_on_texts_has_the_same_loss_but_for_the_tokens_counted(trained):
     """The sums agree; their divisors do not.
 
     transformers 5.6, the newest that LLaMA-Factory 0.9.5 allows, counts the first token of each
@@ -615,16 +595,14 @@ def test_the_first_update_on_texts_has_the_same_loss_but_for_the_tokens_counted(
 
 
 @pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != "pt"])
-def test_both_trainings_go_the_same_way(trained: Mapping[str, Trained], stage: str) -> None:
+def test_both_trainings_go_the_same_way(trained, stage):
     """One seed draws the same adapter to begin with, and the same batches, for both."""
     one = trained[stage]
     assert one.our_log == pytest.approx(one.their_log, rel=0.05)
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_after_training_the_mean_losses_over_the_training_set_are_within_5_percent(
-    trained: Mapping[str, Trained], stage: str
-) -> None:
+def test_after_training_the_mean_losses_over_the_training_set_are_within_5_percent(trained, stage):
     before, ours, theirs = (trained[stage].measured[name] for name in ("none", "ours", "theirs"))
     assert mean(ours.by_theirs) == pytest.approx(mean(theirs.by_theirs), rel=0.05)
     assert mean(ours.by_ours) == pytest.approx(mean(theirs.by_ours), rel=0.05)
@@ -633,9 +611,7 @@ def test_after_training_the_mean_losses_over_the_training_set_are_within_5_perce
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_both_measure_the_same_losses_of_an_adapter_that_either_of_them_made(
-    trained: Mapping[str, Trained], stage: str
-) -> None:
+def test_both_measure_the_same_losses_of_an_adapter_that_either_of_them_made(trained, stage):
     """A preference's loss begins at a constant whatever the model says; here it is none."""
     for one in trained[stage].measured.values():
         assert one.by_ours == pytest.approx(one.by_theirs, abs=1e-3)

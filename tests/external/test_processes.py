@@ -1,10 +1,7 @@
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import psutil
 import pytest
@@ -47,23 +44,23 @@ def started(*command: str) -> tuple[subprocess.Popen[str], int]:
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_a_guarded_command_ends_with_its_own_exit_code(code: int) -> None:
+def test_a_guarded_command_ends_with_its_own_exit_code(code):
     command = guarded([sys.executable, "-c", f"raise SystemExit({code})"])
     assert subprocess.run(command, check=False).returncode == code
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
-def test_a_guarded_command_ends_by_the_signal_that_ended_it(number: signal.Signals) -> None:
+def test_a_guarded_command_ends_by_the_signal_that_ended_it(number):
     command = guarded([sys.executable, "-c", f"import os; os.kill(os.getpid(), {number.value})"])
     assert subprocess.run(command, check=False).returncode == -number
 
 
-def test_a_guarded_command_has_the_standard_streams() -> None:
+def test_a_guarded_command_has_the_standard_streams():
     command = guarded(["cat"])
     assert subprocess.run(command, check=True, input=b"text", stdout=-1).stdout == b"text"
 
 
-def test_processes_of_a_guarded_command_end_with_it() -> None:
+def test_processes_of_a_guarded_command_end_with_it():
     leaves = (
         "import subprocess\n"
         "print(subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=-3).pid)"
@@ -74,14 +71,14 @@ def test_processes_of_a_guarded_command_end_with_it() -> None:
 
 
 @pytest.mark.slow
-def test_a_guard_ends_all_processes_even_those_that_ignore_signals() -> None:
+def test_a_guard_ends_all_processes_even_those_that_ignore_signals():
     process, stubborn = started(*guarded([sys.executable, "-c", FAMILY]))
     process.terminate()
     process.wait(30)
     assert is_gone(stubborn)
 
 
-def test_a_guard_ends_all_when_who_asked_for_it_is_killed() -> None:
+def test_a_guard_ends_all_when_who_asked_for_it_is_killed():
     family = (
         "import subprocess\n"
         "child = subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=-3)\n"
@@ -99,7 +96,7 @@ def test_a_guard_ends_all_when_who_asked_for_it_is_killed() -> None:
     wait_for(lambda: is_gone(child) and is_gone(guard))
 
 
-def test_a_command_ends_when_its_guard_is_killed() -> None:
+def test_a_command_ends_when_its_guard_is_killed():
     tells = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
     guard, command = started(*guarded([sys.executable, "-c", tells]))
     guard.kill()
@@ -107,7 +104,7 @@ def test_a_command_ends_when_its_guard_is_killed() -> None:
     wait_for(lambda: is_gone(command))
 
 
-def test_a_process_tree_ends_including_processes_that_ignore_signals() -> None:
+def test_a_process_tree_ends_including_processes_that_ignore_signals():
     process, stubborn = started(sys.executable, "-c", FAMILY)
     end_process_tree(process.pid, grace=0.3)
     assert is_gone(stubborn)
@@ -116,7 +113,7 @@ def test_a_process_tree_ends_including_processes_that_ignore_signals() -> None:
     end_process_tree(process.pid)
 
 
-def test_a_process_is_known_by_its_number_and_when_it_began() -> None:
+def test_a_process_is_known_by_its_number_and_when_it_began():
     assert is_alive(os.getpid(), created_at())
     assert not is_alive(os.getpid(), created_at() - 100)
     with subprocess.Popen(["sleep", "600"]) as process:
@@ -127,7 +124,7 @@ def test_a_process_is_known_by_its_number_and_when_it_began() -> None:
     assert not is_alive(process.pid, began)
 
 
-def test_a_message_never_announces_the_end_of_a_log_that_has_none(tmp_path: Path) -> None:
+def test_a_message_never_announces_the_end_of_a_log_that_has_none(tmp_path):
     log = tmp_path / "log.txt"
     assert end_of_log(log) == f"It wrote no log to {log}."
     log.write_text("\n")
@@ -136,7 +133,7 @@ def test_a_message_never_announces_the_end_of_a_log_that_has_none(tmp_path: Path
     assert end_of_log(log) == f"Its log is {log}.\nThe log ends with:\na\nb"
 
 
-def test_the_last_lines_of_a_log_have_the_last_state_of_progress_bars(tmp_path: Path) -> None:
+def test_the_last_lines_of_a_log_have_the_last_state_of_progress_bars(tmp_path):
     log = tmp_path / "log.txt"
     assert last_lines(log) == "(no log)"
     log.write_bytes(b"one\n\n 1%\r 50%\r100%\nthr\xffee\n")

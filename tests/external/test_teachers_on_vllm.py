@@ -1,10 +1,6 @@
 """Teachers on the real vLLM: guided decoding, token counts, samples, and the cache."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +27,7 @@ ASKED: list[Conversation] = [
 
 
 @pytest.fixture(scope="module")
-def student(vllm_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmPredictor]:
+def student(vllm_python, tmp_path_factory):
     """The pocket student in a vLLM server of this module's own."""
     # else the pocket student writes spaces for ever
     json_only = {"backend": "xgrammar", "disable_any_whitespace": True}
@@ -48,9 +44,7 @@ def student(vllm_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         predictor.close()
 
 
-def test_a_teacher_on_vllm_keeps_a_schema_and_is_counted(
-    student: VllmPredictor, tmp_path: Path
-) -> None:
+def test_a_teacher_on_vllm_keeps_a_schema_and_is_counted(student, tmp_path):
     options = {
         "base_url": student.server.base_url,
         "api_key_variable": None,
@@ -76,7 +70,7 @@ def test_a_teacher_on_vllm_keeps_a_schema_and_is_counted(
     teacher.close()
 
 
-def test_samples_of_one_question_differ_on_vllm(student: VllmPredictor) -> None:
+def test_samples_of_one_question_differ_on_vllm(student):
     teacher = Teacher(SERVED_NAME, base_url=student.server.base_url, api_key_variable=None)
     warm = SamplingParameters(max_tokens=12, temperature=1.5, seed=5)
     replies = teacher.ask([ASKED[0]] * 8, warm, purpose="samples")
@@ -84,9 +78,7 @@ def test_samples_of_one_question_differ_on_vllm(student: VllmPredictor) -> None:
     teacher.close()
 
 
-def test_a_student_on_vllm_teaches_itself_and_keeps_a_schema(
-    student: VllmPredictor, tmp_path: Path
-) -> None:
+def test_a_student_on_vllm_teaches_itself_and_keeps_a_schema(student, tmp_path):
     teacher = StudentTeacher(student, cache=tmp_path, max_tokens=10**6)
     replies = teacher.ask(ASKED, GUIDED, purpose="verdicts")
     assert all(isinstance(r, Reply) for r in replies)

@@ -6,8 +6,6 @@ calls and results apart, which it then formats; and as our datasets have them, a
 Where its own tokens cannot be ours, `DIFFERENCES` says which they are.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -247,7 +245,7 @@ DIFFERENCES: Mapping[str, list[tuple[str, str]]] = {
 
 
 @pytest.fixture(scope="module")
-def students(make_student: Any, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def students(make_student, tmp_path_factory):
     """A student for each format."""
     from tokenizers.processors import TemplateProcessing
 
@@ -299,11 +297,7 @@ def as_ours(examples: Mapping[str, Any], student: Path, name: str) -> Mapping[st
 
 
 @pytest.fixture(scope="module")
-def written(
-    llama_factory_python: Path,
-    students: Mapping[str, Path],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Mapping[tuple[str, str], Written]:
+def written(llama_factory_python, students, tmp_path_factory):
     home = tmp_path_factory.mktemp("llama_factory")
     trainings, ours = [], {}
     for name, form in FORMATS.items():
@@ -360,9 +354,7 @@ def measure(python: Path, home: Path, trainings: list[Path]) -> list[Any]:
 
 @pytest.mark.parametrize("formatting", RECORDS)
 @pytest.mark.parametrize("name", FORMATS)
-def test_our_text_has_the_tokens_of_llama_factorys_own_formatter(
-    written: Mapping[tuple[str, str], Written], name: str, formatting: str
-) -> None:
+def test_our_text_has_the_tokens_of_llama_factorys_own_formatter(written, name, formatting):
     one = written[name, formatting]
     assert one.of_our_text == one.ours
     assert one.theirs == one.ours
@@ -371,9 +363,7 @@ def test_our_text_has_the_tokens_of_llama_factorys_own_formatter(
 
 @pytest.mark.parametrize("formatting", RECORDS)
 @pytest.mark.parametrize("name", FORMATS)
-def test_prompts_have_the_tokens_that_llama_factory_trains_on(
-    written: Mapping[tuple[str, str], Written], name: str, formatting: str
-) -> None:
+def test_prompts_have_the_tokens_that_llama_factory_trains_on(written, name, formatting):
     one, form = written[name, formatting], FORMATS[name]
     tokenizer = load_tokenizer(str(one.student))
     for record, tokens in zip(RECORDS[formatting], one.theirs["input_ids"], strict=True):

@@ -1,11 +1,8 @@
 """Tools, calls and stop texts on the real vLLM, from one server that reads Hermes calls."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +60,7 @@ def asked(text: str, *tools: Tool) -> Conversation:
 
 
 @pytest.fixture(scope="module")
-def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def student(tmp_path_factory):
     """The pocket student, all of whose weights have learned to say these things."""
     import torch
     from transformers import AutoModelForCausalLM
@@ -90,9 +87,7 @@ def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def make(
-    vllm_python: Path, student: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., VllmPredictor]]:
+def make(vllm_python, student, tmp_path_factory):
     """Makes students that vLLM serves, with leases of their own; closed at the end."""
     made = []
     with pytest.MonkeyPatch.context() as patch:
@@ -111,42 +106,36 @@ def make(
 
 
 @pytest.fixture(scope="module")
-def native(make: Callable[..., VllmPredictor]) -> VllmPredictor:
+def native(make):
     return make(tool_format="native", tool_parser="hermes")
 
 
-def test_a_server_that_reads_calls_sends_them_apart_and_they_are_read_again(
-    native: VllmPredictor,
-) -> None:
+def test_a_server_that_reads_calls_sends_them_apart_and_they_are_read_again(native):
     conversation = asked("Add two.", ADD)
     (reply,) = native.predict([conversation], GREEDY)
     assert said(reply) == '<tool_call>\n{"name": "add", "arguments": {"a": 2}}\n</tool_call>'
     assert read_reply(conversation, said(reply)).tool_calls == (CALL,)
 
 
-def test_a_call_that_the_server_cannot_read_comes_as_text(native: VllmPredictor) -> None:
+def test_a_call_that_the_server_cannot_read_comes_as_text(native):
     (reply,) = native.predict([asked("Add it.", ADD)], GREEDY)
     assert said(reply) == SAID["Add it."]
     assert str(malformed_call(said(reply))).startswith("the JSON of the call ends too early")
 
 
-def test_calls_and_results_are_sent_back_to_the_server(native: VllmPredictor) -> None:
+def test_calls_and_results_are_sent_back_to_the_server(native):
     first = MESSAGES[0].model_copy(update={"tools": (ADD,)})
     (reply,) = native.predict([(first, *MESSAGES[1:-1])], GREEDY)
     assert isinstance(reply, Reply), reply
 
 
-def test_a_running_server_that_reads_calls_is_attached_to(
-    make: Callable[..., VllmPredictor], native: VllmPredictor
-) -> None:
+def test_a_running_server_that_reads_calls_is_attached_to(make, native):
     attached = make(base_url=native.server.base_url, tool_format="native")
     (reply,) = attached.predict([asked("Add two.", ADD)], GREEDY)
     assert said(reply).startswith("<tool_call>\n")
 
 
-def test_replies_stop_where_the_student_in_this_process_stops(
-    make: Callable[..., VllmPredictor], native: VllmPredictor, student: Path
-) -> None:
+def test_replies_stop_where_the_student_in_this_process_stops(make, native, student):
     here = InProcessPredictor(student)
     there = make(base_url=native.server.base_url)
     conversations = [asked(text) for text in SAID]
@@ -161,9 +150,7 @@ def test_replies_stop_where_the_student_in_this_process_stops(
 
 
 @pytest.mark.parametrize("name", text_formats())
-def test_the_server_sees_the_tokens_that_were_trained_on(
-    native: VllmPredictor, tmp_path: Path, name: str
-) -> None:
+def test_the_server_sees_the_tokens_that_were_trained_on(native, tmp_path, name):
     form = tool_format(name)
     record = ChatDatum(messages=MESSAGES, system="Help.", tools=(ADD,))
     dataset = write_dataset(tmp_path, [record], tool_format=form)
@@ -180,7 +167,7 @@ def test_the_server_sees_the_tokens_that_were_trained_on(
         assert found["tokens"] == tokens == example.tokens[: len(found["tokens"])]
 
 
-def test_vllms_parsers_read_what_is_said_of_them(vllm_python: Path, tmp_path: Path) -> None:
+def test_vllms_parsers_read_what_is_said_of_them(vllm_python, tmp_path):
     rng = random.Random(4)
     cases = [("hermes", text := any_hermes(rng), hermes_in_vllm(text)) for _ in range(2000)]
     for name, is_new in (("older mistral", False), ("newer mistral", True)):

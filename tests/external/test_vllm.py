@@ -3,13 +3,11 @@
 One server serves all tests of this module; those that kill it come last.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -34,17 +32,17 @@ LESSONS = {"so": "So it is {}.", "well": "Well, {} #### {}"}
 
 
 @pytest.fixture(scope="module")
-def task() -> PocketMathTask:
+def task():
     return PocketMathTask(n_validation=N, n_train=N, n_test=1)
 
 
 @pytest.fixture(scope="module")
-def asked(task: PocketMathTask) -> list[Conversation]:
+def asked(task):
     return [(Message(role="user", content=i.instruction),) for i in task.instances]
 
 
 @pytest.fixture(scope="module")
-def adapters(task: PocketMathTask, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def adapters(task, tmp_path_factory):
     """The folders of two adapters of the pocket student."""
     found = {}
     for name, said in LESSONS.items():
@@ -60,7 +58,7 @@ def adapters(task: PocketMathTask, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def expected(asked: list[Conversation], adapters: dict[str, Path]) -> dict[str, list[str]]:
+def expected(asked, adapters):
     """Replies of transformers: by the untouched student (""), and with each adapter."""
     student = InProcessPredictor("pocket")
     found = {"": texts(student.predict(asked, GREEDY))}
@@ -71,9 +69,7 @@ def expected(asked: list[Conversation], adapters: dict[str, Path]) -> dict[str, 
 
 
 @pytest.fixture(scope="module")
-def make(
-    vllm_python: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., VllmPredictor]]:
+def make(vllm_python, tmp_path_factory):
     """Makes students that vLLM serves, with leases of their own; closed at the end."""
     made = []
 
@@ -98,12 +94,12 @@ def make(
 
 
 @pytest.fixture(scope="module")
-def shared(make: Callable[..., VllmPredictor]) -> VllmPredictor:
+def shared(make):
     return make()
 
 
 @pytest.fixture
-def predictor(shared: VllmPredictor) -> VllmPredictor:
+def predictor(shared):
     """The student in the module's server, untouched."""
     shared.reset()
     return shared
@@ -121,12 +117,7 @@ def agreement(found: Sequence[str], expected: Sequence[str]) -> float:
 # --- answers ---
 
 
-def test_base_and_adapters_answer_as_in_transformers(
-    predictor: VllmPredictor,
-    asked: list[Conversation],
-    adapters: dict[str, Path],
-    expected: dict[str, list[str]],
-) -> None:
+def test_base_and_adapters_answer_as_in_transformers(predictor, asked, adapters, expected):
     shares = {"": agreement(texts(predictor.predict(asked, GREEDY)), expected[""])}
     for name, folder in adapters.items():
         assert agreement(expected[name], expected[""]) <= 0.8  # it does change the answers
@@ -138,8 +129,8 @@ def test_base_and_adapters_answer_as_in_transformers(
 
 
 def test_a_task_is_evaluated_without_rounds_and_scored_as_with_transformers(
-    predictor: VllmPredictor, task: PocketMathTask, expected: dict[str, list[str]]
-) -> None:
+    predictor, task, expected
+):
     completed = task.evaluate(predictor)
     assert [c.error for c in completed] == [None] * N
     assert agreement([c.transcript[-1].content or "" for c in completed], expected[""]) >= 0.98
@@ -148,16 +139,12 @@ def test_a_task_is_evaluated_without_rounds_and_scored_as_with_transformers(
     assert abs(there.accuracy - here.accuracy) <= 0.02
 
 
-def test_a_limit_above_the_context_is_the_room_after_the_prompt(
-    predictor: VllmPredictor, asked: list[Conversation], expected: dict[str, list[str]]
-) -> None:
+def test_a_limit_above_the_context_is_the_room_after_the_prompt(predictor, asked, expected):
     replies = predictor.predict(asked[:20], SamplingParameters(max_tokens=10**6))
     assert agreement(texts(replies), expected[""][:20]) >= 0.95
 
 
-def test_a_prompt_that_is_too_long_fails_alone(
-    predictor: VllmPredictor, asked: list[Conversation]
-) -> None:
+def test_a_prompt_that_is_too_long_fails_alone(predictor, asked):
     long = (Message(role="user", content="What is 3 + 4? " * 300),)
     failed, answered = predictor.predict([long, asked[0]], GREEDY)
     assert isinstance(failed, Failure)
@@ -165,7 +152,7 @@ def test_a_prompt_that_is_too_long_fails_alone(
     assert isinstance(answered, Reply)
 
 
-def test_a_schema_is_kept(predictor: VllmPredictor, asked: list[Conversation]) -> None:
+def test_a_schema_is_kept(predictor, asked):
     schema = {
         "type": "object",
         "properties": {"verdict": {"enum": ["right", "wrong"]}},
@@ -177,9 +164,7 @@ def test_a_schema_is_kept(predictor: VllmPredictor, asked: list[Conversation]) -
         assert json.loads(text)["verdict"] in ("right", "wrong")
 
 
-def test_drawn_replies_depend_on_the_seed(
-    predictor: VllmPredictor, asked: list[Conversation]
-) -> None:
+def test_drawn_replies_depend_on_the_seed(predictor, asked):
     drawn = [
         texts(
             predictor.predict(asked[:40], SamplingParameters(temperature=1.5, seed=s, max_tokens=8))
@@ -193,12 +178,7 @@ def test_drawn_replies_depend_on_the_seed(
 # --- adapters ---
 
 
-def test_an_adapter_never_answers_from_another_adapters_cache(
-    predictor: VllmPredictor,
-    asked: list[Conversation],
-    adapters: dict[str, Path],
-    expected: dict[str, list[str]],
-) -> None:
+def test_an_adapter_never_answers_from_another_adapters_cache(predictor, asked, adapters, expected):
     for name in ("so", "well", "so", "well"):
         predictor.load(adapters[name])
         for _ in range(2):  # the second time from the cache
@@ -206,13 +186,7 @@ def test_an_adapter_never_answers_from_another_adapters_cache(
             assert agreement(found, expected[name][:100]) >= 0.98
 
 
-def test_adapters_side_by_side_answer_as_one_at_a_time(
-    predictor: VllmPredictor,
-    make: Callable[..., VllmPredictor],
-    asked: list[Conversation],
-    adapters: dict[str, Path],
-    expected: dict[str, list[str]],
-) -> None:
+def test_adapters_side_by_side_answer_as_one_at_a_time(predictor, make, asked, adapters, expected):
     students = {"": predictor, **{name: make() for name in adapters}}
     for name, folder in adapters.items():
         students[name].load(folder)
@@ -232,11 +206,8 @@ def test_adapters_side_by_side_answer_as_one_at_a_time(
 
 
 def test_an_adapter_that_comes_while_questions_are_on_their_way_does_not_change_their_answers(
-    predictor: VllmPredictor,
-    asked: list[Conversation],
-    adapters: dict[str, Path],
-    expected: dict[str, list[str]],
-) -> None:
+    predictor, asked, adapters, expected
+):
     """vLLM issue 47724, past our own guard against it."""
     predictor.load(adapters["so"])
     server, shares = predictor.server, []
@@ -257,13 +228,7 @@ def test_an_adapter_that_comes_while_questions_are_on_their_way_does_not_change_
 # --- a server that runs already ---
 
 
-def test_a_running_server_is_attached_to(
-    predictor: VllmPredictor,
-    make: Callable[..., VllmPredictor],
-    asked: list[Conversation],
-    adapters: dict[str, Path],
-    expected: dict[str, list[str]],
-) -> None:
+def test_a_running_server_is_attached_to(predictor, make, asked, adapters, expected):
     attached = make(base_url=predictor.server.base_url)
     assert agreement(texts(attached.predict(asked[:50], GREEDY)), expected[""][:50]) >= 0.98
     attached.load(adapters["so"])
@@ -272,18 +237,14 @@ def test_a_running_server_is_attached_to(
     assert not [model["id"] for model in found if model["id"].startswith("probe")]
 
 
-def test_a_rank_that_the_running_server_does_not_take_is_refused(
-    predictor: VllmPredictor, make: Callable[..., VllmPredictor], asked: list[Conversation]
-) -> None:
+def test_a_rank_that_the_running_server_does_not_take_is_refused(predictor, make, asked):
     trainer = InProcessTrainer(lora_rank=32)
     attached = make(base_url=predictor.server.base_url, trainer=trainer)
     with pytest.raises(ConfigurationError, match="takes no adapter of rank 32"):
         attached.predict(asked[:1], GREEDY)
 
 
-def test_a_running_server_that_reads_no_calls_is_refused_for_native_tools(
-    predictor: VllmPredictor, make: Callable[..., VllmPredictor], asked: list[Conversation]
-) -> None:
+def test_a_running_server_that_reads_no_calls_is_refused_for_native_tools(predictor, make, asked):
     attached = make(base_url=predictor.server.base_url, tool_format="native")
     with pytest.raises(
         ConfigurationError, match=r"does not parse tool calls, which predictor\.tool_format"
@@ -332,12 +293,8 @@ def session(leader: int) -> list[psutil.Process]:
 
 @pytest.mark.parametrize("what", ["server", "engine"])
 def test_a_server_that_dies_in_an_evaluation_is_restarted_and_no_answer_is_lost_or_wrong(
-    predictor: VllmPredictor,
-    task: PocketMathTask,
-    adapters: dict[str, Path],
-    expected: dict[str, list[str]],
-    what: str,
-) -> None:
+    predictor, task, adapters, expected, what
+):
     predictor.load(adapters["well"])
     pid = predictor.server.running.pid  # type: ignore[attr-defined]
     before = session(pid)
@@ -353,12 +310,8 @@ def test_a_server_that_dies_in_an_evaluation_is_restarted_and_no_answer_is_lost_
 
 
 def test_an_attached_server_restarted_while_idle_gets_its_adapter_again(
-    predictor: VllmPredictor,
-    make: Callable[..., VllmPredictor],
-    asked: list[Conversation],
-    adapters: dict[str, Path],
-    expected: dict[str, list[str]],
-) -> None:
+    predictor, make, asked, adapters, expected
+):
     attached = make(base_url=predictor.server.base_url)
     attached.load(adapters["so"])
     texts(attached.predict(asked[:1], GREEDY))
@@ -370,9 +323,7 @@ def test_an_attached_server_restarted_while_idle_gets_its_adapter_again(
 
 
 @pytest.mark.gpu
-def test_a_server_sleeps_while_the_trainer_works(
-    make: Callable[..., VllmPredictor], task: PocketMathTask, asked: list[Conversation]
-) -> None:
+def test_a_server_sleeps_while_the_trainer_works(make, task, asked):
     student = make(
         variant="cuda",
         sleep=True,

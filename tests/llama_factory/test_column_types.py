@@ -1,7 +1,5 @@
 """Every text that we write is still text for the JSON loader that LLaMA-Factory uses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,22 +18,22 @@ def wrong(rows: Iterable[dict[str, Any]], size: int = 100) -> list[str]:
     return types.wrong()
 
 
-def test_a_column_of_dates_alone_is_wrong() -> None:
+def test_a_column_of_dates_alone_is_wrong():
     assert wrong([{"q": "When?", "a": "2024-03-05"}, {"q": "And?", "a": "2024-03-05 10:11"}]) == [
         "a"
     ]
 
 
-def test_one_text_among_the_first_rows_settles_a_column() -> None:
+def test_one_text_among_the_first_rows_settles_a_column():
     assert wrong([{"a": "2024-03-05"}, {"a": "never"}, {"a": "2024-03-06"}]) == []
     assert wrong([{"a": "2024-03-05"}, {"a": ""}]) == []
 
 
-def test_a_text_beyond_the_beginning_comes_too_late() -> None:
+def test_a_text_beyond_the_beginning_comes_too_late():
     assert wrong([{"a": "2024-03-05"}, {"a": "never"}], size=BEGINNING) == ["a"]
 
 
-def test_a_list_that_fills_beyond_the_beginning_is_wrong() -> None:
+def test_a_list_that_fills_beyond_the_beginning_is_wrong():
     empty: dict[str, Any] = {"h": []}
     full = {"h": [["a", "b"]]}
     assert wrong([empty, full], size=BEGINNING) == ["h"]
@@ -43,7 +41,7 @@ def test_a_list_that_fills_beyond_the_beginning_is_wrong() -> None:
     assert wrong([empty, empty], size=BEGINNING) == []
 
 
-def test_a_turn_counts_by_its_value_not_by_its_role() -> None:
+def test_a_turn_counts_by_its_value_not_by_its_role():
     turn = {"from": "human", "value": "2024-03-05"}
     assert wrong([{"c": [turn], "kto_tag": True}]) == ["c"]
     assert wrong([{"c": [turn, {"from": "gpt", "value": "Yes."}]}]) == []
@@ -74,9 +72,7 @@ DATES = [
         [SupervisedDatum(instruction="Hi \u2028\U0001f600\x00", output="\r\n\\\"'")],
     ],
 )
-def test_the_loader_finds_the_texts_that_were_written(
-    records: list[TrainingDatum], tmp_path: Path
-) -> None:
+def test_the_loader_finds_the_texts_that_were_written(records, tmp_path):
     texts = {
         str(value)
         for record in records
@@ -93,9 +89,7 @@ def test_the_loader_finds_the_texts_that_were_written(
         (PreferenceDatum, {"chosen": "y", "rejected": "z"}),
     ],
 )
-def test_the_loader_finds_a_history_at_the_very_end(
-    kind: type, answers: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_loader_finds_a_history_at_the_very_end(kind, answers, tmp_path):
     rows = loaded(tmp_path, long_records(kind, **answers))
     assert "Hello" in set(strings(rows[len(rows) - 1]))
 

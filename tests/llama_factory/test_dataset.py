@@ -1,7 +1,5 @@
 """Dataset folders: records survive writing and reading, or an error names the place."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -97,14 +95,14 @@ def flattened(record: TrainingDatum, form: ToolFormat = LLAMA_FACTORY) -> Traini
 
 
 @pytest.mark.parametrize("kind", BATCHES)
-def test_every_kind_survives_being_written_and_read(kind: str, tmp_path: Path) -> None:
+def test_every_kind_survives_being_written_and_read(kind, tmp_path):
     written = write_dataset(tmp_path, iter(BATCHES[kind]))
     assert list(read_dataset(tmp_path, written.name)) == [*map(flattened, BATCHES[kind])]
     assert written.count == len(BATCHES[kind])
 
 
 @pytest.mark.parametrize("formatting", ["alpaca", "sharegpt"])
-def test_segments_are_read_back_in_both_formattings(formatting: Any) -> None:
+def test_segments_are_read_back_in_both_formattings(formatting):
     records = BATCHES["segments"]
     rows = format_records_for_llama_factory_dpo(records, formatting=formatting)
     entry = DatasetEntry.parse(dataset_info_entry("dpo", formatting, "a.jsonl"))
@@ -123,8 +121,8 @@ def test_segments_are_read_back_in_both_formattings(formatting: Any) -> None:
     ],
 )
 def test_the_folder_has_the_rows_and_the_entry_and_nothing_else(
-    kind: str, stage: str, formatting: str, file: str, tmp_path: Path
-) -> None:
+    kind, stage, formatting, file, tmp_path
+):
     written = write_dataset(tmp_path, BATCHES[kind])
     assert (written.stage, written.formatting) == (stage, formatting)
     assert sorted(os.listdir(tmp_path)) == [file, "dataset_info.json"]
@@ -132,7 +130,7 @@ def test_the_folder_has_the_rows_and_the_entry_and_nothing_else(
     assert json.loads(info)[written.name]["file_name"] == file
 
 
-def test_a_mixed_batch_is_one_file_of_conversations_in_order(tmp_path: Path) -> None:
+def test_a_mixed_batch_is_one_file_of_conversations_in_order(tmp_path):
     written = write_dataset(tmp_path, [PLAIN, CHAT, PLAIN])
     assert (written.formatting, written.count) == ("sharegpt", 3)
     plain = ChatDatum(
@@ -145,31 +143,31 @@ def test_a_mixed_batch_is_one_file_of_conversations_in_order(tmp_path: Path) -> 
     assert sorted(os.listdir(tmp_path)) == ["custom_sft_dataset.jsonl", "dataset_info.json"]
 
 
-def test_tools_are_written_in_the_format_that_is_asked_for(tmp_path: Path) -> None:
+def test_tools_are_written_in_the_format_that_is_asked_for(tmp_path):
     written = write_dataset(tmp_path, [PLAIN, CHAT], tool_format=HERMES)
     assert [*read_dataset(tmp_path, written.name)][1] == flattened(CHAT, HERMES)
 
 
-def test_the_same_records_make_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_records_make_the_same_bytes(tmp_path):
     for name in ("a", "b"):
         write_dataset(tmp_path / name, [PLAIN, CHAT])
     for file in ("custom_sft_dataset.jsonl", "dataset_info.json"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
-def test_several_datasets_share_a_folder_and_are_read_by_their_names(tmp_path: Path) -> None:
+def test_several_datasets_share_a_folder_and_are_read_by_their_names(tmp_path):
     write_dataset(tmp_path, [PLAIN], name="first")
     write_dataset(tmp_path, BATCHES["text"], name="second")
     assert list(read_dataset(tmp_path, "second, first")) == [*BATCHES["text"], PLAIN]
 
 
-def test_records_of_two_stages_are_refused_and_nothing_is_left_behind(tmp_path: Path) -> None:
+def test_records_of_two_stages_are_refused_and_nothing_is_left_behind(tmp_path):
     with pytest.raises(ConfigurationError, match=r"record 1 is of kind 'preference', expected 'su"):
         write_dataset(tmp_path, [PLAIN, *BATCHES["preference"]])
     assert os.listdir(tmp_path) == []
 
 
-def test_a_failed_writing_leaves_the_old_files(tmp_path: Path) -> None:
+def test_a_failed_writing_leaves_the_old_files(tmp_path):
     def records() -> Iterator[TrainingDatum]:
         yield CHAT
         raise RuntimeError("the generator broke")
@@ -181,13 +179,13 @@ def test_a_failed_writing_leaves_the_old_files(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["custom_sft_dataset.jsonl", "dataset_info.json"]
 
 
-def test_no_records_are_an_error(tmp_path: Path) -> None:
+def test_no_records_are_an_error(tmp_path):
     with pytest.raises(ConfigurationError, match="no records to train on, expected at least one"):
         write_dataset(tmp_path, [])
 
 
 @pytest.mark.parametrize("name", ["", "a,b", "a/b", " a"])
-def test_a_name_that_llama_factory_would_take_apart_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_name_that_llama_factory_would_take_apart_is_refused(name, tmp_path):
     with pytest.raises(ConfigurationError, match="the dataset's name is"):
         write_dataset(tmp_path, [PLAIN], name=name)
 
@@ -200,15 +198,13 @@ def test_a_name_that_llama_factory_would_take_apart_is_refused(name: str, tmp_pa
         (SupervisedDatum(instruction="2024-03-05", output="2024-03-06"), "conversations"),
     ],
 )
-def test_texts_that_are_all_dates_may_have_no_way_out(
-    record: TrainingDatum, column: str, tmp_path: Path
-) -> None:
+def test_texts_that_are_all_dates_may_have_no_way_out(record, column, tmp_path):
     with pytest.raises(ConfigurationError, match=rf"\['{column}'\] all look like dates"):
         write_dataset(tmp_path, [record, record])
     assert os.listdir(tmp_path) == []
 
 
-def test_a_json_array_and_a_folder_of_files_are_read_as_well(tmp_path: Path) -> None:
+def test_a_json_array_and_a_folder_of_files_are_read_as_well(tmp_path):
     rows = [{"instruction": "a", "input": "", "output": "b"}]
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "1.json").write_text(json.dumps(rows, indent=2))
@@ -245,9 +241,7 @@ def test_a_json_array_and_a_folder_of_files_are_read_as_well(tmp_path: Path) -> 
         ),
     ],
 )
-def test_an_error_names_the_file_and_the_line(
-    info: str | None, rows: str, message: str, tmp_path: Path
-) -> None:
+def test_an_error_names_the_file_and_the_line(info, rows, message, tmp_path):
     (tmp_path / "r.jsonl").write_text(rows)
     if info is not None:
         (tmp_path / "dataset_info.json").write_text(info)
@@ -255,7 +249,7 @@ def test_an_error_names_the_file_and_the_line(
         list(read_dataset(tmp_path, "mine"))
 
 
-def test_rows_before_a_malformed_one_are_read(tmp_path: Path) -> None:
+def test_rows_before_a_malformed_one_are_read(tmp_path):
     write_dataset(tmp_path, [PLAIN])
     with (tmp_path / "custom_sft_dataset.jsonl").open("a") as stream:
         stream.write("null\n")
@@ -303,13 +297,13 @@ def peak_megabytes(folder: Path, count: int, kind: str = "plain") -> tuple[str, 
     return formatting, int(megabytes)
 
 
-def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_records(tmp_path):
     _, few = peak_megabytes(tmp_path / "few", 1_000)
     _, many = peak_megabytes(tmp_path / "many", 100_000)
     assert many - few < 20
 
 
-def test_memory_does_not_grow_where_the_file_is_written_twice(tmp_path: Path) -> None:
+def test_memory_does_not_grow_where_the_file_is_written_twice(tmp_path):
     _, few = peak_megabytes(tmp_path / "few", 1_000)
     formatting, many = peak_megabytes(tmp_path / "many", 50_000, "late")
     assert formatting == "sharegpt"
@@ -317,5 +311,5 @@ def test_memory_does_not_grow_where_the_file_is_written_twice(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_million_records_stay_under_300_megabytes(tmp_path: Path) -> None:
+def test_a_million_records_stay_under_300_megabytes(tmp_path):
     assert peak_megabytes(tmp_path, 1_000_000)[1] < 300

@@ -1,16 +1,12 @@
 """Entries of `dataset_info.json` are read with LLaMA-Factory's own rules."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from dataenvgym.errors import DatasetFormatError
 from dataenvgym.llama_factory.entries import DatasetEntry
 
 
-def test_an_entry_that_says_nothing_has_the_alpaca_columns_without_system_and_history() -> None:
+def test_an_entry_that_says_nothing_has_the_alpaca_columns_without_system_and_history():
     entry = DatasetEntry.parse({"file_name": "a.json"})
     assert (entry.formatting, entry.ranking) == ("alpaca", False)
     assert entry.columns == {
@@ -21,17 +17,17 @@ def test_an_entry_that_says_nothing_has_the_alpaca_columns_without_system_and_hi
     }
 
 
-def test_an_entry_that_names_columns_has_no_others() -> None:
+def test_an_entry_that_names_columns_has_no_others():
     entry = DatasetEntry.parse({"file_name": "a.json", "columns": {"prompt": "text"}})
     assert entry.columns == {"prompt": "text"}
 
 
-def test_an_entry_that_names_tags_has_no_others() -> None:
+def test_an_entry_that_names_tags_has_no_others():
     entry = DatasetEntry.parse({"file_name": "a.json", "tags": {"role_tag": "role"}})
     assert entry.tags == {"role_tag": "role"}
 
 
-def test_keys_that_llama_factory_passes_over_are_passed_over() -> None:
+def test_keys_that_llama_factory_passes_over_are_passed_over():
     assert DatasetEntry.parse({"file_name": "a.json", "load_from": "file", "note": 1})
 
 
@@ -49,6 +45,6 @@ def test_keys_that_llama_factory_passes_over_are_passed_over() -> None:
         ({"file_name": "a.json", "tags": {"role_tag": 1}}, "'tags' is .*, expected an object"),
     ],
 )
-def test_unsupported_options_are_refused(entry: Any, message: str) -> None:
+def test_unsupported_options_are_refused(entry, message):
     with pytest.raises(DatasetFormatError, match=message):
         DatasetEntry.parse(entry)

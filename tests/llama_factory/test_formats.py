@@ -1,7 +1,5 @@
 """Every kind of record has exactly the row, and the entry, that LLaMA-Factory documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +7,6 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import (
-    Formatting,
-    Stage,
     dataset_info_entry,
     format_records_for_llama_factory_dpo,
     format_records_for_llama_factory_kto,
@@ -27,7 +23,7 @@ from dataenvgym.records import (
     TextDatum,
     ToolCall,
 )
-from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY, ToolFormat
+from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY
 
 SUPERVISED = SupervisedDatum(
     instruction="Add.",
@@ -65,7 +61,7 @@ CHAT = ChatDatum(
 )
 
 
-def test_a_supervised_record_is_an_alpaca_row_without_its_provenance() -> None:
+def test_a_supervised_record_is_an_alpaca_row_without_its_provenance():
     assert list(format_records_for_llama_factory_sft([SUPERVISED])) == [
         {
             "instruction": "Add.",
@@ -77,7 +73,7 @@ def test_a_supervised_record_is_an_alpaca_row_without_its_provenance() -> None:
     ]
 
 
-def test_rows_have_the_same_columns_whether_a_record_uses_them_or_not() -> None:
+def test_rows_have_the_same_columns_whether_a_record_uses_them_or_not():
     full, bare = format_records_for_llama_factory_sft([SUPERVISED, BARE])
     assert full.keys() == bare.keys()
     assert bare == {
@@ -90,7 +86,7 @@ def test_rows_have_the_same_columns_whether_a_record_uses_them_or_not() -> None:
 
 
 @pytest.mark.parametrize("form", [HERMES, LLAMA_FACTORY], ids=["hermes", "llama_factory"])
-def test_a_chat_record_is_a_sharegpt_row_with_its_calls_and_tools_as_text(form: ToolFormat) -> None:
+def test_a_chat_record_is_a_sharegpt_row_with_its_calls_and_tools_as_text(form):
     system, asked, called, result, answer = form.flatten(CHAT.conversation)
     (row,) = format_records_for_llama_factory_sft([CHAT], formatting="sharegpt", tool_format=form)
     assert row == {
@@ -105,12 +101,12 @@ def test_a_chat_record_is_a_sharegpt_row_with_its_calls_and_tools_as_text(form: 
     }
 
 
-def test_a_chat_record_is_written_as_llama_factory_would_unless_told_otherwise() -> None:
+def test_a_chat_record_is_written_as_llama_factory_would_unless_told_otherwise():
     (row,) = format_records_for_llama_factory_sft([CHAT], formatting="sharegpt")
     assert row["conversations"][1]["value"].startswith("Action: add\nAction Input: {")
 
 
-def test_a_supervised_record_has_a_sharegpt_row_with_the_columns_of_a_chat_record() -> None:
+def test_a_supervised_record_has_a_sharegpt_row_with_the_columns_of_a_chat_record():
     chat, row = format_records_for_llama_factory_sft([CHAT, SUPERVISED], formatting="sharegpt")
     assert row.keys() == chat.keys()
     assert row == {
@@ -127,7 +123,7 @@ def test_a_supervised_record_has_a_sharegpt_row_with_the_columns_of_a_chat_recor
     }
 
 
-def test_a_preference_record_has_a_chosen_and_a_rejected_answer() -> None:
+def test_a_preference_record_has_a_chosen_and_a_rejected_answer():
     assert list(format_records_for_llama_factory_dpo([PREFERENCE])) == [
         {
             "instruction": "Add.",
@@ -153,7 +149,7 @@ def test_a_preference_record_has_a_chosen_and_a_rejected_answer() -> None:
     ]
 
 
-def test_a_kto_record_has_its_tag() -> None:
+def test_a_kto_record_has_its_tag():
     assert list(format_records_for_llama_factory_kto([KTO])) == [
         {
             "instruction": "Add 2 and 3.",
@@ -177,13 +173,13 @@ def test_a_kto_record_has_its_tag() -> None:
     ]
 
 
-def test_plain_text_is_one_column() -> None:
+def test_plain_text_is_one_column():
     assert list(format_records_for_llama_factory_pt([TextDatum(text="Once.")])) == [
         {"text": "Once."}
     ]
 
 
-def test_rows_are_made_one_at_a_time() -> None:
+def test_rows_are_made_one_at_a_time():
     asked: list[int] = []
 
     def records() -> Iterator[SupervisedDatum]:
@@ -196,12 +192,12 @@ def test_rows_are_made_one_at_a_time() -> None:
     assert asked == [0]
 
 
-def test_a_chat_record_is_refused_in_the_alpaca_formatting() -> None:
+def test_a_chat_record_is_refused_in_the_alpaca_formatting():
     with pytest.raises(ConfigurationError, match=r"record 1 .*'chat'.*formatting='sharegpt'"):
         list(format_records_for_llama_factory_sft([BARE, CHAT]))
 
 
-def test_a_record_of_another_stage_is_refused_by_its_index_and_kind() -> None:
+def test_a_record_of_another_stage_is_refused_by_its_index_and_kind():
     with pytest.raises(ConfigurationError, match=r"record 1 .*'kto', expected 'preference'.*'dpo'"):
         list(format_records_for_llama_factory_dpo([PREFERENCE, KTO]))
 
@@ -263,9 +259,7 @@ def test_a_record_of_another_stage_is_refused_by_its_index_and_kind() -> None:
         ("pt", "alpaca", {"columns": {"prompt": "text"}}),
     ],
 )
-def test_the_entry_names_the_columns_of_the_rows(
-    stage: Stage, formatting: Formatting, entry: dict[str, Any]
-) -> None:
+def test_the_entry_names_the_columns_of_the_rows(stage, formatting, entry):
     assert dataset_info_entry(stage, formatting, "rows.jsonl") == {
         "file_name": "rows.jsonl",
         **entry,
@@ -273,9 +267,7 @@ def test_the_entry_names_the_columns_of_the_rows(
 
 
 @pytest.mark.parametrize("form", [HERMES, LLAMA_FACTORY])
-def test_a_preference_for_a_turn_with_tools_is_plain_turns_in_the_students_format(
-    form: ToolFormat,
-) -> None:
+def test_a_preference_for_a_turn_with_tools_is_plain_turns_in_the_students_format(form):
     ask, call, result, end = CHAT.messages
     pair = PreferenceDatum(
         messages=(ask, call, result),

@@ -1,7 +1,5 @@
 """Rows, ours and other people's, become the records that they mean to LLaMA-Factory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -24,7 +22,7 @@ def parse(row: Any, **entry: Any) -> TrainingDatum:
     return parse_row(row, DatasetEntry.parse({"file_name": "rows.json", **entry}))
 
 
-def test_other_peoples_column_names_are_understood() -> None:
+def test_other_peoples_column_names_are_understood():
     columns = {"prompt": "question", "query": "context", "response": "answer", "history": "past"}
     row = {"question": "Q", "context": None, "answer": "A", "past": [["a", "b"]], "unused": 1}
     assert parse(row, columns=columns) == SupervisedDatum(
@@ -32,12 +30,12 @@ def test_other_peoples_column_names_are_understood() -> None:
     )
 
 
-def test_a_query_without_a_prompt_is_the_instruction() -> None:
+def test_a_query_without_a_prompt_is_the_instruction():
     row = {"instruction": "", "input": "Q", "output": "A"}
     assert parse(row) == SupervisedDatum(instruction="Q", output="A")
 
 
-def test_an_alpaca_row_with_tools_is_a_chat() -> None:
+def test_an_alpaca_row_with_tools_is_a_chat():
     columns = {"prompt": "q", "response": "a", "history": "h", "tools": "t"}
     row = {"q": "Q", "a": "A", "h": [["a", "b"]], "t": '[{"name": "f"}]'}
     assert parse(row, columns=columns) == ChatDatum(
@@ -51,11 +49,11 @@ def test_an_alpaca_row_with_tools_is_a_chat() -> None:
     )
 
 
-def test_a_row_without_a_response_column_is_text() -> None:
+def test_a_row_without_a_response_column_is_text():
     assert parse({"text": "Once."}, columns={"prompt": "text"}) == TextDatum(text="Once.")
 
 
-def test_a_leading_system_turn_overrides_the_system_column() -> None:
+def test_a_leading_system_turn_overrides_the_system_column():
     row = {
         "conversations": [
             {"from": "system", "value": "S"},
@@ -70,7 +68,7 @@ def test_a_leading_system_turn_overrides_the_system_column() -> None:
     assert [message.role for message in record.messages] == ["user", "assistant"]
 
 
-def test_sharegpt_preferences_and_tags_become_prompted_records() -> None:
+def test_sharegpt_preferences_and_tags_become_prompted_records():
     turns = [
         {"from": "human", "value": "a"},
         {"from": "gpt", "value": "b"},
@@ -124,13 +122,11 @@ CALL = {"from": "function_call", "value": '{"name": "f", "arguments": {}}'}
         ({"m": [BOT], "c": BOT, "r": BOT}, RANKING, "'m' has role 'assistant', expected 'user'"),
     ],
 )
-def test_an_error_names_the_column_and_the_expected_value(
-    row: Any, entry: dict[str, Any], message: str
-) -> None:
+def test_an_error_names_the_column_and_the_expected_value(row, entry, message):
     with pytest.raises(DatasetFormatError, match=message):
         parse(row, **entry)
 
 
-def test_a_well_formed_row_that_is_not_a_record_has_its_own_error() -> None:
+def test_a_well_formed_row_that_is_not_a_record_has_its_own_error():
     with pytest.raises(InvalidRecordError, match="output"):
         parse({"instruction": "Q", "output": ""})

@@ -1,7 +1,5 @@
 """Scored records for stages that know no weights."""
 
-from __future__ import annotations
-
 from statistics import fmean
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The training file has LLaMA-Factory's option names, all of them and no others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ PLACES: dict[str, Any] = {
 }
 
 
-def test_every_field_is_an_option_that_llama_factory_knows_but_those_of_scored_records() -> None:
+def test_every_field_is_an_option_that_llama_factory_knows_but_those_of_scored_records():
     scored = {
         *("scored_as", "scored_threshold", "scored_segment"),
         *("scored_clip", "scored_reduction"),
@@ -31,9 +29,7 @@ def test_every_field_is_an_option_that_llama_factory_knows_but_those_of_scored_r
 
 
 @pytest.mark.parametrize("stage", ["sft", "pt", "dpo", "kto", "rm", "ppo"])
-def test_a_file_for_llama_factory_has_no_options_of_scored_records(
-    tmp_path: Path, stage: Any
-) -> None:
+def test_a_file_for_llama_factory_has_no_options_of_scored_records(tmp_path, stage):
     options: Any = {"scored_as": "sft", "scored_threshold": 0.1, "scored_segment": "tail"}
     config = TrainingConfig(
         **PLACES, stage=stage, scored_reduction="sum", scored_clip=0.2, **options
@@ -42,13 +38,13 @@ def test_a_file_for_llama_factory_has_no_options_of_scored_records(
     assert yaml.safe_load((tmp_path / "training.yaml").read_text()).keys() <= KNOWN_OPTIONS
 
 
-def test_the_file_of_a_scored_training_says_all_that_the_trainer_must_know(tmp_path: Path) -> None:
+def test_the_file_of_a_scored_training_says_all_that_the_trainer_must_know(tmp_path):
     config = TrainingConfig(**PLACES, stage="scored", scored_clip=0.2, scored_reduction="sum")
     config.write(tmp_path / "training.yaml")
     assert TrainingConfig.read(tmp_path / "training.yaml") == config
 
 
-def test_a_written_file_is_read_back_the_same(tmp_path: Path) -> None:
+def test_a_written_file_is_read_back_the_same(tmp_path):
     config = TrainingConfig(
         **PLACES,
         stage="kto",
@@ -64,7 +60,7 @@ def test_a_written_file_is_read_back_the_same(tmp_path: Path) -> None:
     assert TrainingConfig.read(tmp_path / "training.yaml") == config
 
 
-def test_omegaconf_reads_the_file_as_we_do(tmp_path: Path) -> None:
+def test_omegaconf_reads_the_file_as_we_do(tmp_path):
     """LLaMA-Factory reads it with OmegaConf, whose YAML is not quite PyYAML's."""
     for text in ("1e3", "on", "null", "nan", ".inf", "0x1f", "1_000", "~", "- a", "é: #", "", "a:"):
         config = TrainingConfig(**PLACES, learning_rate=1e-7, extra={"run_name": text})
@@ -73,7 +69,7 @@ def test_omegaconf_reads_the_file_as_we_do(tmp_path: Path) -> None:
         assert OmegaConf.to_container(loaded) == config.options()
 
 
-def test_the_file_has_known_options_with_values_only(tmp_path: Path) -> None:
+def test_the_file_has_known_options_with_values_only(tmp_path):
     TrainingConfig(**PLACES, extra={"flash_attn": "sdpa"}).write(tmp_path / "training.yaml")
     options = yaml.safe_load((tmp_path / "training.yaml").read_text())
     assert options.keys() <= KNOWN_OPTIONS
@@ -83,9 +79,7 @@ def test_the_file_has_known_options_with_values_only(tmp_path: Path) -> None:
     assert options["save_strategy"] == "no"
 
 
-def test_paths_are_written_absolute_and_names_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_are_written_absolute_and_names_as_they_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("student").mkdir()
     config = TrainingConfig(
@@ -117,14 +111,14 @@ def test_paths_are_written_absolute_and_names_as_they_are(
         ({"bf16": True, "fp16": True}, "several of bf16, fp16 and pure_bf16 are on"),
     ],
 )
-def test_an_option_that_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
+def test_an_option_that_cannot_be_is_refused(options, message):
     with pytest.raises(ConfigurationError, match=message):
         TrainingConfig(**options)
     with pytest.raises(ConfigurationError, match=message):
         TrainingConfig().with_options(**options)
 
 
-def test_options_are_changed_on_a_copy() -> None:
+def test_options_are_changed_on_a_copy():
     config = TrainingConfig(extra={"plot_loss": True})
     changed = config.with_options(lora_rank=4, dataset=["a", "b"])
     assert (config.lora_rank, changed.lora_rank, changed.dataset) == (16, 4, "a,b")
@@ -138,22 +132,20 @@ def test_options_are_changed_on_a_copy() -> None:
         ({"output_dir": "/data/${x}"}, r"output_dir is '/data/\$\{x\}', expected no"),
     ],
 )
-def test_a_file_that_llama_factory_could_not_use_is_not_written(
-    options: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_a_file_that_llama_factory_could_not_use_is_not_written(options, message, tmp_path):
     with pytest.raises(ConfigurationError, match=message):
         TrainingConfig(**{**PLACES, **options}).write(tmp_path / "training.yaml")
     assert not (tmp_path / "training.yaml").exists()
 
 
-def test_an_adapter_folder_with_a_comma_is_refused(tmp_path: Path) -> None:
+def test_an_adapter_folder_with_a_comma_is_refused(tmp_path):
     (tmp_path / "a,b").mkdir()
     config = TrainingConfig(**PLACES, adapter_name_or_path=tmp_path / "a,b")
     with pytest.raises(ConfigurationError, match="expected no comma in a folder's name"):
         config.write(tmp_path / "training.yaml")
 
 
-def test_where_a_file_is_silent_llama_factorys_defaults_hold(tmp_path: Path) -> None:
+def test_where_a_file_is_silent_llama_factorys_defaults_hold(tmp_path):
     path = tmp_path / "theirs.yaml"
     path.write_text("stage: pt\ntemplate: null\nlora_rank: 4\nwarmup_ratio: 0.1\nlr: null\n")
     config = TrainingConfig.read(path)
@@ -172,7 +164,7 @@ def test_where_a_file_is_silent_llama_factorys_defaults_hold(tmp_path: Path) -> 
         ("lora_rank: many", "lora_rank: .*found 'many'"),
     ],
 )
-def test_an_error_in_a_file_names_the_file(text: str, message: str, tmp_path: Path) -> None:
+def test_an_error_in_a_file_names_the_file(text, message, tmp_path):
     (tmp_path / "training.yaml").write_text(text)
     with pytest.raises(DatasetFormatError, match=rf"training\.yaml: .*{message}"):
         TrainingConfig.read(tmp_path / "training.yaml")

@@ -1,9 +1,6 @@
 """The turns of sharegpt rows, as messages."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 
@@ -21,7 +18,7 @@ CALL = {"name": "f", "arguments": {"x": "é", "n": [1, None]}}
         ("observation", "<tool_call>{}</tool_call>", {"role": "tool"}),
     ],
 )
-def test_a_turn_equals_its_message(role: str, value: str, message: dict[str, Any]) -> None:
+def test_a_turn_equals_its_message(role, value, message):
     turn = {"from": role, "value": value}
     assert parse_turn(turn, TAGS, "turn") == {**message, "content": value}
 
@@ -35,7 +32,7 @@ def test_a_turn_equals_its_message(role: str, value: str, message: dict[str, Any
         (f"I look.\n<tool_call>{json.dumps([CALL, CALL])}</tool_call>", "I look.\n", 2),
     ],
 )
-def test_calls_of_other_people_are_read(value: str, content: str, count: int) -> None:
+def test_calls_of_other_people_are_read(value, content, count):
     assert parse_turn({"from": "function_call", "value": value}, TAGS, "turn") == {
         "role": "assistant",
         "content": content,
@@ -43,14 +40,14 @@ def test_calls_of_other_people_are_read(value: str, content: str, count: int) ->
     }
 
 
-def test_a_thought_before_unmarked_calls_is_text() -> None:
+def test_a_thought_before_unmarked_calls_is_text():
     value = '<think>\nhm\n</think>\n\n{"name": "f", "arguments": {}}'
     message = parse_turn({"from": "function_call", "value": value}, TAGS, "turn")
     assert message["content"] == "<think>\nhm\n</think>\n\n"
     assert message["tool_calls"] == [{"name": "f", "arguments": {}}]
 
 
-def test_other_peoples_tags_are_understood() -> None:
+def test_other_peoples_tags_are_understood():
     tags = {"role_tag": "role", "content_tag": "content", "user_tag": "user"}
     assert parse_turn({"role": "user", "content": "Hi"}, tags, "turn") == {
         "role": "user",
@@ -69,6 +66,6 @@ def test_other_peoples_tags_are_understood() -> None:
         ({"from": "function_call", "value": '{"f": 1}'}, "expected an object with 'name' and 'arg"),
     ],
 )
-def test_an_error_gives_the_actual_and_the_expected_value(turn: object, message: str) -> None:
+def test_an_error_gives_the_actual_and_the_expected_value(turn, message):
     with pytest.raises(DatasetFormatError, match=message):
         parse_turn(turn, TAGS, "turn 2")

@@ -1,10 +1,8 @@
 """A real HTTP server in a thread, which answers as a test says."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -112,7 +110,7 @@ class FakeServer:
 
 
 @pytest.fixture
-def server() -> Iterator[FakeServer]:
+def server():
     """A server that repeats the last message, until a test changes it."""
     fake = FakeServer()
     yield fake
@@ -120,7 +118,7 @@ def server() -> Iterator[FakeServer]:
 
 
 @pytest.fixture
-def make_server() -> Iterator[Callable[..., FakeServer]]:
+def make_server():
     """Starts servers when the test wants them."""
     made: list[FakeServer] = []
 

@@ -1,7 +1,5 @@
 """The chat client against a real HTTP server that misbehaves as told."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import gc
@@ -12,7 +10,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -77,7 +75,7 @@ async def never(request: web.Request, payload: Any) -> web.StreamResponse:
 
 
 @pytest.fixture
-def connect(server: Any) -> Iterator[Callable[..., ChatClient]]:
+def connect(server):
     """Makes clients of the server that do not pause between tries."""
     made: list[ChatClient] = []
 

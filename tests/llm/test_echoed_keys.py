@@ -1,7 +1,5 @@
 """A server that repeats the API key in every way, under a whole episode: it is kept nowhere."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """A teacher's server that fails in every way, under a whole episode: nothing is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

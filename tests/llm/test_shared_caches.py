@@ -1,14 +1,11 @@
 """Caches that several runs use at the same time, and a Redis server that is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -36,7 +33,7 @@ def replies(n: int = N, start: int = 0) -> list[Reply]:
 
 
 @pytest.fixture
-def teach(server: Any) -> Iterator[Callable[..., Teacher]]:
+def teach(server):
     made: list[Teacher] = []
 
     def make(**options: Any) -> Teacher:
@@ -50,7 +47,7 @@ def teach(server: Any) -> Iterator[Callable[..., Teacher]]:
 
 
 @pytest.fixture(params=["folder", "redis"])
-def cache(request: pytest.FixtureRequest, tmp_path: Any) -> str:
+def cache(request, tmp_path):
     """Where a cache is that two runs share."""
     if request.param == "folder":
         return str(tmp_path / "cache")

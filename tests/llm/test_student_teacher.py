@@ -1,8 +1,5 @@
 """The student as its own teacher."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,7 +131,7 @@ def test_a_batch_size_below_one_is_refused():
         StudentTeacher(Noting(), batch_size=0)
 
 
-def test_a_real_student_teaches_itself(tiny_student: Path, tmp_path: Path):
+def test_a_real_student_teaches_itself(tiny_student, tmp_path):
     config = compose(["teacher=student", f"teacher.cache={tmp_path / 'cache'}"])
     student = InProcessPredictor(tiny_student, threads=1)
     teacher = build_teacher(config, student, tmp_path / "run")

@@ -1,14 +1,11 @@
 """The teacher against a real HTTP server: requests, budget, cache and transcript."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -41,7 +38,7 @@ def numbers(n: int, start: int = 0) -> list[Conversation]:
 
 
 @pytest.fixture
-def teach(server: Any) -> Iterator[Callable[..., Teacher]]:
+def teach(server):
     """Makes teachers behind the server that try each request once."""
     made: list[Teacher] = []
 

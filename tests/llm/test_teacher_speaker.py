@@ -1,7 +1,5 @@
 """A teacher as a speaker of a conversation: it keeps its cache, its budget and its transcript."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import BudgetSpentError

@@ -1,7 +1,5 @@
 """Shared by tests of predictors with servers: a fake server, and adapters for it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -99,7 +97,7 @@ def write_adapter(folder: Path, *, rank: int = 8) -> Path:
 
 
 @pytest.fixture
-def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+def stand_in(tmp_path, monkeypatch):
     """Servers that are not vLLM's, under leases of their own; none is left at the end."""
     monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))
     for module in (own, server):
@@ -117,7 +115,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandI
 
 
 @pytest.fixture
-def student(tmp_path: Path) -> str:
+def student(tmp_path):
     """The folder of a student; fake servers do not read it."""
     folder = tmp_path / "student"
     folder.mkdir()
@@ -130,7 +128,7 @@ def student(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def make(stand_in: StandIn, student: str) -> Iterator[Callable[..., VllmPredictor]]:
+def make(stand_in, student):
     """Predictors with a fake server; closed at the end."""
     with ExitStack() as stack:
 
@@ -148,18 +146,18 @@ def make(stand_in: StandIn, student: str) -> Iterator[Callable[..., VllmPredicto
 
 
 @pytest.fixture
-def adapter(tmp_path: Path) -> Callable[..., Path]:
+def adapter(tmp_path):
     """Writes something that looks like an adapter to a folder of that name."""
     return lambda name, rank=8: write_adapter(tmp_path / name, rank=rank)
 
 
 @pytest.fixture
-def tell() -> Callable[..., None]:
+def tell():
     """Sends a command to a fake server, by its URL."""
     return call
 
 
 @pytest.fixture
-def make_trainer() -> type[Trainer]:
+def make_trainer():
     """A trainer that writes a fake adapter, or a fake whole student."""
     return Trainer

@@ -1,7 +1,5 @@
 """Saved states of a student, and students with fully trained weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -31,7 +29,7 @@ def answers(predictor: InProcessPredictor) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def whole(make_student, tmp_path_factory) -> Path:
+def whole(make_student, tmp_path_factory):
     """The tiny student with other weights, as a training of all weights leaves it."""
     return make_student(tmp_path_factory.mktemp("whole") / "student", seed=7)
 
@@ -93,7 +91,7 @@ def test_an_adapter_is_not_trained_on_top_of_a_whole_student(make_trainer, whole
 
 
 @pytest.fixture(scope="module")
-def taught(tiny_student, tmp_path_factory) -> Path:
+def taught(tiny_student, tmp_path_factory):
     """The folder of an adapter of the tiny student that changes its answers."""
     from dataenvgym.trainers import InProcessTrainer
 

@@ -1,7 +1,5 @@
 """A student with another adapter at the same time, and its version before the last training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ DATA = [SupervisedDatum(instruction=f"say {n}", output=str(n)) for n in range(6)
 
 
 @pytest.fixture
-def predictor(tiny_student: Path) -> InProcessPredictor:
+def predictor(tiny_student):
     trainer = InProcessTrainer(threads=1, num_train_epochs=2, lora_rank=4, learning_rate=1e-2)
     return InProcessPredictor(tiny_student, trainer, threads=1, batch_size=8)
 
@@ -30,9 +28,7 @@ def trained(predictor: InProcessPredictor, folder: Path, seed: int = 0) -> Path:
     return folder / "adapter"
 
 
-def test_a_former_adapter_answers_as_it_did_and_the_student_stays_as_it_is(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+def test_a_former_adapter_answers_as_it_did_and_the_student_stays_as_it_is(predictor, tmp_path):
     answers = [predictor.predict(ASKED, GREEDY)]
     for name in ("one", "two"):
         trained(predictor, tmp_path / name)
@@ -45,8 +41,8 @@ def test_a_former_adapter_answers_as_it_did_and_the_student_stays_as_it_is(
 
 
 def test_all_adapters_share_one_base_model_without_copies_of_its_weights(
-    predictor: InProcessPredictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    predictor, tmp_path, monkeypatch
+):
     loaded = []
     load = trainers_student.load_base_model
 
@@ -72,9 +68,7 @@ def test_all_adapters_share_one_base_model_without_copies_of_its_weights(
     assert all(p.ndim == 2 and 4 in p.shape for p in own)  # of rank 4: the adapter's own
 
 
-def test_the_former_student_is_known_until_another_adapter_is_loaded(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+def test_the_former_student_is_known_until_another_adapter_is_loaded(predictor, tmp_path):
     assert predictor.former_adapter() is None
     first = trained(predictor, tmp_path / "one")
     assert predictor.former_adapter() is None
@@ -90,9 +84,7 @@ def test_the_former_student_is_known_until_another_adapter_is_loaded(
     assert predictor.former_adapter() is None
 
 
-def test_a_student_that_had_learned_something_already_begins_with_that(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+def test_a_student_that_had_learned_something_already_begins_with_that(predictor, tmp_path):
     folder = trained(predictor, tmp_path / "one")
     other = InProcessPredictor(predictor.student, predictor.trainer, adapter=folder, threads=1)
     untouched = other.with_adapter(None).predict(ASKED, GREEDY)
@@ -102,9 +94,7 @@ def test_a_student_that_had_learned_something_already_begins_with_that(
     assert other.with_adapter(None).predict(ASKED, GREEDY) == untouched
 
 
-def test_a_training_that_fails_forgets_nothing(
-    predictor: InProcessPredictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_that_fails_forgets_nothing(predictor, tmp_path, monkeypatch):
     trained(predictor, tmp_path / "one")
     trained(predictor, tmp_path / "two")
 
@@ -117,16 +107,12 @@ def test_a_training_that_fails_forgets_nothing(
     assert predictor.former_adapter() == tmp_path / "one" / "adapter"
 
 
-def test_a_folder_without_an_adapter_is_refused(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+def test_a_folder_without_an_adapter_is_refused(predictor, tmp_path):
     with pytest.raises(AdapterError, match=str(tmp_path)):
         predictor.with_adapter(tmp_path)
 
 
-def test_sampled_replies_of_another_adapter_depend_on_the_seed_alone(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+def test_sampled_replies_of_another_adapter_depend_on_the_seed_alone(predictor, tmp_path):
     beside = predictor.with_adapter(trained(predictor, tmp_path / "one"))
     drawn = [
         beside.predict(ASKED, SamplingParameters(temperature=1.0, max_tokens=8, seed=seed))
@@ -135,6 +121,6 @@ def test_sampled_replies_of_another_adapter_depend_on_the_seed_alone(
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_predictors_say_whether_they_share_a_base(predictor: InProcessPredictor) -> None:
+def test_predictors_say_whether_they_share_a_base(predictor):
     assert isinstance(predictor, SharesBase)
     assert not isinstance(ScriptedPredictor(lambda conversation: ""), SharesBase)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +56,7 @@ def model_of(kind: str, student: Path) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen3", "mistral", "gpt2"])
-def test_a_batch_gives_the_same_replies_as_single_sequences(kind: str, tiny_student: Path) -> None:
+def test_a_batch_gives_the_same_replies_as_single_sequences(kind, tiny_student):
     model = model_of(kind, tiny_student)
     ends = frequent_tokens(model)
     limits = [12, 5, 12, 1, 9]
@@ -68,7 +66,7 @@ def test_a_batch_gives_the_same_replies_as_single_sequences(kind: str, tiny_stud
     assert len({len(reply.tokens) for reply in replies}) > 1
 
 
-def test_sequences_that_ended_leave_and_the_others_go_on(tiny_student: Path) -> None:
+def test_sequences_that_ended_leave_and_the_others_go_on(tiny_student):
     model = model_of("llama", tiny_student)
     sizes = []
     hook = model.register_forward_pre_hook(
@@ -80,9 +78,7 @@ def test_sequences_that_ended_leave_and_the_others_go_on(tiny_student: Path) -> 
     assert sizes == [5, 5, 2, 2, 2, 2, 2, 2]
 
 
-def test_a_reply_may_reach_the_last_position_in_a_batch_with_longer_prompts(
-    tiny_student: Path,
-) -> None:
+def test_a_reply_may_reach_the_last_position_in_a_batch_with_longer_prompts(tiny_student):
     model = model_of("gpt2", tiny_student)
     prompts = [list(range(3, 42)), [3, 4], [5, 6], [7, 8], [9, 10]]
     replies = generate(model, prompts, [1, 30, 30, 30, 30], greedy, end_tokens=[])

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import copy
 import pickle
 import threading
@@ -47,7 +45,7 @@ def make(student: Path, **options: Any) -> InProcessPredictor:
 
 
 @pytest.fixture
-def predictor(tiny_student: Path) -> InProcessPredictor:
+def predictor(tiny_student):
     return make(tiny_student, num_train_epochs=2, lora_rank=4, learning_rate=1e-2)
 
 
@@ -65,13 +63,11 @@ def logits(predictor: InProcessPredictor) -> torch.Tensor:
 # --- answering ---
 
 
-def test_it_fits_the_protocol(predictor: InProcessPredictor) -> None:
+def test_it_fits_the_protocol(predictor):
     assert isinstance(predictor, TrainablePredictorInterface)
 
 
-def test_greedy_replies_are_those_of_transformers_own_generation(
-    predictor: InProcessPredictor, tiny_student: Path
-) -> None:
+def test_greedy_replies_are_those_of_transformers_own_generation(predictor, tiny_student):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     model = AutoModelForCausalLM.from_pretrained(tiny_student)
@@ -87,17 +83,13 @@ def test_greedy_replies_are_those_of_transformers_own_generation(
     assert [reply.text for reply in predictor.predict(ASKED, GREEDY)] == expected  # type: ignore[union-attr]
 
 
-def test_greedy_replies_do_not_depend_on_threads_or_a_first_call(
-    predictor: InProcessPredictor, tiny_student: Path
-) -> None:
+def test_greedy_replies_do_not_depend_on_threads_or_a_first_call(predictor, tiny_student):
     first = predictor.predict(ASKED, GREEDY)
     one_thread = InProcessPredictor(tiny_student, threads=1, batch_size=8)
     assert one_thread.predict(ASKED, GREEDY) == first == predictor.predict(ASKED, GREEDY)
 
 
-def test_drawn_replies_depend_on_the_seed_and_the_conversation_only(
-    predictor: InProcessPredictor, tiny_student: Path
-) -> None:
+def test_drawn_replies_depend_on_the_seed_and_the_conversation_only(predictor, tiny_student):
     sampling = SamplingParameters(temperature=1.0, top_p=0.95, max_tokens=6, seed=1)
     before = torch.random.get_rng_state()
     drawn = predictor.predict(ASKED, sampling)
@@ -109,7 +101,7 @@ def test_drawn_replies_depend_on_the_seed_and_the_conversation_only(
     assert twice[0] == drawn[0] != twice[1]
 
 
-def test_a_reply_that_is_cut_off_says_so(predictor: InProcessPredictor) -> None:
+def test_a_reply_that_is_cut_off_says_so(predictor):
     replies = predictor.predict(ASKED, GREEDY)
     reasons = {reply.finish_reason for reply in replies if isinstance(reply, Reply)}
     assert "length" in reasons
@@ -117,9 +109,7 @@ def test_a_reply_that_is_cut_off_says_so(predictor: InProcessPredictor) -> None:
     assert any(isinstance(reply, Reply) and reply.finish_reason == "stop" for reply in longer)
 
 
-def test_a_prompt_that_is_too_long_is_known_without_an_answer(
-    predictor: InProcessPredictor,
-) -> None:
+def test_a_prompt_that_is_too_long_is_known_without_an_answer(predictor):
     long, short = ((Message(role="user", content="x" * n),) for n in (200, 20))
     refused, accepted = predictor.refusals([long, short])
     assert refused is not None
@@ -127,7 +117,7 @@ def test_a_prompt_that_is_too_long_is_known_without_an_answer(
     assert accepted is None
 
 
-def test_a_prompt_that_is_too_long_fails_alone(predictor: InProcessPredictor) -> None:
+def test_a_prompt_that_is_too_long_fails_alone(predictor):
     long = (Message(role="user", content="x" * 200),)
     near = (Message(role="user", content="x" * 120),)  # 123 of 128 tokens: room for 5
     failed, short, cut = predictor.predict([long, ASKED[0], near], GREEDY)
@@ -137,12 +127,12 @@ def test_a_prompt_that_is_too_long_fails_alone(predictor: InProcessPredictor) ->
     assert isinstance(cut, Reply)
 
 
-def test_a_schema_that_it_cannot_hold_to_is_refused(predictor: InProcessPredictor) -> None:
+def test_a_schema_that_it_cannot_hold_to_is_refused(predictor):
     with pytest.raises(ConfigurationError, match="json_schema is set"):
         predictor.predict(ASKED[:1], SamplingParameters(json_schema={"type": "object"}))
 
 
-def test_several_tokens_may_end_a_reply(make_student: Any, tmp_path: Path) -> None:
+def test_several_tokens_may_end_a_reply(make_student, tmp_path):
     from transformers import AutoTokenizer, GenerationConfig
 
     folder = make_student(tmp_path)
@@ -157,11 +147,11 @@ def test_several_tokens_may_end_a_reply(make_student: Any, tmp_path: Path) -> No
         assert reply.finish_reason == "stop" or letter not in old
 
 
-def test_no_conversations_get_no_replies(predictor: InProcessPredictor) -> None:
+def test_no_conversations_get_no_replies(predictor):
     assert predictor.predict([], GREEDY) == []
 
 
-def test_threads_may_ask_at_the_same_time(predictor: InProcessPredictor) -> None:
+def test_threads_may_ask_at_the_same_time(predictor):
     expected = predictor.predict(ASKED, GREEDY)
     answers: list[Any] = [None] * 4
 
@@ -176,15 +166,13 @@ def test_threads_may_ask_at_the_same_time(predictor: InProcessPredictor) -> None
     assert answers == [expected] * 4
 
 
-def test_a_student_without_a_chat_template_is_refused_by_name(
-    make_student: Any, tmp_path: Path
-) -> None:
+def test_a_student_without_a_chat_template_is_refused_by_name(make_student, tmp_path):
     student = InProcessPredictor(make_student(tmp_path, chat_template=None))
     with pytest.raises(ConfigurationError, match="has no chat template"):
         student.predict(ASKED, GREEDY)
 
 
-def test_options_are_checked_when_the_predictor_is_made() -> None:
+def test_options_are_checked_when_the_predictor_is_made():
     with pytest.raises(ConfigurationError, match="batch_size is 0"):
         InProcessPredictor(batch_size=0)
     with pytest.raises(ConfigurationError, match="Did you mean 'float16'"):
@@ -194,9 +182,7 @@ def test_options_are_checked_when_the_predictor_is_made() -> None:
 # --- learning ---
 
 
-def test_training_changes_the_answers_and_reset_gives_the_base_back(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+def test_training_changes_the_answers_and_reset_gives_the_base_back(predictor, tmp_path):
     base = logits(predictor)
     predictor.train(DATA, run(tmp_path))
     assert not torch.equal(logits(predictor), base)
@@ -204,7 +190,7 @@ def test_training_changes_the_answers_and_reset_gives_the_base_back(
     assert torch.equal(logits(predictor), base)
 
 
-def test_a_student_learns_what_it_is_taught(tiny_student: Path, tmp_path: Path) -> None:
+def test_a_student_learns_what_it_is_taught(tiny_student, tmp_path):
     predictor = make(tiny_student, num_train_epochs=60, learning_rate=1e-2)
     predictor.train(DATA, run(tmp_path))
     asked = [(Message(role="user", content=datum.instruction),) for datum in DATA]
@@ -212,7 +198,7 @@ def test_a_student_learns_what_it_is_taught(tiny_student: Path, tmp_path: Path) 
     assert replies == [Reply(text=datum.output) for datum in DATA]
 
 
-def test_a_training_leaves_its_files(predictor: InProcessPredictor, tmp_path: Path) -> None:
+def test_a_training_leaves_its_files(predictor, tmp_path):
     predictor.train(DATA, run(tmp_path, seed=2**40 + 7))
     config = TrainingConfig.read(tmp_path / "training.yaml")
     assert (config.stage, config.seed, config.lora_rank) == ("sft", 7, 4)
@@ -223,7 +209,7 @@ def test_a_training_leaves_its_files(predictor: InProcessPredictor, tmp_path: Pa
     assert (tmp_path / "adapter" / "adapter_config.json").exists()
 
 
-def test_the_phases_are_seen_in_their_order(predictor: InProcessPredictor, tmp_path: Path) -> None:
+def test_the_phases_are_seen_in_their_order(predictor, tmp_path):
     phases = []
 
     @contextmanager
@@ -239,9 +225,7 @@ def test_the_phases_are_seen_in_their_order(predictor: InProcessPredictor, tmp_p
     assert phases == ["+load", "-load"]
 
 
-def test_an_interrupted_run_ends_with_the_same_adapter(
-    predictor: InProcessPredictor, tiny_student: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_run_ends_with_the_same_adapter(predictor, tiny_student, tmp_path):
     predictor.train(DATA, run(tmp_path / "a", seed=5))
     expected = hash_files(tmp_path / "a" / "adapter")
 
@@ -265,8 +249,8 @@ def test_an_interrupted_run_ends_with_the_same_adapter(
 
 
 def test_a_training_from_the_adapter_continues_and_one_from_the_base_starts_over(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+    predictor, tmp_path
+):
     predictor.train(DATA, run(tmp_path / "1", start="adapter"))  # there is none yet
     assert TrainingConfig.read(tmp_path / "1" / "training.yaml").adapter_name_or_path is None
     predictor.train(DATA, run(tmp_path / "2", start="adapter"))
@@ -277,9 +261,7 @@ def test_a_training_from_the_adapter_continues_and_one_from_the_base_starts_over
     assert hash_files(tmp_path / "2" / "adapter") != hash_files(tmp_path / "1" / "adapter")
 
 
-def test_a_training_can_continue_from_an_adapter_whose_folder_was_removed(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+def test_a_training_can_continue_from_an_adapter_whose_folder_was_removed(predictor, tmp_path):
     predictor.train(DATA, run(tmp_path / "1"))
     (tmp_path / "1").rename(tmp_path / "moved")
     predictor.train(DATA, run(tmp_path / "2", start="adapter"))
@@ -288,9 +270,7 @@ def test_a_training_can_continue_from_an_adapter_whose_folder_was_removed(
     assert hash_files(start) == hash_files(tmp_path / "moved" / "adapter")
 
 
-def test_preferences_are_measured_against_the_student_as_it_is(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+def test_preferences_are_measured_against_the_student_as_it_is(predictor, tmp_path):
     data = [PreferenceDatum(instruction=f"q{n}", chosen="yes", rejected="no") for n in range(4)]
     predictor.train(data, run(tmp_path / "1"))
     assert TrainingConfig.read(tmp_path / "1" / "training.yaml").extra == {}
@@ -304,8 +284,8 @@ def test_preferences_are_measured_against_the_student_as_it_is(
 
 @pytest.mark.parametrize("learned", [False, True])
 def test_without_data_the_student_is_what_the_training_would_have_started_from(
-    predictor: InProcessPredictor, tmp_path: Path, learned: bool
-) -> None:
+    predictor, tmp_path, learned
+):
     base = logits(predictor)
     if learned:
         predictor.train(DATA, run(tmp_path / "1"))
@@ -318,9 +298,7 @@ def test_without_data_the_student_is_what_the_training_would_have_started_from(
     assert torch.equal(logits(predictor), before)
 
 
-def test_records_of_several_stages_are_refused_and_nothing_changes(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+def test_records_of_several_stages_are_refused_and_nothing_changes(predictor, tmp_path):
     predictor.train(DATA, run(tmp_path / "1"))
     before = logits(predictor)
     with pytest.raises(ConfigurationError, match="'text'"):
@@ -329,9 +307,7 @@ def test_records_of_several_stages_are_refused_and_nothing_changes(
     assert not (tmp_path / "2" / "adapter").exists()
 
 
-def test_a_trainer_that_fails_leaves_the_student_as_it_was(
-    tiny_student: Path, tmp_path: Path
-) -> None:
+def test_a_trainer_that_fails_leaves_the_student_as_it_was(tiny_student, tmp_path):
     class Broken:
         config = TrainingConfig()
 
@@ -349,8 +325,8 @@ def test_a_trainer_that_fails_leaves_the_student_as_it_was(
 
 
 def test_a_saved_adapter_can_be_loaded_by_any_predictor_of_the_student(
-    predictor: InProcessPredictor, tiny_student: Path, tmp_path: Path
-) -> None:
+    predictor, tiny_student, tmp_path
+):
     predictor.train(DATA, run(tmp_path / "run"))
     predictor.save(tmp_path / "saved")
     assert hash_files(tmp_path / "saved") == hash_files(tmp_path / "run" / "adapter")
@@ -363,9 +339,7 @@ def test_a_saved_adapter_can_be_loaded_by_any_predictor_of_the_student(
     assert not torch.equal(logits(predictor), untouched)  # two students in one process
 
 
-def test_a_student_that_has_learned_nothing_is_saved_and_loaded_as_such(
-    predictor: InProcessPredictor, tmp_path: Path
-) -> None:
+def test_a_student_that_has_learned_nothing_is_saved_and_loaded_as_such(predictor, tmp_path):
     base = logits(predictor)
     predictor.save(tmp_path / "saved")
     predictor.train(DATA, run(tmp_path / "run"))
@@ -374,8 +348,8 @@ def test_a_student_that_has_learned_nothing_is_saved_and_loaded_as_such(
 
 
 def test_an_adapter_that_cannot_be_loaded_leaves_the_student_as_it_was(
-    predictor: InProcessPredictor, make_student: Any, tmp_path: Path
-) -> None:
+    predictor, make_student, tmp_path
+):
     predictor.train(DATA, run(tmp_path / "run"))
     before = logits(predictor)
     wider = make(make_student(tmp_path / "wider", width=64), num_train_epochs=1)
@@ -389,9 +363,7 @@ def test_an_adapter_that_cannot_be_loaded_leaves_the_student_as_it_was(
         assert torch.equal(logits(predictor), before)
 
 
-def test_in_bfloat16_the_adapter_is_kept_apart_from_the_weights(
-    predictor: InProcessPredictor, tiny_student: Path, tmp_path: Path
-) -> None:
+def test_in_bfloat16_the_adapter_is_kept_apart_from_the_weights(predictor, tiny_student, tmp_path):
     predictor.train(DATA, run(tmp_path))
     half = InProcessPredictor(tiny_student, dtype="bfloat16")
     base = logits(half)
@@ -402,9 +374,7 @@ def test_in_bfloat16_the_adapter_is_kept_apart_from_the_weights(
     assert torch.equal(logits(half), base)
 
 
-def test_a_student_is_described_by_its_weights_and_not_by_its_place(
-    make_student: Any, tmp_path: Path
-) -> None:
+def test_a_student_is_described_by_its_weights_and_not_by_its_place(make_student, tmp_path):
     described = [
         InProcessPredictor(make_student(tmp_path / str(n) / "tiny", seed=n // 2)).describe()
         for n in range(3)
@@ -431,9 +401,7 @@ def test_a_pocket_student_writes_calls_in_its_pretraining_format_by_default():
     assert InProcessPredictor("pocket-tools-v1", tool_format="hermes").tool_format == "hermes"
 
 
-def test_it_is_trained_on_tools_as_it_is_asked_about_them(
-    tiny_student: Path, tmp_path: Path
-) -> None:
+def test_it_is_trained_on_tools_as_it_is_asked_about_them(tiny_student, tmp_path):
     call = Message(role="assistant", content="", tool_calls=(ToolCall(name="add"),))
     chat = ChatDatum(messages=(Message(role="user", content="q"), call), tools=(Tool(name="add"),))
     trainer = InProcessTrainer(threads=1, num_train_epochs=1, cutoff_len=1024)
@@ -460,9 +428,7 @@ SCORED = [
 ]
 
 
-def test_scored_records_are_learned_by_their_weights_by_default(
-    tiny_student: Path, tmp_path: Path
-) -> None:
+def test_scored_records_are_learned_by_their_weights_by_default(tiny_student, tmp_path):
     for scored_as, stage in ((None, "scored"), ("sft", "sft"), ("kto", "kto"), ("dpo", "dpo")):
         folder = tmp_path / stage
         make(tiny_student, max_steps=1, scored_as=scored_as).train(SCORED, run(folder))
@@ -470,8 +436,8 @@ def test_scored_records_are_learned_by_their_weights_by_default(
 
 
 def test_where_scored_records_give_nothing_a_run_is_warned_and_the_student_stays(
-    tiny_student: Path, tmp_path: Path
-) -> None:
+    tiny_student, tmp_path
+):
     predictor = make(tiny_student, scored_as="sft", scored_threshold=2.0)
     before, told = logits(predictor), list[str]()
     with listening(told.append):

@@ -1,7 +1,5 @@
 """A model behind an OpenAI-compatible API."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,30 +1,25 @@
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors.generation import encode_prompts
 from dataenvgym.records import Message, Tool, ToolCall
-from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY, ToolFormat
+from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY
 from dataenvgym.trainers.student import load_tokenizer
 
 HELLO = (Message(role="user", content="hello"),)
 
 
 @pytest.fixture
-def tokenizer(tiny_student: Path) -> Any:
+def tokenizer(tiny_student):
     return load_tokenizer(str(tiny_student))
 
 
-def test_a_prompt_ends_where_the_student_begins_to_speak(tokenizer: Any) -> None:
+def test_a_prompt_ends_where_the_student_begins_to_speak(tokenizer):
     (prompt,) = encode_prompts(tokenizer, [HELLO], LLAMA_FACTORY, context=None)
     assert tokenizer.decode(prompt) == "<|user|>hello<|end|><|assistant|>"
 
 
-def test_prompts_are_the_tokens_that_trainers_see(tokenizer: Any) -> None:
+def test_prompts_are_the_tokens_that_trainers_see(tokenizer):
     from dataenvgym.trainers.chat_format import ChatFormat
 
     chat = (Message(role="system", content="Be brief."), *HELLO)
@@ -36,7 +31,7 @@ def test_prompts_are_the_tokens_that_trainers_see(tokenizer: Any) -> None:
 
 
 @pytest.mark.parametrize("form", [HERMES, LLAMA_FACTORY], ids=["hermes", "llama_factory"])
-def test_a_prompt_has_tools_calls_and_results_as_text(tokenizer: Any, form: ToolFormat) -> None:
+def test_a_prompt_has_tools_calls_and_results_as_text(tokenizer, form):
     call = Message(role="assistant", content="", tool_calls=(ToolCall(name="add"),))
     system = Message(role="system", content="s", tools=(Tool(name="add"),))
     chat = (system, *HELLO, call, Message(role="tool", content="2"))
@@ -45,7 +40,7 @@ def test_a_prompt_has_tools_calls_and_results_as_text(tokenizer: Any, form: Tool
     assert tokenizer.decode(prompt) == f"{turns}<|assistant|>"
 
 
-def test_a_prompt_that_leaves_no_room_fails_alone_and_names_the_lengths(tokenizer: Any) -> None:
+def test_a_prompt_that_leaves_no_room_fails_alone_and_names_the_lengths(tokenizer):
     long = (Message(role="user", content="x" * 17),)  # and 3 special tokens
     short = (Message(role="user", content="x" * 16),)
     first, second = encode_prompts(tokenizer, [long, short], LLAMA_FACTORY, context=20)
@@ -55,7 +50,7 @@ def test_a_prompt_that_leaves_no_room_fails_alone_and_names_the_lengths(tokenize
     assert isinstance(second, list)
 
 
-def test_a_conversation_that_the_template_cannot_render_fails_alone(tokenizer: Any) -> None:
+def test_a_conversation_that_the_template_cannot_render_fails_alone(tokenizer):
     tokenizer.chat_template = (
         "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('no system') }}"
         "{% endif %}{{ m['content'] }}{% endfor %}"
@@ -71,5 +66,5 @@ def test_a_conversation_that_the_template_cannot_render_fails_alone(tokenizer: A
     assert isinstance(third, Failure)
 
 
-def test_no_conversations_make_no_prompts(tokenizer: Any) -> None:
+def test_no_conversations_make_no_prompts(tokenizer):
     assert encode_prompts(tokenizer, [], LLAMA_FACTORY, context=None) == []

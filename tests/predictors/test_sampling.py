@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -18,16 +16,16 @@ def draws(temperature: float, top_p: float, n: int = 4000) -> list[float]:
     return [float((tokens == token).float().mean()) for token in range(4)]
 
 
-def test_tokens_are_drawn_as_often_as_they_are_probable() -> None:
+def test_tokens_are_drawn_as_often_as_they_are_probable():
     assert draws(1.0, 1.0) == pytest.approx([0.1, 0.6, 0.0, 0.3], abs=1e-3)
 
 
-def test_a_temperature_sharpens_or_flattens() -> None:
+def test_a_temperature_sharpens_or_flattens():
     cold = [p**2 / 0.46 for p in (0.1, 0.6, 0.0, 0.3)]
     assert draws(0.5, 1.0) == pytest.approx(cold, abs=1e-3)
 
 
-def test_a_tiny_temperature_is_greedy_and_does_not_overflow() -> None:
+def test_a_tiny_temperature_is_greedy_and_does_not_overflow():
     assert draws(1e-30, 1.0) == [0.0, 1.0, 0.0, 0.0]
 
 
@@ -40,13 +38,11 @@ def test_a_tiny_temperature_is_greedy_and_does_not_overflow() -> None:
         (0.95, [0.1, 0.6, 0.0, 0.3]),
     ],
 )
-def test_a_nucleus_is_the_smallest_set_that_reaches_its_mass(
-    top_p: float, expected: list[float]
-) -> None:
+def test_a_nucleus_is_the_smallest_set_that_reaches_its_mass(top_p, expected):
     assert draws(1.0, top_p) == pytest.approx(expected, abs=1e-3)
 
 
-def test_each_row_has_its_own_numbers_for_each_step() -> None:
+def test_each_row_has_its_own_numbers_for_each_step():
     uniform = torch.tensor([[0.0, 0.99], [0.99, 0.0], [0.0, 0.0]], dtype=torch.float64)
     draw = Nucleus(1.0, 1.0, uniform)
     rows = torch.tensor([0, 1])
@@ -56,18 +52,18 @@ def test_each_row_has_its_own_numbers_for_each_step() -> None:
 
 
 @pytest.mark.parametrize("top_p", [0.999, 1.0])
-def test_a_token_without_mass_is_never_drawn(top_p: float) -> None:
+def test_a_token_without_mass_is_never_drawn(top_p):
     logits = torch.tensor([[float("-inf"), 0.0, float("-inf")]])
     for number in (0.0, 1 - 2**-53):
         uniform = torch.tensor([[number]], dtype=torch.float64)
         assert Nucleus(1.0, top_p, uniform)(logits, torch.tensor([0]), 0).tolist() == [1]
 
 
-def test_greedy_takes_the_most_probable_token() -> None:
+def test_greedy_takes_the_most_probable_token():
     assert greedy(LOGITS.unsqueeze(0), torch.tensor([0]), 0).tolist() == [1]
 
 
-def test_random_numbers_depend_on_the_prompt_and_not_on_the_batch() -> None:
+def test_random_numbers_depend_on_the_prompt_and_not_on_the_batch():
     parameters = SamplingParameters(temperature=1.0, max_tokens=5, seed=3)
     a, b, c = uniform_numbers([[1, 2], [3], [1, 2]], parameters)
     d, e = uniform_numbers([[3], [1, 2]], parameters)

@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from dataenvgym.errors import AdapterError
@@ -23,17 +19,17 @@ def echo(conversation: Conversation) -> str | Failure:
     return Failure(reason="no idea") if text == "?" else text.upper()
 
 
-def test_it_answers_by_its_function_and_keeps_the_order() -> None:
+def test_it_answers_by_its_function_and_keeps_the_order():
     asked = [(Message(role="user", content=text),) for text in ("a", "?", "b")]
     replies = ScriptedPredictor(echo).predict(asked, SamplingParameters())
     assert replies == [Reply(text="A"), Failure(reason="no idea"), Reply(text="B")]
 
 
-def test_it_fits_the_protocol() -> None:
+def test_it_fits_the_protocol():
     assert isinstance(ScriptedPredictor(echo), TrainablePredictorInterface)
 
 
-def test_it_counts_its_trainings_and_takes_them_up_again(tmp_path: Path) -> None:
+def test_it_counts_its_trainings_and_takes_them_up_again(tmp_path):
     predictor = ScriptedPredictor(echo)
     for n in (1, 2):
         directory = tmp_path / str(n)
@@ -49,13 +45,13 @@ def test_it_counts_its_trainings_and_takes_them_up_again(tmp_path: Path) -> None
     assert predictor.trainings == 1
 
 
-def test_a_training_from_the_base_counts_from_zero(tmp_path: Path) -> None:
+def test_a_training_from_the_base_counts_from_zero(tmp_path):
     predictor = ScriptedPredictor(echo)
     for _ in range(2):
         predictor.train(DATA, TrainingRun(directory=tmp_path))
     assert (predictor.trainings, predictor.records) == (1, 3)
 
 
-def test_a_folder_without_counts_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_counts_is_refused(tmp_path):
     with pytest.raises(AdapterError, match="no scripted student"):
         ScriptedPredictor(echo).load(tmp_path)

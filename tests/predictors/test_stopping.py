@@ -1,9 +1,5 @@
 """A reply ends where one of `stop` begins, with every predictor."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from pydantic import ValidationError
 
@@ -20,7 +16,7 @@ def texts(predictor: InProcessPredictor, sampling: SamplingParameters) -> list[t
     return [(r.text, r.finish_reason) for r in replies if isinstance(r, Reply)]
 
 
-def test_the_first_of_several_texts_ends_a_reply() -> None:
+def test_the_first_of_several_texts_ends_a_reply():
     sampling = SamplingParameters(stop=("<end>", "\n"))
     assert sampling.until_stop("a b<end>c\nd") == "a b"
     assert sampling.until_stop("a\nb<end>") == "a"
@@ -28,13 +24,13 @@ def test_the_first_of_several_texts_ends_a_reply() -> None:
     assert SamplingParameters().until_stop("a<end>") == "a<end>"
 
 
-def test_a_stop_is_a_text_that_is_not_empty() -> None:
+def test_a_stop_is_a_text_that_is_not_empty():
     for wrong in ([""], "x", ["\ud800"], [1]):
         with pytest.raises(ValidationError, match="stop"):
             SamplingParameters.model_validate({"stop": wrong})
 
 
-def test_without_it_parameters_are_written_as_before() -> None:
+def test_without_it_parameters_are_written_as_before():
     assert set(SamplingParameters().model_dump()) == {
         *("temperature", "top_p", "max_tokens", "seed", "json_schema")
     }
@@ -44,8 +40,8 @@ def test_without_it_parameters_are_written_as_before() -> None:
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("batch_size", [1, 8, 64])
 def test_a_student_in_this_process_stops_where_it_would_have_said_it(
-    tiny_student: Path, batch_size: int, temperature: float
-) -> None:
+    tiny_student, batch_size, temperature
+):
     sampling = LONG.model_copy(update={"temperature": temperature})
     predictor = InProcessPredictor(tiny_student, batch_size=batch_size)
     whole = texts(predictor, sampling)
@@ -60,7 +56,7 @@ def test_a_student_in_this_process_stops_where_it_would_have_said_it(
     assert any(reason == "length" for _, reason in expected) or temperature
 
 
-def test_generation_ends_with_the_text(tiny_student: Path) -> None:
+def test_generation_ends_with_the_text(tiny_student):
     predictor = InProcessPredictor(tiny_student)
     steps: list[int] = []
     predictor._student.model.register_forward_hook(lambda *_: steps.append(1))
@@ -75,7 +71,7 @@ def test_generation_ends_with_the_text(tiny_student: Path) -> None:
     assert len(steps) - before < before
 
 
-def test_a_scripted_student_stops_too() -> None:
+def test_a_scripted_student_stops_too():
     student = ScriptedPredictor(lambda _: "Action: f\nObservation: 3")
     sampling = SamplingParameters(stop=("\nObservation:",))
     assert student.predict(ASKED[:1], sampling) == [Reply(text="Action: f")]

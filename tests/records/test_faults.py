@@ -1,7 +1,5 @@
 """Whose fault it is that an instance was not solved, in records, reports and files."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

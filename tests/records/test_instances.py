@@ -1,7 +1,5 @@
 """Problems before and after the student has tried them."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

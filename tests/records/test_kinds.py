@@ -1,7 +1,5 @@
 """Errors about records that are of no kind, or have fields of another one."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

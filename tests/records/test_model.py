@@ -1,7 +1,5 @@
 """Valid text and JSON in a record."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

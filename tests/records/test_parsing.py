@@ -1,7 +1,5 @@
 """Training records parsed from other people's files."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import InvalidRecordError

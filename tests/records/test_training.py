@@ -1,7 +1,5 @@
 """Valid and invalid training records."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

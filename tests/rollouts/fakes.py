@@ -1,7 +1,5 @@
 """Fake predictors for both ways of driving, and small real environments."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

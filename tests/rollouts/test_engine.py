@@ -1,7 +1,5 @@
 """Guarantees of rollouts, for every way of asking the predictor."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError, PredictionError, ServerError

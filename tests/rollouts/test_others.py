@@ -1,7 +1,5 @@
 """Rollouts in which environments ask other models than the student."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import Future
 

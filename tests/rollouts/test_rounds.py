@@ -1,7 +1,5 @@
 """Rollouts in rounds."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

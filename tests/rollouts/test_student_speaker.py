@@ -1,7 +1,5 @@
 """The student as another speaker."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor

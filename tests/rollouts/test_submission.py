@@ -1,7 +1,5 @@
 """Rollouts without rounds."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor

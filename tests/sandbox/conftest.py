@@ -1,20 +1,17 @@
 """Sandboxes for the tests: real ones, opened once, skipped where bwrap is not to be had."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable, Iterator
 
 import pytest
 
-from dataenvgym.sandbox import Sandbox, open_sandbox
+from dataenvgym.sandbox import open_sandbox
 
 from ..waiting import eventually
 from .watching import processes_with
 
 
 @pytest.fixture(scope="session")
-def bwrap() -> str:
+def bwrap():
     """The path of bwrap."""
     if (found := shutil.which("bwrap")) is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
@@ -22,14 +19,14 @@ def bwrap() -> str:
 
 
 @pytest.fixture(scope="session")
-def box(bwrap: str) -> Iterator[Sandbox]:
+def box(bwrap):
     """A sandbox of the default backend with one worker, so that runs meet what others left."""
     with open_sandbox() as opened:
         yield opened
 
 
 @pytest.fixture(scope="session", params=["bubblewrap", "unsafe_local"])
-def any_box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+def any_box(request):
     """A sandbox of each backend."""
     if request.param == "bubblewrap":
         yield request.getfixturevalue("box")
@@ -39,6 +36,6 @@ def any_box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def gone() -> Callable[[str], bool]:
+def gone():
     """Whether soon no process of the host has a word in its command line."""
     return lambda word: eventually(lambda: not processes_with(word))

@@ -1,12 +1,8 @@
 """Counting a run's processes, with a folder of files that imitates its /proc."""
 
-from __future__ import annotations
-
 import errno
 import os
 import platform
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +23,7 @@ def stat(state: str, *, mb: int, parent: int = 2, threads: int = 1, size: int = 
 
 
 @pytest.fixture
-def proc(tmp_path: Path) -> Iterator[Callable[..., Accounting]]:
+def proc(tmp_path):
     """Write processes (and their threads, as "PID/task/TID") and count them.
 
     Any other entry is another file.
@@ -47,9 +43,7 @@ def proc(tmp_path: Path) -> Iterator[Callable[..., Accounting]]:
         os.close(fd)
 
 
-def test_memory_and_threads_are_sums_over_all_processes_but_the_first(
-    proc: Callable[..., Accounting],
-) -> None:
+def test_memory_and_threads_are_sums_over_all_processes_but_the_first(proc):
     fine = proc(**{"2": stat("R", mb=100), "3": stat("S", mb=50, threads=3)})
     assert (fine.look(), fine.peak) == (None, 150 * 2**20)
     beyond = proc(**{"3": stat("S", mb=61)})
@@ -57,18 +51,14 @@ def test_memory_and_threads_are_sums_over_all_processes_but_the_first(
     assert proc(**{"3": stat("S", mb=1, threads=4)}).look() == "killed"
 
 
-def test_a_crowd_is_ended_before_each_of_it_is_read(
-    proc: Callable[..., Accounting], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crowd_is_ended_before_each_of_it_is_read(proc, monkeypatch):
     """A bomb grows while its processes are read one by one."""
     crowd = proc(**{str(pid): stat("R", mb=1) for pid in range(2, 40)})
     monkeypatch.setattr(os, "read", lambda *_: pytest.fail("it was read"))
     assert crowd.look() == "killed"
 
 
-def test_a_child_that_still_has_its_parents_memory_is_not_counted_twice(
-    proc: Callable[..., Accounting],
-) -> None:
+def test_a_child_that_still_has_its_parents_memory_is_not_counted_twice(proc):
     waits = {"2": stat("D", mb=100, size=5), "3": stat("R", mb=100, parent=2, size=5)}
     assert proc(**waits, **{"2/syscall": VFORK}).look() is None
 
@@ -83,17 +73,13 @@ def test_a_child_that_still_has_its_parents_memory_is_not_counted_twice(
         "running",
     ],
 )
-def test_a_parent_that_waits_for_another_event_hides_no_child(
-    proc: Callable[..., Accounting], call: str
-) -> None:
+def test_a_parent_that_waits_for_another_event_hides_no_child(proc, call):
     waits = {"2": stat("D", mb=100, size=5), "3": stat("R", mb=100, parent=2, size=5)}
     counted = proc(**waits, **{"2/syscall": call})
     assert (counted.look(), counted.peak) == ("out_of_memory", 200 * MB)
 
 
-def test_a_process_that_hides_its_call_hides_no_child(
-    proc: Callable[..., Accounting], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_hides_its_call_hides_no_child(proc, monkeypatch):
     """As to an ordinary user, from whom a process that is not dumpable hides its call."""
     waits = {"2": stat("D", mb=100, size=5), "3": stat("R", mb=100, parent=2, size=5)}
     counted = proc(**waits, **{"2/syscall": VFORK})
@@ -101,16 +87,14 @@ def test_a_process_that_hides_its_call_hides_no_child(
     assert counted.look() == "out_of_memory"
 
 
-def test_a_chain_of_children_that_wait_counts_in_full(proc: Callable[..., Accounting]) -> None:
+def test_a_chain_of_children_that_wait_counts_in_full(proc):
     chain = {str(pid): stat("D", mb=50, parent=pid - 1, size=5) for pid in (2, 3, 4, 5)}
     calls = {f"{pid}/syscall": f"{CLONE} 0x4011 0x0" for pid in (2, 3, 4, 5)}
     counted = proc(**chain, **calls)
     assert (counted.look(), counted.peak) == ("out_of_memory", 200 * MB)
 
 
-def test_a_thread_may_wait_for_the_child_that_has_its_memory(
-    proc: Callable[..., Accounting],
-) -> None:
+def test_a_thread_may_wait_for_the_child_that_has_its_memory(proc):
     """As where threads start programs: the first thread of the process does not wait."""
     parent = {"2": stat("S", mb=100, threads=2, size=5), "3": stat("R", mb=100, size=5)}
     threads = {
@@ -121,7 +105,7 @@ def test_a_thread_may_wait_for_the_child_that_has_its_memory(
     assert proc(**{"4": stat("R", mb=100, size=5)}).look() == "out_of_memory"
 
 
-def test_sockets_count_with_the_size_of_their_buffers(proc: Callable[..., Accounting]) -> None:
+def test_sockets_count_with_the_size_of_their_buffers(proc):
     few = proc(**{"2": stat("R", mb=100), "1/net/sockstat": "sockets: used 16\nTCP: inuse 9\n"})
     assert (few.look(), few.peak) == (None, 100 * MB)
     many = proc(**{"1/net/sockstat": "sockets: used 261\nTCP: inuse 9\n"})
@@ -129,19 +113,17 @@ def test_sockets_count_with_the_size_of_their_buffers(proc: Callable[..., Accoun
     assert many.peak == 100 * MB + 245 * 2**18
 
 
-def test_only_one_child_of_a_waiting_parent_can_have_its_memory(
-    proc: Callable[..., Accounting],
-) -> None:
+def test_only_one_child_of_a_waiting_parent_can_have_its_memory(proc):
     two = {"3": stat("R", mb=100, size=5), "4": stat("R", mb=100, size=5), "2/syscall": VFORK}
     assert proc(**{"2": stat("D", mb=100, size=5), **two}).look() == "out_of_memory"
 
 
-def test_a_child_of_a_parent_that_does_not_wait_counts(proc: Callable[..., Accounting]) -> None:
+def test_a_child_of_a_parent_that_does_not_wait_counts(proc):
     both = {"2": stat("S", mb=100, size=5), "3": stat("R", mb=100, size=5)}
     assert proc(**both).look() == "out_of_memory"
 
 
-def test_threads_that_live_shortly_hide_no_memory(proc: Callable[..., Accounting]) -> None:
+def test_threads_that_live_shortly_hide_no_memory(proc):
     """The first thread has ended; another is seen once, and then none is caught alive."""
     ended = stat("Z", mb=0, threads=2)
     seen = proc(**{"2": ended, "2/task/7": stat("R", mb=150)})
@@ -150,9 +132,7 @@ def test_threads_that_live_shortly_hide_no_memory(proc: Callable[..., Accounting
     assert seen.look() == "out_of_memory"
 
 
-def test_a_run_that_cannot_be_counted_is_an_error(
-    proc: Callable[..., Accounting], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_cannot_be_counted_is_an_error(proc, monkeypatch):
     counted = proc(**{"2": stat("R", mb=500)})
 
     def none_left(*_: object, **__: object) -> int:

@@ -1,18 +1,15 @@
 """Known attacks of generated code, and their results in the sandbox."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dataenvgym.sandbox import ExecutionResult, Limits, Sandbox, Status
+from dataenvgym.sandbox import ExecutionResult, Limits, Status
 
 QUICK = Limits(seconds=0.5)
 
@@ -60,7 +57,7 @@ ENDINGS: dict[str, tuple[str | bytes, Status, int | None, int | None]] = {
 
 
 @pytest.mark.parametrize("name", ENDINGS)
-def test_a_program_ends_as_it_should(any_box: Sandbox, name: str) -> None:
+def test_a_program_ends_as_it_should(any_box, name):
     code, status, return_code, number = ENDINGS[name]
     start = time.monotonic()
     result = any_box.run(code, limits=QUICK if status == "timeout" else Limits(seconds=10))
@@ -72,39 +69,37 @@ def test_a_program_ends_as_it_should(any_box: Sandbox, name: str) -> None:
     assert len(result.stdout) + len(result.stderr) <= QUICK.output
 
 
-def test_more_source_than_memory_is_the_programs_own_end(box: Sandbox) -> None:
+def test_more_source_than_memory_is_the_programs_own_end(box):
     result = box.run(b"#" * (60 * 2**20), limits=Limits(memory=32 * 2**20))
     assert result.status == "out_of_memory"
 
 
-def test_closed_streams_are_an_ordinary_end(any_box: Sandbox) -> None:
+def test_closed_streams_are_an_ordinary_end(any_box):
     code = "import os\nprint('x', flush=True)\nfor fd in range(3): os.close(fd)\nos._exit(0)"
     result = any_box.run(code)
     assert (result.status, result.stdout) == ("ok", b"x\n")
 
 
-def test_output_before_a_timeout_is_kept(any_box: Sandbox) -> None:
+def test_output_before_a_timeout_is_kept(any_box):
     result = any_box.run("print('so far', flush=True)\nwhile True: pass", limits=Limits(seconds=1))
     assert (result.status, result.stdout) == ("timeout", b"so far\n")
     assert 1.0 <= result.seconds < 3.0
 
 
-def test_output_may_be_any_bytes(any_box: Sandbox) -> None:
+def test_output_may_be_any_bytes(any_box):
     result = any_box.run(r"import sys; sys.stdout.buffer.write(b'\xff\x00\xfe')")
     assert result.stdout == b"\xff\x00\xfe"
     assert result.text == "\N{REPLACEMENT CHARACTER}\0\N{REPLACEMENT CHARACTER}"
 
 
-def test_output_is_cut_at_its_limit_over_both_streams(any_box: Sandbox) -> None:
+def test_output_is_cut_at_its_limit_over_both_streams(any_box):
     code = "import os\nfor _ in range(100): os.write(1, b'o' * 50); os.write(2, b'e' * 50)"
     result = any_box.run(code, limits=Limits(output=1000))
     assert result.status == "output_limit"
     assert len(result.stdout) + len(result.stderr) == 1000
 
 
-def test_a_child_that_keeps_stdout_open_does_not_delay_the_run(
-    any_box: Sandbox, gone: Callable[[str], bool]
-) -> None:
+def test_a_child_that_keeps_stdout_open_does_not_delay_the_run(any_box, gone):
     word = secrets.token_hex(8)
     code = f"import subprocess; subprocess.Popen(['sleep', '60'], env={{'W': '{word}'}}); print(1)"
     result = any_box.run(code)
@@ -113,9 +108,7 @@ def test_a_child_that_keeps_stdout_open_does_not_delay_the_run(
     assert gone(word)
 
 
-def test_a_daemon_that_has_left_its_session_is_ended(
-    box: Sandbox, gone: Callable[[str], bool]
-) -> None:
+def test_a_daemon_that_has_left_its_session_is_ended(box, gone):
     word = secrets.token_hex(8)
     code = f"""
 import os, time
@@ -157,7 +150,7 @@ while True:
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_ended_and_the_next_run_is_healthy(box: Sandbox, name: str) -> None:
+def test_a_bomb_is_ended_and_the_next_run_is_healthy(box, name):
     result = box.run(BOMBS[name], limits=Limits(seconds=3, processes=32))
     assert result.status == "killed"
     # at the limit, its own fork may fail an instant before it is killed
@@ -171,7 +164,7 @@ def test_a_bomb_is_ended_and_the_next_run_is_healthy(box: Sandbox, name: str) ->
     tuple(map(int, os.uname().release.split(".")[:2])) < (6, 14),
     reason="before Linux 6.14 pid namespaces have no bound of their own",
 )
-def test_pids_are_few_so_that_a_bomb_stays_small_until_it_is_seen(box: Sandbox) -> None:
+def test_pids_are_few_so_that_a_bomb_stays_small_until_it_is_seen(box):
     before = Path("/proc/sys/kernel/pid_max").read_text()
     code = """
 import os
@@ -187,7 +180,7 @@ print(largest < 450)
     assert Path("/proc/sys/kernel/pid_max").read_text() == before
 
 
-def test_processes_up_to_the_limit_are_free(box: Sandbox) -> None:
+def test_processes_up_to_the_limit_are_free(box):
     code = """
 import os, time
 for _ in range(7):
@@ -199,7 +192,7 @@ for _ in range(7): os.wait()
     assert box.run(code, limits=Limits(processes=7)).status == "killed"
 
 
-def test_memory_is_bounded_over_all_processes_together(box: Sandbox) -> None:
+def test_memory_is_bounded_over_all_processes_together(box):
     code = """
 import os, time
 for _ in range(3): os.fork()
@@ -211,7 +204,7 @@ time.sleep(5)
     assert result.memory > 128 * 2**20
 
 
-def test_memory_is_not_counted_twice_while_programs_are_started(box: Sandbox) -> None:
+def test_memory_is_not_counted_twice_while_programs_are_started(box):
     code = """
 import subprocess
 x = bytearray(b'x') * (300 * 2**20)
@@ -223,7 +216,7 @@ print('done')
     assert result.memory < 400 * 2**20
 
 
-def test_memory_is_not_counted_twice_while_threads_start_programs(box: Sandbox) -> None:
+def test_memory_is_not_counted_twice_while_threads_start_programs(box):
     code = """
 import subprocess, threading
 x = bytearray(b'x') * (300 * 2**20)
@@ -238,7 +231,7 @@ print('done')
     assert (result.status, result.text) == ("ok", "done\n")
 
 
-def test_memory_that_children_hold_while_their_parents_wait_counts(box: Sandbox) -> None:
+def test_memory_that_children_hold_while_their_parents_wait_counts(box):
     """By a chain of clones that wait as vfork does, and have memory of their own all the same."""
     code = """
 import ctypes, mmap, os, time
@@ -255,7 +248,7 @@ time.sleep(5)
     assert result.status == "out_of_memory"
 
 
-def test_memory_of_a_process_whose_first_thread_has_ended_counts_too(box: Sandbox) -> None:
+def test_memory_of_a_process_whose_first_thread_has_ended_counts_too(box):
     code = """
 import ctypes, os, threading, time
 EXIT = 60 if os.uname().machine == 'x86_64' else 93
@@ -275,7 +268,7 @@ time.sleep(10)
     assert result.memory > 128 * 2**20
 
 
-def test_memory_that_no_process_shows_is_not_to_be_had(box: Sandbox) -> None:
+def test_memory_that_no_process_shows_is_not_to_be_had(box):
     code = """
 import ctypes, mmap, os
 try: os.memfd_create('x')
@@ -290,7 +283,7 @@ for flags in (mmap.MAP_SHARED, mmap.MAP_PRIVATE):
     assert box.run(code).stdout.split() == [b"1", b"-1", b"12", b"19", b"19"]
 
 
-def test_memory_for_oneself_and_mapped_files_are_to_be_had(box: Sandbox) -> None:
+def test_memory_for_oneself_and_mapped_files_are_to_be_had(box):
     code = """
 import mmap, multiprocessing
 own = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -331,13 +324,13 @@ time.sleep(5)
 
 
 @pytest.mark.parametrize("name", SOCKETS)
-def test_memory_of_sockets_counts(box: Sandbox, name: str) -> None:
+def test_memory_of_sockets_counts(box, name):
     code = "import os, socket, time\n" + SOCKETS[name]
     result = box.run(code, limits=Limits(seconds=5, memory=64 * 2**20))
     assert (result.status, result.memory > 64 * 2**20) == ("out_of_memory", True)
 
 
-def test_a_socket_holds_little(box: Sandbox) -> None:
+def test_a_socket_holds_little(box):
     code = """
 import errno, os, socket
 def filled(a, b):
@@ -369,7 +362,7 @@ with open('file', 'wb+') as file:
     tuple(map(int, os.uname().release.split(".")[:2])) < (6, 2),
     reason="before Linux 6.2 the number of open files is not to be had at a glance",
 )
-def test_pipes_are_few_enough_for_other_runs_to_have_theirs(box: Sandbox) -> None:
+def test_pipes_are_few_enough_for_other_runs_to_have_theirs(box):
     """The kernel grants the memory of pipes to a user; beyond 1,024 pipes, new ones are small."""
     code = """
 import ctypes, os, time
@@ -389,7 +382,7 @@ while True:
         assert box.run(code.format(pipes=100, hide=hidden)).status == "killed"
 
 
-def test_a_full_disk_is_the_programs_own_error(box: Sandbox) -> None:
+def test_a_full_disk_is_the_programs_own_error(box):
     code = """
 try:
     for folder in ('/sandbox/work', '/tmp', '/dev/shm'):
@@ -402,7 +395,7 @@ except OSError as error: print(error.strerror)
     assert box.run("import os; print(os.listdir('.'), os.listdir('/tmp'))").stdout == b"[] []\n"
 
 
-def test_open_files_are_bounded(any_box: Sandbox) -> None:
+def test_open_files_are_bounded(any_box):
     code = """
 files = []
 try:
@@ -412,9 +405,7 @@ except OSError as error: print(error.strerror, len(files) < 256)
     assert any_box.run(code).stdout == b"Too many open files True\n"
 
 
-def test_no_variable_of_ours_is_in_its_environment(
-    any_box: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_variable_of_ours_is_in_its_environment(any_box, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "s3cret")
     code = "import os; print(os.environ.get('SECRET_TOKEN'), flush=True); os.system('env')"
     result = any_box.run(code)
@@ -422,9 +413,7 @@ def test_no_variable_of_ours_is_in_its_environment(
     assert b"s3cret" not in result.stdout
 
 
-def test_the_environment_of_a_sandbox_that_opens_later_is_as_empty(
-    bwrap: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_of_a_sandbox_that_opens_later_is_as_empty(bwrap, monkeypatch):
     from dataenvgym.sandbox import open_sandbox
 
     monkeypatch.setenv("SECRET_TOKEN", "s3cret")
@@ -441,7 +430,7 @@ HIDDEN = ["/etc/shadow", "/etc/hostname", "/etc/ssh", "/var", "/srv", "/sys", "/
 
 
 @pytest.mark.parametrize("path", HIDDEN)
-def test_files_outside_of_the_sandbox_do_not_exist(box: Sandbox, path: str) -> None:
+def test_files_outside_of_the_sandbox_do_not_exist(box, path):
     code = f"import os\nprint(os.path.lexists({path!r}))\nopen({path!r}).read()"
     result = box.run(code)
     assert (result.status, result.stdout) == ("error", b"False\n")
@@ -462,7 +451,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize("path", PLACES)
-def test_nothing_outside_its_folders_can_be_written(box: Sandbox, path: str) -> None:
+def test_nothing_outside_its_folders_can_be_written(box, path):
     code = f"""
 import os
 path = {path!r}
@@ -472,7 +461,7 @@ except OSError as error: print(type(error).__name__)
     assert box.run(code).text in ("OSError\n", "PermissionError\n", "FileNotFoundError\n")
 
 
-def test_devices_are_used_and_not_changed(box: Sandbox) -> None:
+def test_devices_are_used_and_not_changed(box):
     code = """
 import os
 done = []
@@ -493,7 +482,7 @@ print(done, len(os.urandom(8)), len(open('/dev/random', 'rb', buffering=0).read(
     assert [os.stat(f"/dev/{name}").st_mtime_ns for name in ("null", "full")] == before
 
 
-def test_a_run_finds_nothing_of_the_one_before(box: Sandbox) -> None:
+def test_a_run_finds_nothing_of_the_one_before(box):
     code = """
 import os
 places = ['/sandbox/work', '/tmp', '/dev/shm', '/sandbox/code']
@@ -506,7 +495,7 @@ for place in places:
         assert box.run(code).stdout == b"['/sandbox/code/main.py']\n"
 
 
-def test_runs_at_the_same_time_do_not_see_each_other(bwrap: str) -> None:
+def test_runs_at_the_same_time_do_not_see_each_other(bwrap):
     from dataenvgym.sandbox import open_sandbox
 
     code = """
@@ -525,7 +514,7 @@ print(sorted(p for p in os.listdir('/proc') if p.isdigit()), os.listdir('/tmp'))
     assert [result.stdout for result in results] == [b"['1', '2'] ['mine']\n"] * 2
 
 
-def test_there_is_no_network(box: Sandbox) -> None:
+def test_there_is_no_network(box):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         code = f"""
@@ -540,7 +529,7 @@ for family in (socket.AF_VSOCK, socket.AF_NETLINK, socket.AF_PACKET, socket.AF_A
         assert box.run(code).stdout.split() == [b"111", b"101", b"101"] + [b"97"] * 4
 
 
-def test_a_run_finds_nothing_of_the_network_of_the_one_before(box: Sandbox) -> None:
+def test_a_run_finds_nothing_of_the_network_of_the_one_before(box):
     server = """
 import socket
 s = socket.socket(); s.bind(('localhost', 8000)); s.listen()
@@ -593,7 +582,7 @@ os.kill(os.getpid(), 9)
 
 
 @pytest.mark.parametrize("use", USES_OF_THE_NETWORK)
-def test_no_file_of_the_network_shows_an_earlier_run(box: Sandbox, use: str) -> None:
+def test_no_file_of_the_network_shows_an_earlier_run(box, use):
     """Runs use two networks in turn, so the run after next would see what was left."""
     of_the_machine = ["softnet_stat", "netlink", "ptype", "unix", "protocols", "packet", "sockstat"]
     look = f"""
@@ -610,7 +599,7 @@ for folder, _, names in sorted(os.walk('/proc/self/net/')):
     assert after - before == set()
 
 
-def test_a_run_leaves_no_flow_label_in_its_network(box: Sandbox) -> None:
+def test_a_run_leaves_no_flow_label_in_its_network(box):
     code = """
 import socket, struct
 label = socket.inet_pton(socket.AF_INET6, '::1') + struct.pack('!I', 7)
@@ -622,7 +611,7 @@ except OSError as error: print(type(error).__name__)
         assert box.run(code).text == "PermissionError\n"
 
 
-def test_an_abstract_socket_of_the_host_is_not_there(box: Sandbox) -> None:
+def test_an_abstract_socket_of_the_host_is_not_there(box):
     name = "\0dataenvgym-test-" + secrets.token_hex(8)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(name)
@@ -631,7 +620,7 @@ def test_an_abstract_socket_of_the_host_is_not_there(box: Sandbox) -> None:
         assert b"ConnectionRefusedError" in box.run(code).stderr
 
 
-def test_tracing_and_reading_other_processes_is_refused(box: Sandbox) -> None:
+def test_tracing_and_reading_other_processes_is_refused(box):
     code = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -672,13 +661,13 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_calls_that_have_broken_sandboxes_are_refused(box: Sandbox, name: str) -> None:
+def test_calls_that_have_broken_sandboxes_are_refused(box, name):
     code = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
     code += f"print({CALLS[name]}, ctypes.get_errno())"
     assert box.run(code).stdout == b"-1 1\n"
 
 
-def test_files_that_all_may_read_are_not_leased_marked_or_observed(box: Sandbox) -> None:
+def test_files_that_all_may_read_are_not_leased_marked_or_observed(box):
     code = """
 import ctypes, errno, fcntl, json, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -694,9 +683,7 @@ print(libc.inotify_init(), errno.errorcode[ctypes.get_errno()])
     assert box.run(code).text == "no\n" * 8 + "-1 ENOSYS\n"
 
 
-def test_files_that_all_may_read_are_not_written_out_or_dropped_from_the_cache(
-    box: Sandbox,
-) -> None:
+def test_files_that_all_may_read_are_not_written_out_or_dropped_from_the_cache(box):
     """The calls succeed at once; the machine's disks do not hear of them."""
     code = """
 import ctypes, mmap, os, time
@@ -708,7 +695,7 @@ mapped.flush(); print('done', os.fsync(99))
     assert box.run(code).text == "done None\n"
 
 
-def test_timers_and_pending_signals_are_bounded_far_below_the_hosts_number(box: Sandbox) -> None:
+def test_timers_and_pending_signals_are_bounded_far_below_the_hosts_number(box):
     code = """
 import ctypes, errno, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -721,7 +708,7 @@ print(libc.syscall(setup, 1, ctypes.byref(ctypes.c_long())), errno.errorcode[cty
     assert box.run(code).text == "True EAGAIN\n-1 ENOSYS\n"
 
 
-def test_pseudo_terminals_are_a_runs_own_and_bounded(box: Sandbox) -> None:
+def test_pseudo_terminals_are_a_runs_own_and_bounded(box):
     code = """
 import os
 print(os.stat('/dev/pts/ptmx').st_mtime_ns, os.listdir('/dev/pts'))
@@ -736,13 +723,13 @@ print(count)
     assert [first[0].partition(" ")[2], first[1]] == ["['ptmx']", "64"]
 
 
-def test_clone3_is_not_there_so_that_libraries_use_clone(box: Sandbox) -> None:
+def test_clone3_is_not_there_so_that_libraries_use_clone(box):
     code = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
     code += "print(libc.syscall(435, 0, 0), ctypes.get_errno())"
     assert box.run(code).stdout == b"-1 38\n"
 
 
-def test_signals_do_not_reach_processes_outside(box: Sandbox) -> None:
+def test_signals_do_not_reach_processes_outside(box):
     code = f"""
 import os, signal
 for number in (2, 15, 9, 10):
@@ -770,7 +757,7 @@ print('still here')
         "import os; os.setpriority(os.PRIO_USER, 0, 19)",
     ],
 )
-def test_changes_to_the_process_group_do_not_reach_later_runs(box: Sandbox, code: str) -> None:
+def test_changes_to_the_process_group_do_not_reach_later_runs(box, code):
     patient = Limits(seconds=60)
     usual = box.run("import os; print(os.nice(0))", limits=patient).stdout
     for _ in range(2):
@@ -779,7 +766,7 @@ def test_changes_to_the_process_group_do_not_reach_later_runs(box: Sandbox, code
         assert (after.status, after.stdout) == ("ok", usual)
 
 
-def test_process_1_of_a_run_cannot_be_slowed_down(box: Sandbox) -> None:
+def test_process_1_of_a_run_cannot_be_slowed_down(box):
     code = """
 import os, resource
 if os.getsid(0) != os.getpid(): print('the processor is shared with what ends the run')
@@ -799,7 +786,7 @@ print('of its own, yes')
     assert box.run(code).text == "no\n" * 5 + "of its own, yes\n"
 
 
-def test_it_holds_no_descriptor_but_its_streams(box: Sandbox) -> None:
+def test_it_holds_no_descriptor_but_its_streams(box):
     code = """
 import os
 def there(fd):
@@ -811,7 +798,7 @@ print([fd for fd in range(4096) if there(fd)])
     assert box.run(code).stdout == b"[0, 1, 2]\n"
 
 
-def test_it_is_not_root_and_has_no_capabilities(box: Sandbox) -> None:
+def test_it_is_not_root_and_has_no_capabilities(box):
     code = """
 import os
 print(os.getuid(), os.geteuid(), os.getgroups())
@@ -836,13 +823,13 @@ PATCHES = {
 
 
 @pytest.mark.parametrize("name", PATCHES)
-def test_patches_do_not_turn_a_failure_into_success(box: Sandbox, name: str) -> None:
+def test_patches_do_not_turn_a_failure_into_success(box, name):
     result = box.run(PATCHES[name])
     assert (result.status, result.return_code) == ("error", 1)
     assert box.run("assert 1 + 1 == 2").status == "ok"  # and are gone with their run
 
 
-def test_a_forged_report_is_nothing_but_output(box: Sandbox) -> None:
+def test_a_forged_report_is_nothing_but_output(box):
     code = r"""
 import os
 for fd in range(3, 64):

@@ -1,7 +1,5 @@
 """Bubblewrap's pool over many runs, and when its parts die."""
 
-from __future__ import annotations
-
 import gc
 import os
 import resource
@@ -13,7 +11,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,7 +49,7 @@ class Fresh(NamedTuple):
 
 
 @pytest.fixture
-def fresh(bwrap: str) -> Iterator[Fresh]:
+def fresh(bwrap):
     """Other sandboxes of the tests are open at the same time: this identifies one of them."""
     known = set(descendants())
     with open_sandbox() as box:
@@ -81,9 +78,7 @@ def is_burning(zygote: psutil.Process) -> bool:
         return False
 
 
-def test_nothing_survives_two_hundred_runs_of_all_kinds(
-    bwrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_survives_two_hundred_runs_of_all_kinds(bwrap, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = len(descendants())
@@ -101,13 +96,13 @@ def test_nothing_survives_two_hundred_runs_of_all_kinds(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_memory_does_not_grow_with_runs(fresh: Fresh) -> None:
+def test_memory_does_not_grow_with_runs(fresh):
     assert_no_slope(fresh, warm=150, runs=200, bytes_a_run=4096)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_nothing_survives_ten_thousand_runs_and_memory_stays(fresh: Fresh) -> None:
+def test_nothing_survives_ten_thousand_runs_and_memory_stays(fresh):
     outer = fresh.zygote.parents()[1]
     others = [p for p in descendants() if p != outer and outer not in p.parents()]
     at_rest = len(others) + 5
@@ -134,21 +129,21 @@ def assert_no_slope(fresh: Fresh, *, warm: int, runs: int, bytes_a_run: int) -> 
         assert (last - first) / runs < bytes_a_run
 
 
-def test_a_worker_that_died_while_idle_is_replaced_in_silence(fresh: Fresh) -> None:
+def test_a_worker_that_died_while_idle_is_replaced_in_silence(fresh):
     family = [fresh.zygote, *fresh.zygote.children(recursive=True)]
     fresh.zygote.kill()
     assert not psutil.wait_procs(family, timeout=30)[1]
     assert fresh.box.run("print(2)").stdout == b"2\n"
 
 
-def test_a_worker_that_dies_during_a_run_is_an_error_of_the_sandbox(fresh: Fresh) -> None:
+def test_a_worker_that_dies_during_a_run_is_an_error_of_the_sandbox(fresh):
     once(lambda: is_burning(fresh.zygote), fresh.zygote.kill)
     with pytest.raises(SandboxError, match="from outside"):
         fresh.box.run("while True: pass", limits=Limits(seconds=20))
     assert fresh.box.run("print(2)").stdout == b"2\n"
 
 
-def test_closing_ends_the_runs_in_flight(fresh: Fresh) -> None:
+def test_closing_ends_the_runs_in_flight(fresh):
     outer = fresh.zygote.parents()[1]
     family: list[psutil.Process] = []
 
@@ -163,7 +158,7 @@ def test_closing_ends_the_runs_in_flight(fresh: Fresh) -> None:
     assert not psutil.wait_procs(family, timeout=10)[1]
 
 
-def test_an_interrupt_ends_the_run(bwrap: str, gone: Callable[[str], bool]) -> None:
+def test_an_interrupt_ends_the_run(bwrap, gone):
     word = secrets.token_hex(8)
     with open_sandbox() as box:
         once(lambda: bool(processes_with(word)), lambda: signal.raise_signal(signal.SIGINT))
@@ -174,9 +169,7 @@ def test_an_interrupt_ends_the_run(bwrap: str, gone: Callable[[str], bool]) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_outlives_our_process(
-    bwrap: str, gone: Callable[[str], bool], number: signal.Signals
-) -> None:
+def test_nothing_outlives_our_process(bwrap, gone, number):
     word = secrets.token_hex(8)
     script = f"""
 import threading, time
@@ -204,9 +197,7 @@ boxes[0].run(command=['env', 'W={word}', 'sleep', '60'], limits=Limits(seconds=6
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_nothing_is_left_of_a_sandbox_whose_start_was_cut_off(
-    bwrap: str, gone: Callable[[str], bool], number: signal.Signals
-) -> None:
+def test_nothing_is_left_of_a_sandbox_whose_start_was_cut_off(bwrap, gone, number):
     word = secrets.token_hex(8)
     script = (
         "import time, dataenvgym.sandbox.bubblewrap as b\nprint('up', flush=True)\n"
@@ -229,7 +220,7 @@ def test_nothing_is_left_of_a_sandbox_whose_start_was_cut_off(
     assert gone(word)
 
 
-def test_a_fork_of_ours_does_not_use_the_sandbox(box: Sandbox) -> None:
+def test_a_fork_of_ours_does_not_use_the_sandbox(box):
     child = os.fork()
     if child == 0:
         try:
@@ -241,7 +232,7 @@ def test_a_fork_of_ours_does_not_use_the_sandbox(box: Sandbox) -> None:
     assert box.run("print(2)").stdout == b"2\n"
 
 
-def test_runs_with_other_limits_get_them(box: Sandbox) -> None:
+def test_runs_with_other_limits_get_them(box):
     code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))"
     for amount in (64, 32, 32, 64):
         result = box.run(code, limits=Limits(open_files=amount))
@@ -252,9 +243,7 @@ LIMITS_OF_SHELLS = ["-S -t 1", "-S -s 512", "-S -f 1", "-S -n 100", "-S -d 20000
 
 
 @pytest.mark.parametrize("backend", ["bubblewrap", "unsafe_local"])
-def test_limits_of_the_users_shell_do_not_reach_a_run_or_are_named(
-    bwrap: str, backend: str
-) -> None:
+def test_limits_of_the_users_shell_do_not_reach_a_run_or_are_named(bwrap, backend):
     script = f"""
 import sys
 from dataenvgym.errors import ConfigurationError
@@ -283,7 +272,7 @@ except ConfigurationError as error: print(error)
         assert f"`ulimit -H{letter}`" in said(f"ulimit -{letter} {amount}")
 
 
-def test_descriptors_that_one_run_has_on_their_way_do_not_stop_other_workers(bwrap: str) -> None:
+def test_descriptors_that_one_run_has_on_their_way_do_not_stop_other_workers(bwrap):
     code = """
 import socket, time
 keep = []
@@ -313,7 +302,7 @@ time.sleep(0.7)
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_packages_are_there_only_if_asked_for(bwrap: str) -> None:
+def test_packages_are_there_only_if_asked_for(bwrap):
     code = "import numpy; print(numpy.arange(4).sum())"
     limits = Limits(seconds=30)
     with open_sandbox() as plain, open_sandbox(packages=True) as rich:
@@ -322,21 +311,19 @@ def test_packages_are_there_only_if_asked_for(bwrap: str) -> None:
         assert b"OSError" in rich.run("import numpy; open(numpy.__file__, 'a')").stderr
 
 
-def test_a_machine_without_bwrap_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_bwrap_is_reported_at_once(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ConfigurationError, match=r"apt-get install bubblewrap.*unsafe_local"):
         open_sandbox()
 
 
-def test_another_system_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_system_is_reported_at_once(monkeypatch):
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     with pytest.raises(ConfigurationError, match=r"needs Linux, and this is Darwin.*unsafe_local"):
         open_sandbox()
 
 
-def test_a_bwrap_that_may_not_make_namespaces_is_reported_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bwrap_that_may_not_make_namespaces_is_reported_at_once(tmp_path, monkeypatch):
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
     fake.chmod(0o755)
@@ -346,14 +333,12 @@ def test_a_bwrap_that_may_not_make_namespaces_is_reported_at_once(
 
 
 @pytest.mark.parametrize("program", ["/bin/false", "/bin/true", "/nowhere/python"])
-def test_an_interpreter_that_does_not_run_is_refused(bwrap: str, program: str) -> None:
+def test_an_interpreter_that_does_not_run_is_refused(bwrap, program):
     with pytest.raises(ConfigurationError, match=f"python is '{program}', expected an interp"):
         open_sandbox(python=program)
 
 
-def test_a_bwrap_that_ends_without_output_is_reported_with_its_status(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bwrap_that_ends_without_output_is_reported_with_its_status(tmp_path, monkeypatch):
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\nexit 3\n")
     fake.chmod(0o755)
@@ -362,7 +347,7 @@ def test_a_bwrap_that_ends_without_output_is_reported_with_its_status(
         open_sandbox()
 
 
-def test_an_interrupt_from_the_terminal_does_not_reach_the_workers(fresh: Fresh) -> None:
+def test_an_interrupt_from_the_terminal_does_not_reach_the_workers(fresh):
     bwrap = next(p for p in fresh.zygote.parents() if p.ppid() == os.getpid())
     assert os.getpgid(bwrap.pid) != os.getpgid(0)
     assert os.getsid(bwrap.pid) != os.getsid(0)
@@ -404,9 +389,7 @@ def ordinary_user_python() -> tuple[str, dict[str, str]]:
         pytest.param("not unsafe_local", marks=pytest.mark.slow),
     ],
 )
-def test_the_sandbox_also_works_as_an_ordinary_user(
-    bwrap: str, tmp_path: Path, chosen: str
-) -> None:
+def test_the_sandbox_also_works_as_an_ordinary_user(bwrap, tmp_path, chosen):
     program, environment = ordinary_user_python()
     tests = [
         str(ROOT / "tests/sandbox" / name)
@@ -427,7 +410,7 @@ def test_the_sandbox_also_works_as_an_ordinary_user(
     assert "skipped" not in done.stdout
 
 
-def test_threads_that_share_workers_each_get_their_own_result(bwrap: str) -> None:
+def test_threads_that_share_workers_each_get_their_own_result(bwrap):
     wrong: list[str] = []
     programs = {**dict.fromkeys(range(0, 40, 4), "1 / 0"), 2: NASTY[2], 6: BOMB}
 

@@ -1,11 +1,8 @@
 """The contract of `Sandbox`, held by each backend."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +10,7 @@ from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.sandbox import ExecutionResult, Limits, Sandbox, open_sandbox
 
 
-def test_code_runs_as_main_in_an_empty_folder(any_box: Sandbox) -> None:
+def test_code_runs_as_main_in_an_empty_folder(any_box):
     code = "import os, sys\nprint(__name__, os.listdir('.'), len(sys.argv), end='')"
     result = any_box.run(code)
     assert result == ExecutionResult(
@@ -26,13 +23,13 @@ def test_code_runs_as_main_in_an_empty_folder(any_box: Sandbox) -> None:
     assert 0 < result.seconds < 3
 
 
-def test_stdin_comes_whole_even_if_it_is_large(any_box: Sandbox) -> None:
+def test_stdin_comes_whole_even_if_it_is_large(any_box):
     text = "line\n" * 400_000
     result = any_box.run("import sys; print(len(sys.stdin.read()))", stdin=text)
     assert result.stdout == b"2000000\n"
 
 
-def test_large_output_and_large_stdin_do_not_lock_each_other(any_box: Sandbox) -> None:
+def test_large_output_and_large_stdin_do_not_lock_each_other(any_box):
     code = "import sys\nfor line in sys.stdin: print(line * 2, end='')"
     result = any_box.run(code, stdin="x" * 99 + "\n", limits=Limits(output=2**22))
     assert result.stdout == (b"x" * 99 + b"\n") * 2
@@ -40,17 +37,17 @@ def test_large_output_and_large_stdin_do_not_lock_each_other(any_box: Sandbox) -
     assert len(large.stdout) == 2_000_000
 
 
-def test_unread_stdin_does_no_harm(any_box: Sandbox) -> None:
+def test_unread_stdin_does_no_harm(any_box):
     assert any_box.run("print(1)", stdin=b"\xff" * 2**20).stdout == b"1\n"
 
 
-def test_files_exist_and_can_be_imported(any_box: Sandbox) -> None:
+def test_files_exist_and_can_be_imported(any_box):
     files = {"helper.py": "VALUE = 42", "data/deep/in.txt": b"\xff\0"}
     code = "import helper\nprint(helper.VALUE, open('data/deep/in.txt', 'rb').read())"
     assert any_box.run(code, files=files).stdout == b"42 b'\\xff\\x00'\n"
 
 
-def test_a_command_line_runs_in_the_same_folder(any_box: Sandbox) -> None:
+def test_a_command_line_runs_in_the_same_folder(any_box):
     result = any_box.run(
         command=["bash", "-c", "cat; cat a.txt; echo trouble >&2; exit 4"],
         stdin="in ",
@@ -60,13 +57,13 @@ def test_a_command_line_runs_in_the_same_folder(any_box: Sandbox) -> None:
     assert (result.stdout, result.stderr) == (b"in file", b"trouble\n")
 
 
-def test_a_command_that_is_not_there_ends_with_127(any_box: Sandbox) -> None:
+def test_a_command_that_is_not_there_ends_with_127(any_box):
     result = any_box.run(command=["no-such-program", "x"])
     assert (result.status, result.return_code) == ("error", 127)
     assert result.stderr.startswith(b"no-such-program: ")
 
 
-def test_a_traceback_shows_the_programs_own_lines_and_nothing_of_ours(any_box: Sandbox) -> None:
+def test_a_traceback_shows_the_programs_own_lines_and_nothing_of_ours(any_box):
     lines = any_box.run("def f():\n    return 1 / 0\n\nf()").stderr.decode().splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert lines[-1] == "ZeroDivisionError: division by zero"
@@ -74,7 +71,7 @@ def test_a_traceback_shows_the_programs_own_lines_and_nothing_of_ours(any_box: S
     assert sum("File " in line for line in lines) == 2
 
 
-def test_threads_and_exit_handlers_end_as_they_do_elsewhere(any_box: Sandbox) -> None:
+def test_threads_and_exit_handlers_end_as_they_do_elsewhere(any_box):
     code = """
 import atexit, threading, time
 atexit.register(lambda: print('handler'))
@@ -84,7 +81,7 @@ print('main')
     assert any_box.run(code).stdout == b"main\nthread\nhandler\n"
 
 
-def test_processes_of_the_standard_library_work(any_box: Sandbox) -> None:
+def test_processes_of_the_standard_library_work(any_box):
     code = """
 import multiprocessing, subprocess, sys
 def square(x): return x * x
@@ -96,21 +93,21 @@ if __name__ == '__main__':
     assert result.stdout == b"[0, 1, 4, 9]\nb'42\\n'\n", result.stderr
 
 
-def test_dev_stdin_can_be_opened(any_box: Sandbox) -> None:
+def test_dev_stdin_can_be_opened(any_box):
     assert any_box.run("print(open('/dev/stdin').read())", stdin="x").stdout == b"x\n"
 
 
-def test_interactive_helpers_exist(any_box: Sandbox) -> None:
+def test_interactive_helpers_exist(any_box):
     assert any_box.run("exit(5)").return_code == 5
 
 
-def test_random_numbers_differ_and_hashes_do_not(any_box: Sandbox) -> None:
+def test_random_numbers_differ_and_hashes_do_not(any_box):
     outputs = {any_box.run("import random; print(random.random())").stdout for _ in range(3)}
     hashes = {any_box.run("print(hash('text'))").stdout for _ in range(3)}
     assert (len(outputs), len(hashes)) == (3, 1)
 
 
-def test_the_recursion_limit_is_the_usual_one(any_box: Sandbox) -> None:
+def test_the_recursion_limit_is_the_usual_one(any_box):
     assert any_box.run("import sys; print(sys.getrecursionlimit())").stdout == b"1000\n"
 
 
@@ -149,15 +146,13 @@ def test_the_recursion_limit_is_the_usual_one(any_box: Sandbox) -> None:
         ),
     ],
 )
-def test_an_impossible_request_is_refused_before_anything_runs(
-    any_box: Sandbox, options: dict[str, object], complaint: str
-) -> None:
+def test_an_impossible_request_is_refused_before_anything_runs(any_box, options, complaint):
     with pytest.raises(ConfigurationError, match=complaint):
         any_box.run(**options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("backend", ["bubblewrap", "unsafe_local"])
-def test_a_closed_sandbox_runs_nothing(request: pytest.FixtureRequest, backend: str) -> None:
+def test_a_closed_sandbox_runs_nothing(request, backend):
     if backend == "bubblewrap":
         request.getfixturevalue("bwrap")
     with open_sandbox(backend) as box:
@@ -167,7 +162,7 @@ def test_a_closed_sandbox_runs_nothing(request: pytest.FixtureRequest, backend: 
         box.run("1")
 
 
-def test_runs_of_several_threads_go_on_at_the_same_time(bwrap: str) -> None:
+def test_runs_of_several_threads_go_on_at_the_same_time(bwrap):
     with open_sandbox(workers=3) as box:
         results: list[ExecutionResult] = []
 
@@ -185,7 +180,7 @@ def test_runs_of_several_threads_go_on_at_the_same_time(bwrap: str) -> None:
     assert 2 <= taken < 6  # two rounds of three; one after the other they take 6 s and more
 
 
-def test_a_host_that_dies_of_broken_pipes_does_not_die_of_a_run(any_box: Sandbox) -> None:
+def test_a_host_that_dies_of_broken_pipes_does_not_die_of_a_run(any_box):
     before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         result = any_box.run("import os, time; os.close(0); time.sleep(0.3)", stdin="x" * 10**6)
@@ -194,7 +189,7 @@ def test_a_host_that_dies_of_broken_pipes_does_not_die_of_a_run(any_box: Sandbox
     assert result.status == "ok"
 
 
-def test_unsafe_local_counts_shared_memory_once() -> None:
+def test_unsafe_local_counts_shared_memory_once():
     code = """
 import os, time
 x = bytearray(b'x') * (100 * 2**20)
@@ -207,7 +202,7 @@ time.sleep(0.5)
     assert result.status == "ok"
 
 
-def test_unsafe_local_refuses_if_the_end_of_a_run_cannot_be_observed() -> None:
+def test_unsafe_local_refuses_if_the_end_of_a_run_cannot_be_observed():
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         with (
@@ -219,7 +214,7 @@ def test_unsafe_local_refuses_if_the_end_of_a_run_cannot_be_observed() -> None:
         signal.signal(signal.SIGCHLD, before)
 
 
-def test_unsafe_local_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsafe_local_leaves_no_files(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with open_sandbox("unsafe_local") as box:
         assert box.run("open('x', 'w').close()", files={"y": ""}).status == "ok"

@@ -3,13 +3,11 @@
 Whoever lets a new system call through adds the kinds of memory that it gives.
 """
 
-from __future__ import annotations
-
 import os
 
 import pytest
 
-from dataenvgym.sandbox import Limits, Sandbox
+from dataenvgym.sandbox import Limits
 
 START = """
 import ctypes, fcntl, mmap, os, socket, struct, time
@@ -87,7 +85,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", TAKEN)
-def test_a_run_that_takes_more_than_its_limit_is_ended(box: Sandbox, kind: str) -> None:
+def test_a_run_that_takes_more_than_its_limit_is_ended(box, kind):
     limits = Limits(seconds=5, memory=64 * 2**20)
     result = box.run(f"{START}{TAKEN[kind]}\ntime.sleep(9)", limits=limits)
     assert result.status in ("out_of_memory", "killed"), result
@@ -96,13 +94,13 @@ def test_a_run_that_takes_more_than_its_limit_is_ended(box: Sandbox, kind: str) 
 
 @pytest.mark.skipif(os.uname().machine not in ("x86_64", "aarch64"), reason="there is no filter")
 @pytest.mark.parametrize("kind", REFUSED)
-def test_memory_that_cannot_be_counted_is_not_given(box: Sandbox, kind: str) -> None:
+def test_memory_that_cannot_be_counted_is_not_given(box, kind):
     call, error = REFUSED[kind]
     code = f"{START}import errno\nprint({call}, errno.errorcode[ctypes.get_errno()])"
     assert box.run(code).text.split() == ["-1", error.replace("EOPNOTSUPP", "ENOTSUP")]
 
 
-def test_ordinary_locks_and_many_threads_are_not_too_much(box: Sandbox) -> None:
+def test_ordinary_locks_and_many_threads_are_not_too_much(box):
     code = """
 import sqlite3, threading, time
 files = [open('file', 'w') for _ in range(120)]

@@ -1,15 +1,12 @@
 """A program in the sandbox has the same output and exit status as in the interpreter."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from dataenvgym.sandbox import Limits, Sandbox
+from dataenvgym.sandbox import Limits
 
 PROGRAMS = {
     "a file on stdout, left open": "out = open(1, 'w')\nout.write('42\\n')",
@@ -116,9 +113,7 @@ with sqlite3.connect(tempfile.mktemp()) as base: print(base.execute('select 6 * 
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_ends_as_in_the_interpreter_itself(
-    box: Sandbox, tmp_path: Path, name: str
-) -> None:
+def test_a_program_ends_as_in_the_interpreter_itself(box, tmp_path, name):
     file = tmp_path / "main.py"
     file.write_text(PROGRAMS[name])
     alone = subprocess.run(
@@ -136,8 +131,6 @@ def test_a_program_ends_as_in_the_interpreter_itself(
 
 
 @pytest.mark.parametrize("name", ["numbers", "random", "string", "json", "fractions"])
-def test_a_file_of_the_run_comes_before_the_standard_librarys_module_of_its_name(
-    any_box: Sandbox, name: str
-) -> None:
+def test_a_file_of_the_run_comes_before_the_standard_librarys_module_of_its_name(any_box, name):
     result = any_box.run(f"import {name}; print({name}.mine)", files={f"{name}.py": "mine = 7"})
     assert (result.stderr, result.text) == (b"", "7\n")

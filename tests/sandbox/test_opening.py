@@ -1,7 +1,5 @@
 """`open_sandbox`, and the backend that docs/sandbox.md shows."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -16,19 +14,19 @@ from dataenvgym.sandbox import Limits, Sandbox, open_sandbox
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_an_unknown_backend_is_refused_with_the_nearest_name() -> None:
+def test_an_unknown_backend_is_refused_with_the_nearest_name():
     with pytest.raises(ConfigurationError, match=r"no sandbox backend 'bublewrap'.*bubblewrap'\?"):
         open_sandbox("bublewrap")
 
 
-def test_unsafe_local_is_never_taken_in_place_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsafe_local_is_never_taken_in_place_of_another(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     ways = r"backend='unsafe_local' \(in the configuration: task.sandbox=unsafe_local\)"
     with pytest.raises(ConfigurationError, match=ways):
         open_sandbox()
 
 
-def test_workers_are_at_least_one() -> None:
+def test_workers_are_at_least_one():
     with pytest.raises(ConfigurationError, match="workers is 0, expected at least 1"):
         open_sandbox("unsafe_local", workers=0)
 
@@ -43,24 +41,24 @@ def test_workers_are_at_least_one() -> None:
         (3, 1, "no sandbox backend 3"),
     ],
 )
-def test_arguments_of_a_wrong_type_are_refused(backend: Any, workers: Any, reason: str) -> None:
+def test_arguments_of_a_wrong_type_are_refused(backend, workers, reason):
     with pytest.raises(ConfigurationError, match=reason):
         open_sandbox(backend, workers=workers)
 
 
-def test_an_option_that_the_backend_does_not_have_is_refused() -> None:
+def test_an_option_that_the_backend_does_not_have_is_refused():
     with pytest.raises(ConfigurationError, match=r"'unsafe_local'.*'packages'"):
         open_sandbox("unsafe_local", packages=True)
 
 
-def test_importing_the_sandbox_loads_no_backend() -> None:
+def test_importing_the_sandbox_loads_no_backend():
     code = "import sys, dataenvgym.sandbox; print([m for m in sys.modules if 'sandbox.' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "bubblewrap" not in done.stdout
     assert "unsafe_local" not in done.stdout
 
 
-def test_the_backend_of_the_documentation_works() -> None:
+def test_the_backend_of_the_documentation_works():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/sandbox.md").read_text(), re.DOTALL)
     block = next(b for b in blocks if "class " in b)
     assert block.count("\n") <= 70, "a backend is a class of one screen"

@@ -1,7 +1,5 @@
 """The filter's rules, run by a small machine as the kernel would run them."""
 
-from __future__ import annotations
-
 import errno
 import re
 import struct
@@ -61,7 +59,7 @@ def refused(error: int) -> int:
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
-def test_ordinary_calls_pass(machine: str) -> None:
+def test_ordinary_calls_pass(machine):
     numbers = NUMBERS[machine]
     for name in ("read", "execve"):
         assert verdict(machine, numbers[name]) == ALLOWED
@@ -73,7 +71,7 @@ def test_ordinary_calls_pass(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
-def test_a_call_that_is_not_listed_with_a_reason_is_refused(machine: str) -> None:
+def test_a_call_that_is_not_listed_with_a_reason_is_refused(machine):
     """Every number that a kernel has, or will have for a while."""
     listed = MACHINES[machine].allowed
     answered = [
@@ -86,7 +84,7 @@ def test_a_call_that_is_not_listed_with_a_reason_is_refused(machine: str) -> Non
 
 
 @pytest.mark.parametrize(("machine", "header"), HEADERS.items())
-def test_the_numbers_are_those_of_the_kernel(machine: str, header: Path) -> None:
+def test_the_numbers_are_those_of_the_kernel(machine, header):
     if not header.exists():
         pytest.skip(f"needs {header} (Debian: linux-libc-dev)")
     named = re.findall(r"define __NR(?:3264)?_(\w+) (\d+)\n", header.read_text())
@@ -99,7 +97,7 @@ def test_the_numbers_are_those_of_the_kernel(machine: str, header: Path) -> None
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
-def test_dangerous_calls_do_not(machine: str) -> None:
+def test_dangerous_calls_do_not(machine):
     numbers = NUMBERS[machine]
     for name in ("ptrace", "mount", "unshare", "bpf", "keyctl"):
         assert verdict(machine, numbers[name]) == refused(errno.EPERM)
@@ -123,7 +121,7 @@ def test_dangerous_calls_do_not(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
-def test_memory_is_mapped_from_files_or_for_oneself(machine: str) -> None:
+def test_memory_is_mapped_from_files_or_for_oneself(machine):
     mmap = NUMBERS[machine]["mmap"]
     for flags in (0x01, 0x02, 0x03, 0x22, 0x4022):  # shared, private: a file; private: no file
         assert verdict(machine, mmap, 0, 4096, 3, flags) == ALLOWED
@@ -132,7 +130,7 @@ def test_memory_is_mapped_from_files_or_for_oneself(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
-def test_calls_that_reach_others_fail_as_on_a_kernel_without_them(machine: str) -> None:
+def test_calls_that_reach_others_fail_as_on_a_kernel_without_them(machine):
     numbers = NUMBERS[machine]
     for name in ("io_setup", "inotify_init1"):
         assert verdict(machine, numbers[name]) == refused(errno.ENOSYS)
@@ -145,7 +143,7 @@ def test_calls_that_reach_others_fail_as_on_a_kernel_without_them(machine: str) 
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
-def test_files_are_controlled_but_neither_leased_nor_observed(machine: str) -> None:
+def test_files_are_controlled_but_neither_leased_nor_observed(machine):
     fcntl = NUMBERS[machine]["fcntl"]
     duplicate, set_flags, set_lock, lease, notify, size, hint = 0, 4, 6, 1024, 1026, 1031, 1036
     for command in (36, 37, 38):  # locks that outlive the descriptor
@@ -163,7 +161,7 @@ def test_files_are_controlled_but_neither_leased_nor_observed(machine: str) -> N
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
-def test_sockets_keep_their_buffers_and_leave_no_label_and_no_group(machine: str) -> None:
+def test_sockets_keep_their_buffers_and_leave_no_label_and_no_group(machine):
     setsockopt = NUMBERS[machine]["setsockopt"]
     general, tcp, ipv6 = 1, 6, 41
     for level, option in ((general, 2), (general, 9), (tcp, 1), (tcp, 7), (ipv6, 26)):
@@ -181,7 +179,7 @@ def test_sockets_keep_their_buffers_and_leave_no_label_and_no_group(machine: str
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
-def test_memory_cannot_be_moved_out_of_sight(machine: str) -> None:
+def test_memory_cannot_be_moved_out_of_sight(machine):
     madvise, seccomp = NUMBERS[machine]["madvise"], NUMBERS[machine]["seccomp"]
     assert verdict(machine, madvise, 0, 4096, 4) == ALLOWED
     assert verdict(machine, madvise, 0, 4096, 21) == refused(errno.EINVAL)
@@ -193,9 +191,7 @@ def test_memory_cannot_be_moved_out_of_sight(machine: str) -> None:
 @pytest.mark.parametrize(
     ("machine", "affinity", "priority"), [("x86_64", 203, 141), ("aarch64", 122, 140)]
 )
-def test_a_process_may_change_how_it_is_scheduled_but_not_process_1(
-    machine: str, affinity: int, priority: int
-) -> None:
+def test_a_process_may_change_how_it_is_scheduled_but_not_process_1(machine, affinity, priority):
     assert verdict(machine, affinity, 0) == verdict(machine, affinity, 77) == ALLOWED
     assert verdict(machine, affinity, 1) == refused(errno.EPERM)
     process, group, user = 0, 1, 2
@@ -205,10 +201,10 @@ def test_a_process_may_change_how_it_is_scheduled_but_not_process_1(
         assert verdict(machine, priority, which, 0, 10) == refused(errno.EPERM)
 
 
-def test_calls_by_the_numbers_of_another_architecture_end_the_process() -> None:
+def test_calls_by_the_numbers_of_another_architecture_end_the_process():
     assert verdict("x86_64", 0, audit=0x40000003) == KILLED
     assert verdict("x86_64", 0x40000000 | 101) == refused(errno.ENOSYS)
 
 
-def test_another_machine_has_no_filter() -> None:
+def test_another_machine_has_no_filter():
     assert filter_program("sparc64") == b""

@@ -1,16 +1,12 @@
 """Watching over a run whose pipes the test holds itself."""
 
-from __future__ import annotations
-
 import os
-
-import pytest
 
 from dataenvgym.sandbox import Limits
 from dataenvgym.sandbox.supervision import Streams, supervise
 
 
-def test_existing_output_is_read_even_late(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_existing_output_is_read_even_late(monkeypatch):
     """The run has ended long ago; another process, beyond our reach, holds its output open."""
     monkeypatch.setattr("dataenvgym.sandbox.supervision._DRAIN", -1.0)
     monkeypatch.setattr("dataenvgym.sandbox.supervision._CHUNK", 10)

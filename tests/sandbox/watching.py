@@ -1,7 +1,5 @@
 """Processes of the host, and acting as soon as a condition holds."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path

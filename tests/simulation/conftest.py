@@ -1,7 +1,5 @@
 """Made-up learning curves, and runs recorded from them."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +10,7 @@ from dataenvgym.simulation.recordings import Trajectory
 
 
 @pytest.fixture
-def curves() -> LearningCurves:
+def curves():
     """Four skills of two categories, learned at different rates and forgotten slowly."""
     return LearningCurves(
         task="made_up",
@@ -35,7 +33,7 @@ class Record(Protocol):
 
 
 @pytest.fixture
-def record() -> Record:
+def record():
     """Records runs of five iterations, taught unevenly at random."""
     return _record
 

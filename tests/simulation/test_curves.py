@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -70,7 +66,7 @@ def test_noise_is_largest_in_the_middle_and_stays_in_bounds():
     assert noisy.max() <= 1
 
 
-def test_curves_survive_a_file(curves, tmp_path: Path):
+def test_curves_survive_a_file(curves, tmp_path):
     write_curves(tmp_path / "mine.json", curves)
     assert read_curves(tmp_path / "mine.json") == curves
 
@@ -82,7 +78,7 @@ def test_those_of_pocket_math_ship_with_the_package():
     assert np.mean(shipped.base) == pytest.approx(0.63)  # as measured on the pocket student
 
 
-def test_unknown_curves_are_refused_by_name(tmp_path: Path):
+def test_unknown_curves_are_refused_by_name(tmp_path):
     with pytest.raises(ConfigurationError, match="Did you mean 'pocket_math'"):
         read_curves("pocket_maths")
     (tmp_path / "other.json").write_text("{}")

@@ -1,7 +1,5 @@
 """Run directories, recorded here with a simulated student, read back."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -32,7 +30,7 @@ def run(directory: Path, *, seed: int = 0, n_validation: int = 40, **options: ob
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> list[Path]:
+def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     return [run(folder / f"run{seed}", seed=seed) for seed in range(3)]
 

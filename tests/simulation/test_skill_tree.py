@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
@@ -10,7 +8,7 @@ from dataenvgym.simulation.skill_tree import SimulatedSkillTree
 
 
 @pytest.fixture
-def environment(curves) -> SimulatedSkillTree:
+def environment(curves):
     environment = SimulatedSkillTree(curves, replay=0)
     environment.reset(seed=0)
     return environment

@@ -1,7 +1,5 @@
 """A teacher in memory that labels pocket math by keywords, or gives fixed answers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -75,5 +73,5 @@ def named(question: str) -> str:
 
 
 @pytest.fixture
-def task() -> PocketMathTask:
+def task():
     return PocketMathTask(n_train=40, n_validation=120, n_test=40)

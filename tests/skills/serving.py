@@ -1,7 +1,5 @@
 """A real HTTP server in a thread, which answers each POST with JSON that a test makes."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

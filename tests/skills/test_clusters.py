@@ -1,7 +1,5 @@
 """Skills by clustering, held against pocket math's gold skills."""
 
-from __future__ import annotations
-
 import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 

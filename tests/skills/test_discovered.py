@@ -1,7 +1,5 @@
 """Skills that a teacher discovers, well or badly."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from itertools import count

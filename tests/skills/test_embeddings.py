@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -78,7 +74,7 @@ class EmbeddingServer:
 
 
 @pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
+def server():
     made = EmbeddingServer()
     with serving(made.answered) as made.url:
         yield made

@@ -1,7 +1,5 @@
 """Shared by all labelers: one catalog for a run, kept in its directory."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask

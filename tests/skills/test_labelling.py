@@ -1,7 +1,5 @@
 """The teaching environments with a labeler."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

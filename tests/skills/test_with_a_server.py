@@ -1,9 +1,6 @@
 """Skill discovery with the real teacher, whose server answers badly."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Iterator
 
 import pytest
 
@@ -37,7 +34,7 @@ class BadServer:
 
 
 @pytest.fixture
-def server() -> Iterator[BadServer]:
+def server():
     made = BadServer()
     with serving(made.answered) as made.url:
         yield made

@@ -1,14 +1,9 @@
 """Documents to keep, and a store of each kind, empty."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from dataenvgym.store import Kind, Store, open_store
+from dataenvgym.store import Kind, open_store
 
 
 class Person(BaseModel):
@@ -25,17 +20,17 @@ PEOPLE = Kind("people", Person)
 
 
 @pytest.fixture
-def people() -> Kind[Person]:
+def people():
     return PEOPLE
 
 
 @pytest.fixture
-def person() -> Callable[..., Person]:
+def person():
     return Person
 
 
 @pytest.fixture(params=["memory", "files", "redis"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str | None:
+def place(request, tmp_path):
     """The place of the store: the argument of `open_store`."""
     if request.param == "redis":
         return str(request.getfixturevalue("redis_url"))
@@ -43,5 +38,5 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str | None:
 
 
 @pytest.fixture
-def store(place: Path | str | None) -> Store:
+def store(place):
     return open_store(place)

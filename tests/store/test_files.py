@@ -1,7 +1,5 @@
 """The store in a folder: after a kill, and after damage."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """What a run stored is neither lost nor replaced unseen."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Stores that two processes write at once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -28,7 +26,7 @@ for i in range(30):
 
 
 @pytest.fixture(params=["files", "redis"])
-def shared(request: pytest.FixtureRequest, tmp_path):
+def shared(request, tmp_path):
     return str(tmp_path if request.param == "files" else request.getfixturevalue("redis_url"))
 
 

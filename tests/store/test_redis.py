@@ -1,7 +1,5 @@
 """The store in Redis: a real server that forgets, is full, dies, hangs and comes back."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

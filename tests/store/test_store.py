@@ -1,7 +1,5 @@
 """Behavior of all stores: in memory, in files, in Redis."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,14 +1,12 @@
 """A user's folder with a student by rule, and runs made of numbers."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from dataenvgym.studies import StudyResults, run_study
+from dataenvgym.studies import run_study
 from dataenvgym.studies.measures import RunMeasures, SeedResult
 
 MY_STUDENTS = (Path(__file__).parents[1] / "my_students.py").read_text()
@@ -25,20 +23,20 @@ SMALL = (
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The current folder, with `my_students.py` in it."""
     _enter(tmp_path, monkeypatch)
     return tmp_path
 
 
 @pytest.fixture
-def small(folder) -> tuple[str, ...]:
+def small(folder):
     """Overrides of an episode of less than a second, in this process."""
     return (*SMALL, "executor=in_process")
 
 
 @pytest.fixture(scope="session")
-def finished_study(tmp_path_factory) -> tuple[Path, StudyResults]:
+def finished_study(tmp_path_factory):
     """A folder with the finished study `s` of `GRID`, and its results; not to be changed."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
@@ -48,7 +46,7 @@ def finished_study(tmp_path_factory) -> tuple[Path, StudyResults]:
 
 
 @pytest.fixture
-def studied(finished_study, folder) -> StudyResults:
+def studied(finished_study, folder):
     """The current folder has the study `s`; its results."""
     source, results = finished_study
     shutil.copytree(source / "studies", folder / "studies")

@@ -1,7 +1,5 @@
 """Checks of a study before anything runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError, NewerFormatError

@@ -1,7 +1,5 @@
 """Runs that are there already, compared."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError, RunDirectoryError

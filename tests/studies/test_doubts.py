@@ -1,7 +1,5 @@
 """Notes about a study's numbers that are not reliable."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """Conditions that strategies must share."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.config import compose

@@ -1,7 +1,5 @@
 """Hydra's sweep syntax, taken apart."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError

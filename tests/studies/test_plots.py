@@ -1,7 +1,5 @@
 """The plot of a study."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.studies.plots import COLORS, draw_study

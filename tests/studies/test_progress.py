@@ -1,7 +1,5 @@
 """The display while a study runs."""
 
-from __future__ import annotations
-
 import io
 import re
 from pathlib import Path

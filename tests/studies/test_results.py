@@ -1,7 +1,5 @@
 """Runs summed up."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """Statistics against values worked out by hand, textbooks and scipy."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

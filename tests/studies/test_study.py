@@ -1,7 +1,5 @@
 """Whole studies, with a student by rule."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Tables, for a terminal and as Markdown."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

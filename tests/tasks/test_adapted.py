@@ -1,7 +1,5 @@
 """Tasks of other classes, with any subset of the methods of `Task`."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

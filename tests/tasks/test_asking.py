@@ -1,7 +1,5 @@
 """Environments that ask other models, stepped by themselves."""
 
-from __future__ import annotations
-
 import warnings
 
 import gymnasium

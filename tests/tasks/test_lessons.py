@@ -1,7 +1,5 @@
 """Transcripts become records, and records become problems."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.math.domain import MathDomain

@@ -1,7 +1,5 @@
 """Problems that are drawn: as many as asked for, or an error that says so."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask

@@ -1,7 +1,5 @@
 """From an instruction to a prompt and back."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask

@@ -1,7 +1,5 @@
 """The part of a source that is a split."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Thoughts are not speech, in any domain: a reply behind a thought has the effects of the reply."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from itertools import islice

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -13,27 +11,27 @@ def weights(n_turns: int, named: tuple[int, ...], final: float) -> tuple[float, 
     return found
 
 
-def test_a_named_turn_and_the_end_share_the_weight() -> None:
+def test_a_named_turn_and_the_end_share_the_weight():
     # scores [1, 0, .8]; from the back: .8, then .99 * .8 = .792, then 1 + .99 * .792 = 1.78408.
     # divided by 1.78408: 1, .792 / 1.78408 = .44393, .8 / 1.78408 = .44841
     assert turn_scores(3, [0], 0.8) == (1.0, 0.0, 0.8)
     assert weights(3, (0,), 0.8) == pytest.approx([1.0, 0.4439, 0.4484], abs=5e-5)
 
 
-def test_a_named_last_turn_scores_1_with_any_end() -> None:
+def test_a_named_last_turn_scores_1_with_any_end():
     # scores [1, 0, 1]; from the back: 1, .99, 1 + .99 * .99 = 1.9801.
     # divided by 1.9801: 1, .99 / 1.9801 = .49997, 1 / 1.9801 = .50502
     assert turn_scores(3, [0, 2], 0.8) == (1.0, 0.0, 1.0)
     assert weights(3, (0, 2), 0.8) == pytest.approx([1.0, 0.5, 0.505], abs=5e-5)
 
 
-def test_by_dialogue_a_bad_end_weighs_as_much_as_a_good_one() -> None:
+def test_by_dialogue_a_bad_end_weighs_as_much_as_a_good_one():
     # scores [0, 0, f] give [.9801 f, .99 f, f], and f falls out when divided by the largest, f
     assert weights(3, (), 0.1) == pytest.approx([0.9801, 0.99, 1.0])
     assert weights(3, (), 1.0) == pytest.approx([0.9801, 0.99, 1.0])
 
 
-def test_by_group_a_bad_end_weighs_less() -> None:
+def test_by_group_a_bad_end_weighs_less():
     # the largest of both is the good end's 1
     both = [turn_scores(3, [], final) for final in (0.1, 1.0)]
     assert turn_weights(both) == turn_weights(both, normalize="group")  # the default
@@ -42,19 +40,19 @@ def test_by_group_a_bad_end_weighs_less() -> None:
     assert good == pytest.approx([0.9801, 0.99, 1.0])
 
 
-def test_without_normalization_weights_are_the_returns() -> None:
+def test_without_normalization_weights_are_the_returns():
     (found,) = turn_weights([(1.0, 0.0, 0.8)], normalize="none")
     assert found == discounted_returns((1.0, 0.0, 0.8)) == pytest.approx([1.78408, 0.792, 0.8])
 
 
-def test_normalization_keeps_the_sign() -> None:
+def test_normalization_keeps_the_sign():
     # returns [.5 - .5, -.5] with a discount of 1
     (found,) = turn_weights([(0.5, -0.5)], discount=1.0)
     assert found == (0.0, -1.0)
 
 
 @pytest.mark.parametrize("normalize", ["dialogue", "group", "none"])
-def test_all_zero_stays_zero(normalize: str) -> None:
+def test_all_zero_stays_zero(normalize):
     assert turn_weights([(0.0, 0.0), ()], normalize=normalize) == [(0.0, 0.0), ()]  # type: ignore[arg-type]
     assert turn_weights([], normalize=normalize) == []  # type: ignore[arg-type]
 
@@ -71,6 +69,6 @@ def test_all_zero_stays_zero(normalize: str) -> None:
         (lambda: turn_weights([(1.0,)], normalize="scene"), "normalize is 'scene'"),
     ],
 )
-def test_invalid_dialogues_are_refused(scored: object, message: str) -> None:
+def test_invalid_dialogues_are_refused(scored, message):
     with pytest.raises(ConfigurationError, match=message):
         scored()  # type: ignore[operator]

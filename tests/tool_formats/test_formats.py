@@ -1,7 +1,5 @@
 """Tools, calls and results as text, and calls read from text."""
 
-from __future__ import annotations
-
 import json
 import random
 import time
@@ -68,7 +66,7 @@ CHAT = (
 )
 
 
-def test_llama_factorys_default_is_action_lines() -> None:
+def test_llama_factorys_default_is_action_lines():
     first, asked, called, results, end = LLAMA_FACTORY.flatten(CHAT)
     assert first == system(
         "Be brief.You have access to the following tools:\n"
@@ -94,7 +92,7 @@ def test_llama_factorys_default_is_action_lines() -> None:
     assert results == user("2\n</tool_response>\n<tool_response>\n3\n")
 
 
-def test_hermes_is_json_between_tags() -> None:
+def test_hermes_is_json_between_tags():
     first, asked, called, results, end = HERMES.flatten(CHAT)
     function = {"type": "function", "function": ADD.model_dump()}
     assert first.content.startswith("Be brief.\n\n# Tools\n\nYou may call one or more functions")
@@ -110,7 +108,7 @@ def test_hermes_is_json_between_tags() -> None:
     )
 
 
-def test_llama3_is_bare_json() -> None:
+def test_llama3_is_bare_json():
     first, asked, called, results, end = LLAMA3.flatten(CHAT)
     function = {"type": "function", "function": ADD.model_dump()}
     assert first == system(
@@ -128,7 +126,7 @@ def test_llama3_is_bare_json() -> None:
     assert results == user("2\n</tool_response>\n<tool_response>\n3\n")
 
 
-def test_mistral_is_a_list_behind_a_mark() -> None:
+def test_mistral_is_a_list_behind_a_mark():
     first, asked, called, results, end = MISTRAL.flatten(CHAT)
     function = {"type": "function", "function": ADD.model_dump()}
     assert first == system(f"Be brief.[AVAILABLE_TOOLS] {json.dumps([function])}[/AVAILABLE_TOOLS]")
@@ -142,19 +140,19 @@ def test_mistral_is_a_list_behind_a_mark() -> None:
     )
 
 
-def test_native_leaves_tools_to_the_server() -> None:
+def test_native_leaves_tools_to_the_server():
     assert NATIVE.flatten(CHAT) is CHAT
     assert NATIVE.parse(as_reply(CHAT[2])) == CHAT[2]
 
 
 @pytest.mark.parametrize("name", TOOL_FORMATS)
-def test_a_conversation_without_tools_and_names_stays_as_it_is(name: str) -> None:
+def test_a_conversation_without_tools_and_names_stays_as_it_is(name):
     for plain in ((), (system(), user("a"), said("b"), user("c"), user("d"))):
         assert TOOL_FORMATS[name].flatten(plain) is plain
 
 
 @pytest.mark.parametrize("name", TEXT_FORMATS)
-def test_tools_without_a_system_message_get_one(name: str) -> None:
+def test_tools_without_a_system_message_get_one(name):
     first = user("1+1?").model_copy(update={"tools": (ADD,)})
     flat = TOOL_FORMATS[name].flatten((first, said("2")))
     with_empty = TOOL_FORMATS[name].flatten((system("", tools=(ADD,)), user("1+1?"), said("2")))
@@ -163,12 +161,12 @@ def test_tools_without_a_system_message_get_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TEXT_FORMATS)
-def test_calls_without_declared_tools_declare_none(name: str) -> None:
+def test_calls_without_declared_tools_declare_none(name):
     flat = TOOL_FORMATS[name].flatten((system(), *CHAT[1:]))
     assert flat == (system(), *TOOL_FORMATS[name].flatten(CHAT)[1:])
 
 
-def test_messages_of_several_speakers_between_two_replies_are_one_turn_with_names() -> None:
+def test_messages_of_several_speakers_between_two_replies_are_one_turn_with_names():
     scene = (user("Hi.", "Ann"), user("Hello.", "Bo"), said("Yes?"), result("r"), user("So?"))
     for name in TEXT_FORMATS:
         first, _, second = TOOL_FORMATS[name].flatten(scene)
@@ -216,7 +214,7 @@ def any_message(rng: random.Random) -> Message:
 
 
 @pytest.mark.parametrize("name", TEXT_FORMATS)
-def test_any_calls_are_read_as_they_were_written(name: str) -> None:
+def test_any_calls_are_read_as_they_were_written(name):
     rng = random.Random(7)
     form = TOOL_FORMATS[name]
     declared = (user("q").model_copy(update={"tools": tuple(Tool(name=n) for n in NAMES)}),)
@@ -245,7 +243,7 @@ def test_any_calls_are_read_as_they_were_written(name: str) -> None:
         ('Action: f\nAction Input: {"a": 1}\nAction: g\nAction Input: {}', "", 2),
     ],
 )  # fmt: skip
-def test_text_around_calls_does_not_hide_them(text: str, content: str, calls: int) -> None:
+def test_text_around_calls_does_not_hide_them(text, content, calls):
     message = read_reply((system(tools=(ADD,)),), text)
     assert message.content == content
     assert len(message.tool_calls) == calls
@@ -274,11 +272,11 @@ def test_text_around_calls_does_not_hide_them(text: str, content: str, calls: in
         '<tool_call>{"name": "f", "arguments": ' + '{"a": ' * 5000 + "1" + "}" * 5001 + _CLOSE,
     ],
 )  # fmt: skip
-def test_malformed_calls_stay_text(text: str) -> None:
+def test_malformed_calls_stay_text(text):
     assert read_reply((system(tools=(ADD,)),), text) == said(text)
 
 
-def test_calls_are_read_only_where_tools_are_declared() -> None:
+def test_calls_are_read_only_where_tools_are_declared():
     text = as_reply(said("", ONE))
     no_tools: tuple[Conversation, ...] = ((), (system(), user("q")))
     for conversation in no_tools:
@@ -287,7 +285,7 @@ def test_calls_are_read_only_where_tools_are_declared() -> None:
 
 
 @pytest.mark.parametrize("name", ["hermes", "llama_factory", "mistral"])
-def test_a_long_reply_is_read_in_time(name: str) -> None:
+def test_a_long_reply_is_read_in_time(name):
     """Processor time is measured; a pattern that is not linear takes minutes."""
     for unit in (
         *("<tool_call>", "<tool_call> ", '<tool_call>{"', '<tool_call>{"a":[', "</tool_call>"),
@@ -306,13 +304,13 @@ def test_a_long_reply_is_read_in_time(name: str) -> None:
 # --- names of formats ---
 
 
-def test_an_unknown_format_is_refused_with_a_hint() -> None:
+def test_an_unknown_format_is_refused_with_a_hint():
     assert tool_format("hermes") is HERMES
     with pytest.raises(ConfigurationError, match=r"'hermse', expected one of .* mean 'hermes'"):
         tool_format("hermse")
 
 
-def test_a_student_is_trained_only_on_text() -> None:
+def test_a_student_is_trained_only_on_text():
     assert training_format("llama_factory") is LLAMA_FACTORY
     with pytest.raises(ConfigurationError, match=r"'native', which is for API models.*hermes"):
         training_format("native")

@@ -1,7 +1,5 @@
 """JSON that is a call, and JSON that is an answer."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any
@@ -69,7 +67,7 @@ def openai(*calls: ToolCall, **more: Any) -> str:
         (f'<tool_call>{written(key="parameters")}</tool_call>', "", 1),
     ],
 )  # fmt: skip
-def test_calls_are_read_in_the_forms_that_models_write(text: str, content: str, calls: int) -> None:
+def test_calls_are_read_in_the_forms_that_models_write(text, content, calls):
     assert read(text) == (content, (ONE, TWO)[:calls])
     assert malformed_call(text) is None
 
@@ -104,23 +102,23 @@ def test_calls_are_read_in_the_forms_that_models_write(text: str, content: str, 
         f'{{"name": "add", "arguments": {"[" * 100_000}{"]" * 100_000}}}',
     ],
 )  # fmt: skip
-def test_json_that_does_not_call_a_declared_tool_is_an_answer(text: str) -> None:
+def test_json_that_does_not_call_a_declared_tool_is_an_answer(text):
     assert read(text) == (text, ())
 
 
-def test_bare_json_is_a_call_only_where_tools_are_declared() -> None:
+def test_bare_json_is_a_call_only_where_tools_are_declared():
     for text in (written(), openai(ONE), f"[TOOL_CALLS][{written()}]"):
         assert not read_reply((DECLARED[0].model_copy(update={"tools": ()}),), text).tool_calls
 
 
-def test_marked_calls_of_unknown_tools_are_calls_too() -> None:
+def test_marked_calls_of_unknown_tools_are_calls_too():
     other = ToolCall(name="minus", arguments={"a": 1})
     for text in (openai(other), f"[TOOL_CALLS][{written(other)}]"):
         assert read(text) == ("", (other,))
     assert read(written(other)) == (written(other), ())
 
 
-def test_the_input_of_a_call_in_lines_is_not_a_separate_call() -> None:
+def test_the_input_of_a_call_in_lines_is_not_a_separate_call():
     _, calls = read(f"Action: now\nAction Input: {written()}")
     assert calls == (ToolCall(name="now", arguments=json.loads(written())),)
     assert read(f"Action: now\nAction Input: ```json\n{written()}\n```")[1] == calls
@@ -128,7 +126,7 @@ def test_the_input_of_a_call_in_lines_is_not_a_separate_call() -> None:
     assert read(written(quoted)) == ("", (quoted,))
 
 
-def test_arguments_of_a_megabyte_are_read() -> None:
+def test_arguments_of_a_megabyte_are_read():
     values: tuple[Any, ...] = ("x" * 1_000_000, [1] * 300_000, '"\\\n' * 300_000)
     for value in values:
         call = ToolCall(name="add", arguments={"a": value})
@@ -150,7 +148,7 @@ UNITS = (
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_long_hostile_reply_is_read_in_time(unit: str) -> None:
+def test_a_long_hostile_reply_is_read_in_time(unit):
     """Processor time is measured; a pattern that is not linear takes minutes."""
     for begin, end in (("", ""), ('{"name": "add", "arguments": ', "}"), ("", "\n```")):
         text = begin + unit * (100_000 // len(unit)) + end

@@ -1,7 +1,5 @@
 """Messages about malformed calls."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -56,7 +54,7 @@ ENDS = "the JSON of the call ends too early"
          "text follows the JSON of the call, which must come last"),
     ],
 )  # fmt: skip
-def test_a_call_that_cannot_be_read_is_explained(text: str, fault: str) -> None:
+def test_a_call_that_cannot_be_read_is_explained(text, fault):
     assert not read_reply(DECLARED, text).tool_calls
     assert malformed_call(text) == fault
 
@@ -71,11 +69,11 @@ def test_a_call_that_cannot_be_read_is_explained(text: str, fault: str) -> None:
         "<think><tool_call>{</think>No.",
     ],
 )
-def test_an_ordinary_text_has_no_fault(text: str) -> None:
+def test_an_ordinary_text_has_no_fault(text):
     assert malformed_call(text) is None
 
 
-def test_only_unread_calls_are_explained() -> None:
+def test_only_unread_calls_are_explained():
     good, bad = '<tool_call>{"name": "f", "arguments": {}}</tool_call>', "<tool_call>{</tool_call>"
     assert malformed_call(good) is None
     assert "line 1, column 13" in str(malformed_call(good + bad))
@@ -88,7 +86,7 @@ def test_only_unread_calls_are_explained() -> None:
     assert malformed_call(quoted) is None
 
 
-def test_a_megabyte_gets_a_short_sentence() -> None:
+def test_a_megabyte_gets_a_short_sentence():
     many = "é" * 1_000_000
     for text in (
         f"<tool_call>{many}",
@@ -106,7 +104,7 @@ def test_a_megabyte_gets_a_short_sentence() -> None:
         assert 10 < len(fault) <= 200
 
 
-def test_nothing_that_a_student_says_makes_it_raise() -> None:
+def test_nothing_that_a_student_says_makes_it_raise():
     rng = random.Random(3)
     pieces = (
         *("<tool_call>", "</tool_call>", "[TOOL_CALLS]", "Action:", " f\n", "Action Input:", "```"),

@@ -5,8 +5,6 @@ vLLM 0.32 (`tests/external/test_tools_on_vllm.py` compares the descriptions with
 the templates of Qwen3 and Llama 3.1.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any
@@ -87,7 +85,7 @@ def any_mistral(rng: random.Random, *, is_new: bool) -> str:
     return rng.choice(WORDS) + "".join(named)
 
 
-def test_calls_between_tags_are_those_that_vllm_reads() -> None:
+def test_calls_between_tags_are_those_that_vllm_reads():
     rng, n_read = random.Random(1), 0
     for _ in range(4000):
         text = any_hermes(rng)
@@ -112,19 +110,19 @@ def test_calls_between_tags_are_those_that_vllm_reads() -> None:
          [("f", {"a": "</tool_call>"})]),
     ],
 )  # fmt: skip
-def test_calls_between_tags_that_only_we_read(text: str, calls: list[Any]) -> None:
+def test_calls_between_tags_that_only_we_read(text, calls):
     assert hermes_in_vllm(text) is None
     assert calls_of(text) == calls
 
 
-def test_arguments_between_tags_may_be_json_text() -> None:
+def test_arguments_between_tags_may_be_json_text():
     text = json.dumps({"name": "f", "arguments": json.dumps({"a": "ö"})})
     for written in (f"<tool_call>{text}</tool_call>", f"[TOOL_CALLS][{text}]"):
         assert calls_of(written) == [("f", {"a": "ö"})]
 
 
 @pytest.mark.parametrize("is_new", [False, True])
-def test_calls_of_mistral_are_those_that_vllm_reads(is_new: bool) -> None:
+def test_calls_of_mistral_are_those_that_vllm_reads(is_new):
     rng = random.Random(2)
     for _ in range(2000):
         text = any_mistral(rng, is_new=is_new)
@@ -133,7 +131,7 @@ def test_calls_of_mistral_are_those_that_vllm_reads(is_new: bool) -> None:
 
 
 @pytest.mark.parametrize("joined", ["[ARGS]", "[CALL_ID]abc123456[ARGS]", "[ARGS]\n"])
-def test_a_call_by_name_is_read_without_the_first_mark(joined: str) -> None:
+def test_a_call_by_name_is_read_without_the_first_mark(joined):
     for text in (f'f{joined}{{"a": 1}}', f'Well. f{joined}{{"a": 1}}g.h-i_1[ARGS]{{}}\n'):
         assert calls_of(text)[0] == ("f", {"a": 1})
         assert calls_of(f"[TOOL_CALLS]{text.removeprefix('Well. ')}") == calls_of(text)
@@ -165,7 +163,7 @@ def qwen3(conversation: tuple[Message, ...]) -> str:
     return text
 
 
-def test_hermes_writes_the_text_of_qwen3s_template() -> None:
+def test_hermes_writes_the_text_of_qwen3s_template():
     rng = random.Random(3)
     for _ in range(500):
         calls = [ToolCall(name="f", arguments=any_arguments(rng)) for _ in range(rng.randint(1, 3))]
@@ -186,7 +184,7 @@ def test_hermes_writes_the_text_of_qwen3s_template() -> None:
         assert read_reply(DECLARED, emitted) == conversation[-2 - len(calls)]
 
 
-def test_the_prompt_of_llama3_leaves_the_date_to_the_chat_template() -> None:
+def test_the_prompt_of_llama3_leaves_the_date_to_the_chat_template():
     (system, _) = LLAMA3.flatten(DECLARED)
     listed = "".join(
         f"{json.dumps(as_function(t), indent=4, ensure_ascii=False)}\n\n" for t in TOOLS
@@ -196,7 +194,7 @@ def test_the_prompt_of_llama3_leaves_the_date_to_the_chat_template() -> None:
     assert "Date" not in system.content
 
 
-def test_mistral_writes_one_list() -> None:
+def test_mistral_writes_one_list():
     calls = (ToolCall(name="f"), ToolCall(name="f", arguments={"a": 1}))
     (flat,) = MISTRAL.flatten((Message(role="assistant", content="Now: ", tool_calls=calls),))
     assert mistral_in_vllm(flat.content, is_new=False) == [("f", {}), ("f", {"a": 1})]

@@ -1,7 +1,5 @@
 """The pocket students' format: calls in a few words."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -17,7 +15,7 @@ def said(text: str) -> Message:
     return Message(role="assistant", content=text)
 
 
-def test_a_conversation_takes_few_words() -> None:
+def test_a_conversation_takes_few_words():
     calls = (
         ToolCall(name="carry", arguments={"item": "tea", "place": "mill"}),
         ToolCall(name="pack", arguments={"items": ["tea", "rice"], "n": 3, "now": True}),
@@ -51,7 +49,7 @@ def test_a_conversation_takes_few_words() -> None:
         ('##"f" "odd name" x', {"odd name": "x"}),
     ],
 )
-def test_values_are_words_numbers_lists_or_json(text: str, arguments: dict[str, object]) -> None:
+def test_values_are_words_numbers_lists_or_json(text, arguments):
     (call,) = read_reply(ASKED, text).tool_calls
     assert call.name == "f"
     assert call.arguments == arguments
@@ -67,33 +65,33 @@ def test_values_are_words_numbers_lists_or_json(text: str, arguments: dict[str, 
         "##f a " + "[" * 100_000,
     ],
 )
-def test_text_without_a_call_stays_text(text: str) -> None:
+def test_text_without_a_call_stays_text(text):
     assert read_reply(ASKED, text) == said(text)
 
 
-def test_a_line_without_a_call_hides_no_other_one() -> None:
+def test_a_line_without_a_call_hides_no_other_one():
     message = read_reply(ASKED, "I do. ##f a\n##g b c\nSo.")
     assert message.content == "I do. ##f a\n\nSo."
     assert [call.name for call in message.tool_calls] == ["g"]
 
 
-def test_a_heading_is_not_a_call_of_an_unknown_tool() -> None:
+def test_a_heading_is_not_a_call_of_an_unknown_tool():
     assert read_reply(ASKED, "##Results of today\nAll is well.").tool_calls == ()
 
 
 @pytest.mark.parametrize("text", ["##f a", " ##carry item tea place\n", '##"f', "##f a [1"])
-def test_a_call_that_cannot_be_read_is_explained(text: str) -> None:
+def test_a_call_that_cannot_be_read_is_explained(text):
     assert "is not a call: write ##tool" in (malformed_call(text) or "")
 
 
 @pytest.mark.parametrize(
     "text", ["#### 7", "##Results", "##f a b", "## f", "##f a\nSo.", "a ##f a"]
 )
-def test_other_texts_try_no_call(text: str) -> None:
+def test_other_texts_try_no_call(text):
     assert malformed_call(text) is None
 
 
-def test_a_long_reply_is_read_in_time() -> None:
+def test_a_long_reply_is_read_in_time():
     """Processor time is measured; reading that is not linear takes minutes."""
     for unit in ("##f a [", '##f "', "##f a b ", "##", "##f a 1, ", '["', "a b "):
         before = time.process_time()

@@ -1,8 +1,5 @@
 """A student is asked in the tokens that it was trained on."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,7 +44,7 @@ RECORDS = {
 
 
 @pytest.fixture(params=TEMPLATES)
-def tokenizer(request: pytest.FixtureRequest, tiny_student: Path) -> Any:
+def tokenizer(request, tiny_student):
     tokenizer = load_tokenizer(str(tiny_student))
     if (template := TEMPLATES[request.param]) is not None:
         tokenizer.chat_template = template
@@ -56,9 +53,7 @@ def tokenizer(request: pytest.FixtureRequest, tiny_student: Path) -> Any:
 
 @pytest.mark.parametrize("name", [name for name in TOOL_FORMATS if name != "native"])
 @pytest.mark.parametrize("case", RECORDS)
-def test_every_prompt_equals_the_trained_prompt(
-    tokenizer: Any, tmp_path: Path, case: str, name: str
-) -> None:
+def test_every_prompt_equals_the_trained_prompt(tokenizer, tmp_path, case, name):
     record, form = RECORDS[case], TOOL_FORMATS[name]
     written = write_dataset(tmp_path, [record], tool_format=form)
     records: Any = list(read_dataset(tmp_path, written.name))
@@ -88,8 +83,8 @@ def test_every_prompt_equals_the_trained_prompt(
 @pytest.mark.parametrize("n_turns", [1, 3, 7])
 @pytest.mark.parametrize("system", ["", "Help."])
 def test_both_answers_of_a_preference_follow_on_the_prompt_that_the_student_is_given(
-    tokenizer: Any, tmp_path: Path, name: str, n_turns: int, system: str
-) -> None:
+    tokenizer, tmp_path, name, n_turns, system
+):
     right, wrong = MESSAGES[1], Message(role="assistant", content="", tool_calls=(CALL, CALL))
     pair = PreferenceDatum(
         messages=MESSAGES[:n_turns], tools=(ADD,), system=system, chosen=(right,), rejected=(wrong,)
@@ -108,7 +103,7 @@ def test_both_answers_of_a_preference_follow_on_the_prompt_that_the_student_is_g
         assert example.labels[len(prompt) : len(prompt) + len(learned)] == learned
 
 
-def test_a_preference_may_answer_an_empty_result_of_a_tool(tmp_path: Path) -> None:
+def test_a_preference_may_answer_an_empty_result_of_a_tool(tmp_path):
     turns = (*MESSAGES[:2], Message(role="tool", content=""))
     pair = PreferenceDatum(messages=turns, tools=(ADD,), chosen="Done.", rejected="What?")
     written = write_dataset(tmp_path, [pair])
@@ -119,9 +114,7 @@ def test_a_preference_may_answer_an_empty_result_of_a_tool(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", [name for name in TOOL_FORMATS if name != "native"])
 @pytest.mark.parametrize("case", RECORDS)
-def test_a_scored_conversation_has_the_tokens_of_the_same_chat(
-    tokenizer: Any, tmp_path: Path, case: str, name: str
-) -> None:
+def test_a_scored_conversation_has_the_tokens_of_the_same_chat(tokenizer, tmp_path, case, name):
     chat, form = RECORDS[case], TOOL_FORMATS[name]
     turns = [m for m in chat.messages if m.role == "assistant"]
     values = chat.model_dump(exclude={"kind"}) | {"weights": [0.5] * len(turns)}

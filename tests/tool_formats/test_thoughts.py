@@ -1,7 +1,5 @@
 """What of a reply is said, and what is only thought."""
 
-from __future__ import annotations
-
 import random
 import time
 
@@ -43,11 +41,11 @@ SAID = {
 
 
 @pytest.mark.parametrize("text", SAID)
-def test_a_thought_is_not_said(text: str) -> None:
+def test_a_thought_is_not_said(text):
     assert said_in(text) == SAID[text]
 
 
-def test_any_mixture_of_thoughts_and_words_says_the_words() -> None:
+def test_any_mixture_of_thoughts_and_words_says_the_words():
     rng = random.Random(3)
     space = ("", " ", "\n", "\n\n", "\n```\n", " it's ", ' \\" ', " 5' ")
     for _ in range(3000):
@@ -70,7 +68,7 @@ def test_any_mixture_of_thoughts_and_words_says_the_words() -> None:
         assert len(blanked(text)) == len(text)
 
 
-def test_any_mixture_of_tags_and_quotes_is_read_once() -> None:
+def test_any_mixture_of_tags_and_quotes_is_read_once():
     rng = random.Random(5)
     pieces = ("<think>", "</think>", "</thought>", "<thought>", '"', "'", "`", "\\", "\n", " ", "a")
     for _ in range(20_000):
@@ -81,7 +79,7 @@ def test_any_mixture_of_tags_and_quotes_is_read_once() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in TOOL_FORMATS if name != "native"])
-def test_a_draft_of_a_call_in_a_thought_is_not_run(name: str) -> None:
+def test_a_draft_of_a_call_in_a_thought_is_not_run(name):
     def written(*calls: ToolCall) -> str:
         message = Message(role="assistant", content="", tool_calls=calls)
         return TOOL_FORMATS[name].flatten((message,))[0].content
@@ -104,7 +102,7 @@ def test_a_draft_of_a_call_in_a_thought_is_not_run(name: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["<think>", "</think>", '"', '\\"', '"\n', "<", "'", '"a" ', "\\"])
-def test_a_long_reply_is_read_in_time(unit: str) -> None:
+def test_a_long_reply_is_read_in_time(unit):
     """Processor time is measured."""
     before = time.process_time()
     for begin in ("", "<think>", '"', "a</think>"):

@@ -1,8 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 
@@ -10,16 +5,16 @@ from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
 
 @pytest.fixture
-def tokenizer(tiny_student: Path) -> Any:
+def tokenizer(tiny_student):
     return load_tokenizer(str(tiny_student))
 
 
 @pytest.fixture
-def model(tiny_student: Path) -> Any:
+def model(tiny_student):
     return load_base_model(str(tiny_student), device=torch.device("cpu"), dtype=torch.float32)
 
 
 @pytest.fixture(scope="module")
-def other_model(make_student: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def other_model(make_student, tmp_path_factory):
     folder = make_student(tmp_path_factory.mktemp("other"), seed=1)
     return load_base_model(str(folder), device=torch.device("cpu"), dtype=torch.float32)

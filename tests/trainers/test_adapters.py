@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +33,12 @@ def randomise(model: Any, seed: int = 0) -> None:
 
 
 @pytest.fixture
-def base(tiny_student: Path) -> Any:
+def base(tiny_student):
     return load(tiny_student)
 
 
 @pytest.fixture
-def folder(base: Any, tmp_path: Path) -> Path:
+def folder(base, tmp_path):
     """An adapter's folder, with something in it that changes the student."""
     model = new_adapter(base, TrainingConfig(lora_rank=4))
     randomise(model)
@@ -48,7 +46,7 @@ def folder(base: Any, tmp_path: Path) -> Path:
     return tmp_path / "adapter"
 
 
-def test_a_new_adapter_changes_nothing_and_is_on_every_linear_layer(base: Any) -> None:
+def test_a_new_adapter_changes_nothing_and_is_on_every_linear_layer(base):
     model = new_adapter(base, TrainingConfig(lora_rank=4))
     assert torch.equal(logits(model), logits(base))
     trained = {name.split(".")[-4] for name, p in model.named_parameters() if p.requires_grad}
@@ -60,9 +58,7 @@ def test_a_new_adapter_changes_nothing_and_is_on_every_linear_layer(base: Any) -
     assert not any(p.requires_grad for p in base.parameters())
 
 
-def test_the_seed_decides_on_a_new_adapter_and_the_global_generator_is_left_alone(
-    base: Any,
-) -> None:
+def test_the_seed_decides_on_a_new_adapter_and_the_global_generator_is_left_alone(base):
     before = torch.random.get_rng_state()
     weights = [
         Adapter.of(new_adapter(base, TrainingConfig(seed=seed)), "").weights for seed in (1, 1, 2)
@@ -73,14 +69,14 @@ def test_the_seed_decides_on_a_new_adapter_and_the_global_generator_is_left_alon
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_an_adapter_reads_back_as_it_was_written(base: Any, folder: Path, tmp_path: Path) -> None:
+def test_an_adapter_reads_back_as_it_was_written(base, folder, tmp_path):
     adapter = Adapter.read(folder)
     adapter.write(tmp_path / "again")
     assert hash_files(tmp_path / "again") == hash_files(folder)
     assert sorted(path.name for path in folder.iterdir()) == ["adapter_config.json", WEIGHTS]
 
 
-def test_peft_itself_reads_our_adapters(base: Any, tiny_student: Path, folder: Path) -> None:
+def test_peft_itself_reads_our_adapters(base, tiny_student, folder):
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
@@ -90,12 +86,12 @@ def test_peft_itself_reads_our_adapters(base: Any, tiny_student: Path, folder: P
     assert not torch.equal(logits(ours), logits(base))
 
 
-def test_the_files_do_not_depend_on_the_order_of_sets(folder: Path) -> None:
+def test_the_files_do_not_depend_on_the_order_of_sets(folder):
     targets = read_json(folder / "adapter_config.json")["target_modules"]
     assert targets == sorted(targets)
 
 
-def test_training_an_adapter_does_not_touch_the_base_model(base: Any, folder: Path) -> None:
+def test_training_an_adapter_does_not_touch_the_base_model(base, folder):
     before = logits(base)
     weights = {name: p.clone() for name, p in base.named_parameters()}
     randomise(put_on(base, Adapter.read(folder), trainable=True))
@@ -103,9 +99,7 @@ def test_training_an_adapter_does_not_touch_the_base_model(base: Any, folder: Pa
     assert all(torch.equal(p, weights[name]) for name, p in base.named_parameters())
 
 
-def test_an_adapter_of_another_base_is_refused(
-    make_student: Any, folder: Path, tmp_path: Path
-) -> None:
+def test_an_adapter_of_another_base_is_refused(make_student, folder, tmp_path):
     wider = load(make_student(tmp_path / "wider", width=64))
     shallower = load(make_student(tmp_path / "shallower", layers=1))
     deeper = load(make_student(tmp_path / "deeper", layers=3))
@@ -114,14 +108,14 @@ def test_an_adapter_of_another_base_is_refused(
             put_on(other, Adapter.read(folder))
 
 
-def test_an_adapter_whose_rank_is_not_the_one_it_names_is_refused(base: Any, folder: Path) -> None:
+def test_an_adapter_whose_rank_is_not_the_one_it_names_is_refused(base, folder):
     config = read_json(folder / "adapter_config.json")
     write_json(folder / "adapter_config.json", {**config, "r": 8})
     with pytest.raises(AdapterError, match="does not fit the student"):
         put_on(base, Adapter.read(folder))
 
 
-def test_an_adapter_that_lacks_weights_is_refused(base: Any, folder: Path) -> None:
+def test_an_adapter_that_lacks_weights_is_refused(base, folder):
     weights = load_file(folder / WEIGHTS)
     weights.pop(next(iter(weights)))
     save_file(weights, folder / WEIGHTS)
@@ -138,16 +132,14 @@ def test_an_adapter_that_lacks_weights_is_refused(base: Any, folder: Path) -> No
         ("adapter_config.json", b"[]", "expected 'LORA'"),
     ],
 )
-def test_broken_files_are_refused_by_name(
-    folder: Path, file: str, content: bytes, message: str
-) -> None:
+def test_broken_files_are_refused_by_name(folder, file, content, message):
     (folder / file).write_bytes(content)
     with pytest.raises(AdapterError, match=message) as caught:
         Adapter.read(folder)
     assert str(folder) in str(caught.value)
 
 
-def test_an_adapter_that_names_a_module_to_import_is_refused(folder: Path) -> None:
+def test_an_adapter_that_names_a_module_to_import_is_refused(folder):
     path = folder / "adapter_config.json"
     config = read_json(path) | {"megatron_config": {"x": 1}, "megatron_core": "antigravity"}
     write_json(path, config)
@@ -155,11 +147,11 @@ def test_an_adapter_that_names_a_module_to_import_is_refused(folder: Path) -> No
         Adapter.read(folder)
 
 
-def test_a_folder_without_an_adapter_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_an_adapter_is_refused(tmp_path):
     with pytest.raises(AdapterError, match="holds no adapter"):
         Adapter.read(tmp_path)
 
 
-def test_unknown_targets_are_refused_with_the_valid_ones(base: Any) -> None:
+def test_unknown_targets_are_refused_with_the_valid_ones(base):
     with pytest.raises(ConfigurationError, match=r"'q_prj'.*q_proj"):
         new_adapter(base, TrainingConfig(lora_target="q_prj"))

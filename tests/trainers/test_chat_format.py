@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -49,9 +47,7 @@ def text(form: ChatFormat, messages: tuple[Message, ...]) -> str:
 
 @pytest.mark.parametrize("template", [None, CHATML, WITH_DEFAULT_SYSTEM], ids=["own", "ml", "sys"])
 @pytest.mark.parametrize("system", [(), (SYSTEM,)], ids=["no_system", "system"])
-def test_the_joined_turns_equal_the_rendered_template(
-    tokenizer: Any, template: str | None, system: tuple[Message, ...]
-) -> None:
+def test_the_joined_turns_equal_the_rendered_template(tokenizer, template, system):
     if template is not None:
         with_template(tokenizer, template)
     chat = [{"role": m.role, "content": m.content} for m in (*system, *CHAT)]
@@ -59,7 +55,7 @@ def test_the_joined_turns_equal_the_rendered_template(
     assert text(ChatFormat.parse(tokenizer), (*system, *CHAT)) == rendered
 
 
-def test_a_reply_has_the_students_text_and_its_end_token(tokenizer: Any) -> None:
+def test_a_reply_has_the_students_text_and_its_end_token(tokenizer):
     first, second = ChatFormat.parse(with_template(tokenizer, CHATML)).turns(CHAT)
     assert first.response == ("1<|im_end|>\n",)
     assert second.prompt == (
@@ -67,23 +63,21 @@ def test_a_reply_has_the_students_text_and_its_end_token(tokenizer: Any) -> None
     )
 
 
-def test_the_templates_own_system_message_replaces_a_missing_one(tokenizer: Any) -> None:
+def test_the_templates_own_system_message_replaces_a_missing_one(tokenizer):
     form = ChatFormat.parse(with_template(tokenizer, WITH_DEFAULT_SYSTEM))
     assert form.default_system == "Be kind."
     assert "Be kind." in text(form, CHAT)
     assert "Be kind." not in text(form, (SYSTEM, *CHAT))
 
 
-def test_a_template_without_a_system_role_serves_records_without_one(tokenizer: Any) -> None:
+def test_a_template_without_a_system_role_serves_records_without_one(tokenizer):
     form = ChatFormat.parse(with_template(tokenizer, WITHOUT_SYSTEM))
     assert text(form, CHAT[:2]) == "<user>one</s><assistant>1</s>"
     with pytest.raises(ConfigurationError, match="no system role"):
         form.turns((SYSTEM, *CHAT))
 
 
-def test_a_thinking_student_learns_an_empty_thought_before_a_reply_without_one(
-    tokenizer: Any,
-) -> None:
+def test_a_thinking_student_learns_an_empty_thought_before_a_reply_without_one(tokenizer):
     form = ChatFormat.parse(with_template(tokenizer, THINKING))
     thoughtful = Message(role="assistant", content="<think>\nhm\n</think>\n\n1")
     turns = form.turns((CHAT[0], thoughtful, *CHAT[2:]))
@@ -94,7 +88,7 @@ def test_a_thinking_student_learns_an_empty_thought_before_a_reply_without_one(
     assert whole.response == turns[1].response
 
 
-def test_the_last_turn_has_all_earlier_ones_in_its_prompt(tokenizer: Any) -> None:
+def test_the_last_turn_has_all_earlier_ones_in_its_prompt(tokenizer):
     form = ChatFormat.parse(tokenizer)
     turn, turns = form.last_turn((SYSTEM, *CHAT)), form.turns((SYSTEM, *CHAT))
     assert turn.prompt == (*turns[0].prompt, *turns[0].response, *turns[1].prompt)
@@ -104,9 +98,7 @@ def test_the_last_turn_has_all_earlier_ones_in_its_prompt(tokenizer: Any) -> Non
 @pytest.mark.parametrize(
     ("template", "own"), [(None, ""), (WITH_DEFAULT_SYSTEM, "Be kind.")], ids=["own", "sys"]
 )
-def test_tools_and_calls_are_written_in_llama_factorys_default_format(
-    tokenizer: Any, template: str | None, own: str
-) -> None:
+def test_tools_and_calls_are_written_in_llama_factorys_default_format(tokenizer, template, own):
     """They are in datasets of other people only."""
     call = Message(role="assistant", content="I add. ", tool_calls=(ToolCall(name="add"),))
     chat = (CHAT[0], call, Message(role="tool", content="2"), CHAT[1])
@@ -121,11 +113,11 @@ def test_tools_and_calls_are_written_in_llama_factorys_default_format(
         assert turns[1].prompt == (form.user.replace("{{content}}", "2"),)
 
 
-def test_a_tokenizer_without_a_chat_template_is_refused_by_name(tokenizer: Any) -> None:
+def test_a_tokenizer_without_a_chat_template_is_refused_by_name(tokenizer):
     with pytest.raises(ConfigurationError, match="no chat template"):
         ChatFormat.parse(with_template(tokenizer, None))
 
 
-def test_a_template_that_drops_messages_is_refused(tokenizer: Any) -> None:
+def test_a_template_that_drops_messages_is_refused(tokenizer):
     with pytest.raises(ConfigurationError, match="no place for the user message"):
         ChatFormat.parse(with_template(tokenizer, "{% for m in messages %}x{% endfor %}"))

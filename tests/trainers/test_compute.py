@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import threading
 
 import pytest
@@ -11,14 +9,14 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def three_threads() -> object:
+def three_threads():
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     yield
     torch.set_num_threads(before)
 
 
-def test_pieces_of_work_run_side_by_side_each_on_one_thread(three_threads: None) -> None:
+def test_pieces_of_work_run_side_by_side_each_on_one_thread(three_threads):
     meeting = threading.Barrier(2, timeout=10)
 
     def work(i: int) -> tuple[int, int]:
@@ -29,13 +27,13 @@ def test_pieces_of_work_run_side_by_side_each_on_one_thread(three_threads: None)
         assert run(work, [0, 1]) == [(0, 1), (1, 1)]
 
 
-def test_the_thread_count_of_the_process_is_restored(three_threads: None) -> None:
+def test_the_thread_count_of_the_process_is_restored(three_threads):
     with workers(2, CPU) as run:
         run(lambda i: i, [1, 2])
     assert torch.get_num_threads() == 3
 
 
-def test_the_thread_count_is_restored_after_an_error_in_a_piece(three_threads: None) -> None:
+def test_the_thread_count_is_restored_after_an_error_in_a_piece(three_threads):
     def fail(i: int) -> None:
         raise KeyError(i)
 
@@ -44,7 +42,7 @@ def test_the_thread_count_is_restored_after_an_error_in_a_piece(three_threads: N
     assert torch.get_num_threads() == 3
 
 
-def test_the_global_generator_is_seeded_inside_and_as_before_outside() -> None:
+def test_the_global_generator_is_seeded_inside_and_as_before_outside():
     before = torch.random.get_rng_state()
     drawn = []
     for _ in range(2):
@@ -54,6 +52,6 @@ def test_the_global_generator_is_seeded_inside_and_as_before_outside() -> None:
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_auto_is_the_cpu_where_there_is_no_gpu() -> None:
+def test_auto_is_the_cpu_where_there_is_no_gpu():
     expected = "cuda" if torch.cuda.is_available() else "cpu"
     assert resolve_device("auto").type == expected

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -33,9 +31,7 @@ STAGES = [(SUPERVISED, "sft"), (PREFERENCE, "dpo"), (PREFERENCE, "rm"), (KTO, "k
 
 
 @pytest.mark.parametrize(("record", "stage"), STAGES)
-def test_records_of_each_stage_are_counted(
-    tmp_path: Path, tiny_student: Path, record: dict[str, Any], stage: str
-) -> None:
+def test_records_of_each_stage_are_counted(tmp_path, tiny_student, record, stage):
     whole = json.loads(json.dumps(record).replace(LONG, "5"))
     (text,) = told_of(record, tmp_path, tiny_student, whole, stage=stage, cutoff_len=30)
     assert "1 of 2 records are longer than cutoff_len (30 tokens)" in text
@@ -44,8 +40,8 @@ def test_records_of_each_stage_are_counted(
 
 @pytest.mark.parametrize(("record", "stage"), STAGES)
 def test_records_that_are_all_cut_stop_the_training_unless_they_are_texts(
-    tmp_path: Path, tiny_student: Path, record: Record, stage: str
-) -> None:
+    tmp_path, tiny_student, record, stage
+):
     if stage == "pt":
         assert len(told_of(record, tmp_path, tiny_student, record, stage=stage, cutoff_len=30)) == 1
         return
@@ -53,6 +49,6 @@ def test_records_that_are_all_cut_stop_the_training_unless_they_are_texts(
         told_of(record, tmp_path, tiny_student, record, stage=stage, cutoff_len=30)
 
 
-def test_without_the_means_to_count_there_is_no_warning(tmp_path: Path, tiny_student: Path) -> None:
+def test_without_the_means_to_count_there_is_no_warning(tmp_path, tiny_student):
     assert told_of(SUPERVISED, tmp_path, tiny_student, cutoff_len=30, template="qwen") == []
     assert told_of(SUPERVISED, tmp_path, Path("no/student"), cutoff_len=30) == []

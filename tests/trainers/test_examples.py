@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -31,7 +29,7 @@ def learned(example: Example, tokenizer: Any) -> str:
     return str(tokenizer.decode([label for label in example.labels if label != IGNORED]))
 
 
-def test_only_the_reply_and_its_end_are_learned(tokenizer: Any) -> None:
+def test_only_the_reply_and_its_end_are_learned(tokenizer):
     record = SupervisedDatum(instruction="1+1", input="=", output="2", system="s")
     (example,) = supervised_examples([record], tokenizer, 100)
     assert tokenizer.decode(example.tokens) == (
@@ -40,7 +38,7 @@ def test_only_the_reply_and_its_end_are_learned(tokenizer: Any) -> None:
     assert learned(example, tokenizer) == "2<|end|>"
 
 
-def test_every_reply_of_a_conversation_is_learned(tokenizer: Any) -> None:
+def test_every_reply_of_a_conversation_is_learned(tokenizer):
     chat = ChatDatum(
         messages=(
             Message(role="user", content="a"),
@@ -65,13 +63,11 @@ def test_every_reply_of_a_conversation_is_learned(tokenizer: Any) -> None:
         (9, 9, 1, (1, 0)),
     ],
 )
-def test_a_prompt_and_a_response_share_the_room(
-    prompt: int, response: int, room: int, kept: tuple[int, int]
-) -> None:
+def test_a_prompt_and_a_response_share_the_room(prompt, response, room, kept):
     assert shared_room(prompt, response, room) == kept
 
 
-def test_long_conversations_are_cut_turn_by_turn(tokenizer: Any) -> None:
+def test_long_conversations_are_cut_turn_by_turn(tokenizer):
     record = SupervisedDatum(instruction="b" * 20, output="B" * 20, history=(("a", "A"),))
     (example,) = supervised_examples([record], tokenizer, 20)
     assert len(example.tokens) == 20
@@ -79,7 +75,7 @@ def test_long_conversations_are_cut_turn_by_turn(tokenizer: Any) -> None:
     assert learned(example, tokenizer).startswith("A<|end|>BBB")
 
 
-def test_both_sides_of_a_preference_have_the_same_prompt(tokenizer: Any) -> None:
+def test_both_sides_of_a_preference_have_the_same_prompt(tokenizer):
     record = PreferenceDatum(
         instruction="q", chosen="yes", rejected="no!!", history=(("a", "A"),), system="s"
     )
@@ -90,7 +86,7 @@ def test_both_sides_of_a_preference_have_the_same_prompt(tokenizer: Any) -> None
     assert prompts[0] == prompts[1]
 
 
-def test_the_longer_side_decides_where_a_pair_is_cut(tokenizer: Any) -> None:
+def test_the_longer_side_decides_where_a_pair_is_cut(tokenizer):
     record = PreferenceDatum(instruction="q" * 30, chosen="y", rejected="n" * 9)
     (pair,) = preference_examples([record], tokenizer, 24)
     assert len(pair.rejected.tokens) == 24
@@ -98,7 +94,7 @@ def test_the_longer_side_decides_where_a_pair_is_cut(tokenizer: Any) -> None:
     assert pair.chosen.labels.count(IGNORED) == pair.rejected.labels.count(IGNORED) == 14
 
 
-def test_a_judged_answer_is_compared_with_the_one_of_the_record_before(tokenizer: Any) -> None:
+def test_a_judged_answer_is_compared_with_the_one_of_the_record_before(tokenizer):
     records = [KTODatum(instruction=f"q{i}", output=f"a{i}", desirable=i == 1) for i in range(3)]
     judged = judged_examples(records, tokenizer, 100)
     assert [learned(j.example, tokenizer) for j in judged] == [f"a{i}<|end|>" for i in range(3)]
@@ -109,7 +105,7 @@ def test_a_judged_answer_is_compared_with_the_one_of_the_record_before(tokenizer
     assert [j.desirable for j in judged] == [False, True, False]
 
 
-def test_a_text_is_learned_whole_with_its_end(tokenizer: Any) -> None:
+def test_a_text_is_learned_whole_with_its_end(tokenizer):
     long, short = text_examples(
         [TextDatum(text="abcdef"), TextDatum(text="x")], tokenizer, 4, packing=False
     )
@@ -117,7 +113,7 @@ def test_a_text_is_learned_whole_with_its_end(tokenizer: Any) -> None:
     assert learned(long, tokenizer) == "abcd"
 
 
-def test_packed_texts_fill_blocks_and_the_remainder_is_left_out(tokenizer: Any) -> None:
+def test_packed_texts_fill_blocks_and_the_remainder_is_left_out(tokenizer):
     records = [TextDatum(text="abc"), TextDatum(text="de"), TextDatum(text="fg")]
     blocks = text_examples(records, tokenizer, 5, packing=True)
     assert [tokenizer.decode(block.tokens) for block in blocks] == [
@@ -127,7 +123,7 @@ def test_packed_texts_fill_blocks_and_the_remainder_is_left_out(tokenizer: Any) 
     assert text_examples(records, tokenizer, 11, packing=True) == []
 
 
-def test_where_padding_and_the_end_are_one_token_texts_do_not_learn_it(tokenizer: Any) -> None:
+def test_where_padding_and_the_end_are_one_token_texts_do_not_learn_it(tokenizer):
     tokenizer.pad_token = tokenizer.eos_token
     (example,) = text_examples([TextDatum(text="x")], tokenizer, 9, packing=False)
     assert learned(example, tokenizer) == "x"

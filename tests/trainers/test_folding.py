@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +34,7 @@ def n_folded(model: Any) -> int:
 
 
 @pytest.mark.parametrize("options", [{}, {"use_rslora": True}], ids=["plain", "rslora"])
-def test_small_layers_compute_the_same_outputs_and_gradients(
-    tiny_student: Path, options: dict[str, Any]
-) -> None:
+def test_small_layers_compute_the_same_outputs_and_gradients(tiny_student, options):
     as_peft, folded = (adapted(tiny_student, **options) for _ in range(2))
     fold_small_layers(folded)
     assert n_folded(folded) == 14
@@ -50,7 +46,7 @@ def test_small_layers_compute_the_same_outputs_and_gradients(
         assert torch.allclose(gradient, expected[name], rtol=1e-3, atol=1e-3), name
 
 
-def test_large_layers_stay_with_peft(tiny_student: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_layers_stay_with_peft(tiny_student, monkeypatch):
     monkeypatch.setattr(folding, "_SMALL", 32 * 32)
     model = adapted(tiny_student)
     fold_small_layers(model)
@@ -62,9 +58,7 @@ def test_large_layers_stay_with_peft(tiny_student: Path, monkeypatch: pytest.Mon
     [(torch.float32, {"lora_dropout": 0.5}), (torch.bfloat16, {})],
     ids=["dropout", "bfloat16"],
 )
-def test_layers_that_cannot_be_folded_stay_with_peft(
-    tiny_student: Path, dtype: torch.dtype, options: dict[str, Any]
-) -> None:
+def test_layers_that_cannot_be_folded_stay_with_peft(tiny_student, dtype, options):
     model = adapted(tiny_student, dtype, **options)
     fold_small_layers(model)
     assert n_folded(model) == 0

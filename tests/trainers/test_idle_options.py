@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -35,9 +33,7 @@ def told_of(options: dict[str, Any], record: Any, stage: str) -> list[str]:
         ({"scored_threshold": 0.7}, SCORED, "scored"),
     ],
 )
-def test_an_option_of_another_stage_is_named(
-    options: dict[str, Any], record: Any, stage: str
-) -> None:
+def test_an_option_of_another_stage_is_named(options, record, stage):
     ((name, value),) = options.items()
     (text,) = told_of(options, record, stage)
     assert f"trainer.{name}={value}" in text
@@ -55,7 +51,5 @@ def test_an_option_of_another_stage_is_named(
         ({"scored_as": "dpo", "scored_segment": 2}, SCORED, "dpo"),
     ],
 )
-def test_options_that_are_used_are_not_named(
-    options: dict[str, Any], record: Any, stage: str
-) -> None:
+def test_options_that_are_used_are_not_named(options, record, stage):
     assert told_of(options, record, stage) == []

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -72,11 +70,11 @@ def losses(adapter: Path) -> list[float]:
     return [line["loss"] for line in read_jsonl(adapter.parent / "trainer_log.jsonl")]
 
 
-def test_it_fits_the_protocol() -> None:
+def test_it_fits_the_protocol():
     assert isinstance(InProcessTrainer(), TrainerInterface)
 
 
-def test_a_training_leaves_an_adapter_and_a_log(tmp_path: Path, tiny_student: Path) -> None:
+def test_a_training_leaves_an_adapter_and_a_log(tmp_path, tiny_student):
     adapter = train(tmp_path, tiny_student, lora_rank=4)
     assert adapter == tmp_path / "adapter"
     config = read_json(adapter / "adapter_config.json")
@@ -94,7 +92,7 @@ def test_a_training_leaves_an_adapter_and_a_log(tmp_path: Path, tiny_student: Pa
     ]
 
 
-def test_a_training_counts_its_steps(tmp_path: Path, tiny_student: Path) -> None:
+def test_a_training_counts_its_steps(tmp_path, tiny_student):
     heard: list[progress.ProgressMessage] = []
     with progress.listening(heard.append):
         adapter = train(tmp_path, tiny_student)
@@ -103,9 +101,7 @@ def test_a_training_counts_its_steps(tmp_path: Path, tiny_student: Path) -> None
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_same_seed_gives_the_same_adapter_bit_for_bit(
-    tmp_path: Path, tiny_student: Path, divided: None, threads: int
-) -> None:
+def test_the_same_seed_gives_the_same_adapter_bit_for_bit(tmp_path, tiny_student, divided, threads):
     hashes = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         torch.rand(3)  # whatever else draws from the global generator
@@ -113,7 +109,7 @@ def test_the_same_seed_gives_the_same_adapter_bit_for_bit(
     assert hashes[0] == hashes[1] != hashes[2]
 
 
-def test_dropout_is_seeded_too(tmp_path: Path, tiny_student: Path) -> None:
+def test_dropout_is_seeded_too(tmp_path, tiny_student):
     hashes = {
         hash_files(train(tmp_path / name, tiny_student, lora_dropout=0.2)) for name in ("a", "b")
     }
@@ -122,9 +118,7 @@ def test_dropout_is_seeded_too(tmp_path: Path, tiny_student: Path) -> None:
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
-def test_the_global_generator_and_thread_count_are_left_alone(
-    tmp_path: Path, tiny_student: Path, dropout: float
-) -> None:
+def test_the_global_generator_and_thread_count_are_left_alone(tmp_path, tiny_student, dropout):
     state, threads = torch.random.get_rng_state(), torch.get_num_threads()
     train(tmp_path, tiny_student, lora_dropout=dropout)
     assert torch.equal(torch.random.get_rng_state(), state)
@@ -132,20 +126,18 @@ def test_the_global_generator_and_thread_count_are_left_alone(
 
 
 @pytest.fixture
-def divided(monkeypatch: pytest.MonkeyPatch) -> None:
+def divided(monkeypatch):
     """Even the batches of a tiny student are divided."""
     monkeypatch.setattr("dataenvgym.trainers.loop._WORTH_A_PART", 1)
 
 
-def test_how_a_batch_is_divided_does_not_change_its_loss(
-    tmp_path: Path, tiny_student: Path, divided: None
-) -> None:
+def test_how_a_batch_is_divided_does_not_change_its_loss(tmp_path, tiny_student, divided):
     one = losses(train(tmp_path / "1", tiny_student, threads=1))
     three = losses(train(tmp_path / "3", tiny_student, threads=3))
     assert one == pytest.approx(three, rel=1e-3)
 
 
-def test_accumulated_batches_are_one_larger_batch(tmp_path: Path, tiny_student: Path) -> None:
+def test_accumulated_batches_are_one_larger_batch(tmp_path, tiny_student):
     options = {"max_steps": 4, "learning_rate": 1e-3}
     large = train(tmp_path / "large", tiny_student, per_device_train_batch_size=10, **options)
     small = train(
@@ -158,12 +150,12 @@ def test_accumulated_batches_are_one_larger_batch(tmp_path: Path, tiny_student: 
     assert losses(large) == pytest.approx(losses(small), rel=1e-4)
 
 
-def test_supervised_training_learns_its_records(tmp_path: Path, tiny_student: Path) -> None:
+def test_supervised_training_learns_its_records(tmp_path, tiny_student):
     adapter = train(tmp_path, tiny_student, **FAST, num_train_epochs=40)
     assert losses(adapter)[-1] < 0.4 * losses(adapter)[0]
 
 
-def test_plain_text_is_learned(tmp_path: Path, tiny_student: Path) -> None:
+def test_plain_text_is_learned(tmp_path, tiny_student):
     texts = [TextDatum(text=f"line {n} of a song") for n in range(12)]
     plain = train(tmp_path / "plain", tiny_student, texts, **FAST, num_train_epochs=20)
     assert losses(plain)[-1] < 0.5 * losses(plain)[0]
@@ -172,19 +164,19 @@ def test_plain_text_is_learned(tmp_path: Path, tiny_student: Path) -> None:
     assert len(losses(packed)) == 4
 
 
-def test_texts_that_fill_no_block_are_refused(tmp_path: Path, tiny_student: Path) -> None:
+def test_texts_that_fill_no_block_are_refused(tmp_path, tiny_student):
     with pytest.raises(TrainingError, match="do not fill one block of 511 tokens"):
         train(tmp_path, tiny_student, [TextDatum(text="short")], packing=True)
 
 
-def test_preferences_are_learned(tmp_path: Path, tiny_student: Path) -> None:
+def test_preferences_are_learned(tmp_path, tiny_student):
     records = [PreferenceDatum(instruction=f"q{n}", chosen="yes", rejected="no") for n in range(8)]
     adapter = train(tmp_path, tiny_student, records, num_train_epochs=20)
     assert losses(adapter)[0] == pytest.approx(math.log(2), abs=1e-4)
     assert losses(adapter)[-1] < 0.5 * math.log(2)
 
 
-def test_judgments_are_learned(tmp_path: Path, tiny_student: Path) -> None:
+def test_judgments_are_learned(tmp_path, tiny_student):
     records = [
         KTODatum(instruction=f"q{n}", output="yes" if n % 2 else "no", desirable=bool(n % 2))
         for n in range(8)
@@ -209,7 +201,7 @@ def scored(n: int, *turns: tuple[str, float]) -> ScoredDatum:
 SCORED = [scored(n, ("yes", 1.0), ("no" * (n % 3 + 1), -0.5)) for n in range(10)]
 
 
-def test_turns_are_learned_by_their_weights(tmp_path: Path, tiny_student: Path) -> None:
+def test_turns_are_learned_by_their_weights(tmp_path, tiny_student):
     adapter = train(tmp_path, tiny_student, SCORED, num_train_epochs=10, learning_rate=5e-3)
     # each turn begins near -log p = log of the vocabulary's size: (1 - .5) / 2 of that
     assert losses(adapter)[-1] < losses(adapter)[0] - 0.5
@@ -221,9 +213,7 @@ def test_turns_are_learned_by_their_weights(tmp_path: Path, tiny_student: Path) 
     assert good < bad
 
 
-def test_a_clipped_training_begins_at_the_weights_and_moves_less(
-    tmp_path: Path, tiny_student: Path
-) -> None:
+def test_a_clipped_training_begins_at_the_weights_and_moves_less(tmp_path, tiny_student):
     options = {"num_train_epochs": 10, "learning_rate": 5e-3, "per_device_train_batch_size": 10}
     adapter = train(tmp_path / "clipped", tiny_student, SCORED, scored_clip=0.2, **options)
     # every ratio is 1: -(1 - .5) / 2
@@ -234,8 +224,8 @@ def test_a_clipped_training_begins_at_the_weights_and_moves_less(
 
 @pytest.mark.parametrize("clip", [None, 0.2])
 def test_neither_division_nor_accumulation_changes_the_effect_of_weights(
-    tmp_path: Path, tiny_student: Path, divided: None, clip: float | None
-) -> None:
+    tmp_path, tiny_student, divided, clip
+):
     options = {"scored_clip": clip, "learning_rate": 1e-3, "max_steps": 4}
     ways = (
         {"threads": 1, "per_device_train_batch_size": 10},
@@ -251,7 +241,7 @@ def test_neither_division_nor_accumulation_changes_the_effect_of_weights(
         assert other == pytest.approx(one, rel=1e-3, abs=1e-5)
 
 
-def test_a_run_is_warned_of_turns_that_are_cut_off(tmp_path: Path, tiny_student: Path) -> None:
+def test_a_run_is_warned_of_turns_that_are_cut_off(tmp_path, tiny_student):
     told: list[str] = []
     records = [*SCORED[:2], scored(7, ("long" * 20, 1.0))]
     with listening(told.append):
@@ -283,9 +273,7 @@ SAID = {"role": "assistant", "content": "3"}
     ],
     ids=["supervised", "chat", "preference", "segments", "kto", "text"],
 )
-def test_a_run_is_warned_of_records_that_are_cut(
-    tmp_path: Path, tiny_student: Path, cut: dict[str, Any]
-) -> None:
+def test_a_run_is_warned_of_records_that_are_cut(tmp_path, tiny_student, cut):
     whole = json.loads(json.dumps(cut).replace(LONG, "5"))
     records = [parse_training_datum(record) for record in (cut, whole)]
     told: list[str] = []
@@ -298,21 +286,19 @@ def test_a_run_is_warned_of_records_that_are_cut(
     assert told == [text]
 
 
-def test_records_that_are_all_cut_stop_the_run_before_the_training(
-    tmp_path: Path, tiny_student: Path
-) -> None:
+def test_records_that_are_all_cut_stop_the_run_before_the_training(tmp_path, tiny_student):
     records = [parse_training_datum({"instruction": "2", "output": LONG})]
     with pytest.raises(TrainingError, match=r"1 of 1 records.*set trainer\.cutoff_len="):
         train(tmp_path, tiny_student, records, cutoff_len=30)
     assert not list(tmp_path.rglob("trainer_log.jsonl"))
 
 
-def test_a_training_without_a_whole_turn_is_an_error(tmp_path: Path, tiny_student: Path) -> None:
+def test_a_training_without_a_whole_turn_is_an_error(tmp_path, tiny_student):
     with pytest.raises(TrainingError, match="set cutoff_len higher"):
         train(tmp_path, tiny_student, SCORED, cutoff_len=4)
 
 
-def test_a_training_continues_from_an_adapter(tmp_path: Path, tiny_student: Path) -> None:
+def test_a_training_continues_from_an_adapter(tmp_path, tiny_student):
     first = train(tmp_path / "1", tiny_student, **FAST, num_train_epochs=10)
     second = train(tmp_path / "2", tiny_student, adapter=first, learning_rate=1e-4)
     assert losses(second)[0] < 0.7 * losses(first)[0]
@@ -322,8 +308,8 @@ def test_a_training_continues_from_an_adapter(tmp_path: Path, tiny_student: Path
 
 
 def test_preferences_are_measured_against_the_base_or_the_adapter_that_is_named(
-    tmp_path: Path, tiny_student: Path
-) -> None:
+    tmp_path, tiny_student
+):
     records = [PreferenceDatum(instruction=f"q{n}", chosen="yes", rejected="no") for n in range(8)]
     first = train(tmp_path / "1", tiny_student, records, num_train_epochs=10)
     against_base = train(tmp_path / "2", tiny_student, records, adapter=first)
@@ -333,20 +319,18 @@ def test_preferences_are_measured_against_the_base_or_the_adapter_that_is_named(
     assert losses(against_itself)[0] == pytest.approx(math.log(2), abs=1e-4)
 
 
-def test_bfloat16_trains_too(tmp_path: Path, tiny_student: Path) -> None:
+def test_bfloat16_trains_too(tmp_path, tiny_student):
     adapter = train(tmp_path, tiny_student, bf16=True, **FAST, num_train_epochs=10)
     assert losses(adapter)[-1] < 0.7 * losses(adapter)[0]
 
 
-def test_a_training_that_breaks_down_names_the_step_and_leaves_no_adapter(
-    tmp_path: Path, tiny_student: Path
-) -> None:
+def test_a_training_that_breaks_down_names_the_step_and_leaves_no_adapter(tmp_path, tiny_student):
     with pytest.raises(TrainingError, match=r"step \d+ of 10.*expected finite"):
         train(tmp_path, tiny_student, learning_rate=1e38, max_grad_norm=0, weight_decay=1e38)
     assert not (tmp_path / "adapter").exists()
 
 
-def test_the_learning_rate_warms_up_and_decays(tmp_path: Path, tiny_student: Path) -> None:
+def test_the_learning_rate_warms_up_and_decays(tmp_path, tiny_student):
     options = {"lr_scheduler_type": "linear", "learning_rate": 1.0e-3}
     for name, warmup in (("share", {"warmup_steps": 0.2}), ("steps", {"warmup_steps": 2})):
         train(tmp_path / name, tiny_student, **options, **warmup)
@@ -356,9 +340,7 @@ def test_the_learning_rate_warms_up_and_decays(tmp_path: Path, tiny_student: Pat
         assert rates == pytest.approx([1e-3 * share for share in expected])
 
 
-def test_another_stage_is_refused_before_anything_is_written(
-    tmp_path: Path, tiny_student: Path
-) -> None:
+def test_another_stage_is_refused_before_anything_is_written(tmp_path, tiny_student):
     trainer, path = prepare(tmp_path, tiny_student, RECORDS)
     TrainingConfig.read(path).with_options(stage="ppo").write(path)
     with pytest.raises(UnsupportedStageError, match="'ppo'"):
@@ -366,16 +348,14 @@ def test_another_stage_is_refused_before_anything_is_written(
     assert not (tmp_path / "adapter").exists()
 
 
-def test_records_of_another_stage_than_the_files_are_refused(
-    tmp_path: Path, tiny_student: Path
-) -> None:
+def test_records_of_another_stage_than_the_files_are_refused(tmp_path, tiny_student):
     trainer, path = prepare(tmp_path, tiny_student, RECORDS)
     TrainingConfig.read(path).with_options(stage="dpo").write(path)
     with pytest.raises(DatasetFormatError, match=r"kind 'supervised'.*stage 'dpo'"):
         trainer.train(path)
 
 
-def test_options_are_checked_when_the_trainer_is_made() -> None:
+def test_options_are_checked_when_the_trainer_is_made():
     with pytest.raises(ConfigurationError, match=r"learning_rte.*learning_rate"):
         InProcessTrainer(learning_rte=1e-3)  # type: ignore[call-arg]
     with pytest.raises(ConfigurationError, match="'seed'"):
@@ -387,7 +367,7 @@ def test_options_are_checked_when_the_trainer_is_made() -> None:
 
 
 @pytest.mark.slow
-def test_another_process_makes_the_same_adapter(tmp_path: Path, tiny_student: Path) -> None:
+def test_another_process_makes_the_same_adapter(tmp_path, tiny_student):
     hashes = {hash_files(train(tmp_path / "here", tiny_student))}
     script = (
         "import sys; from pathlib import Path; from dataenvgym.trainers import InProcessTrainer\n"

@@ -1,7 +1,5 @@
 """The optimization against the one it must agree with: transformers' own trainer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +67,8 @@ def transformers_training(
     ids=["cosine", "accumulated"],
 )
 def test_every_step_is_the_one_that_transformers_takes(
-    tiny_student: Path, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tiny_student, tmp_path, options, monkeypatch
+):
     monkeypatch.setattr(loop, "_WORTH_A_PART", 1)
     config = TrainingConfig(
         per_device_train_batch_size=4, num_train_epochs=2.5, learning_rate=5e-3, seed=11, **options
@@ -98,7 +96,7 @@ def test_every_step_is_the_one_that_transformers_takes(
         assert torch.allclose(weight, other[name], atol=1e-3), name
 
 
-def test_a_warmup_below_one_is_a_share_of_all_steps() -> None:
+def test_a_warmup_below_one_is_a_share_of_all_steps():
     assert warmup_steps(TrainingConfig(warmup_steps=0.1), 25) == 3
     assert warmup_steps(TrainingConfig(warmup_steps=4), 25) == 4
     assert warmup_steps(TrainingConfig(extra={"warmup_ratio": 0.2}), 25) == 5
@@ -106,8 +104,8 @@ def test_a_warmup_below_one_is_a_share_of_all_steps() -> None:
 
 @pytest.mark.parametrize(("worth", "sizes"), [(1, [4, 4, 3]), (10**12, [11])])
 def test_a_batch_is_divided_by_length_where_that_is_worth_it(
-    tiny_student: Path, monkeypatch: pytest.MonkeyPatch, worth: int, sizes: list[int]
-) -> None:
+    tiny_student, monkeypatch, worth, sizes
+):
     monkeypatch.setattr(loop, "_WORTH_A_PART", worth)
     config = TrainingConfig(per_device_train_batch_size=11, max_steps=1)
     base = load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)

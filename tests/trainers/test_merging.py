@@ -1,6 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +18,7 @@ def logits(model: Any) -> torch.Tensor:
 
 
 @pytest.fixture
-def base(tiny_student: Path) -> Any:
+def base(tiny_student):
     return load_base_model(str(tiny_student), device=torch.device("cpu"), dtype=torch.float32)
 
 
@@ -36,7 +33,7 @@ def adapter_for(base: Any, **options: Any) -> Adapter:
 
 
 @pytest.fixture
-def peft_calls(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+def peft_calls(monkeypatch):
     """Grows whenever an adapter is merged by PEFT."""
     calls: list[None] = []
     by_peft = merging._merge_by_peft
@@ -50,9 +47,7 @@ def peft_calls(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 
 
 @pytest.mark.parametrize("options", [{}, {"use_rslora": True}], ids=["plain", "rslora"])
-def test_the_sum_is_the_one_that_peft_makes(
-    base: Any, peft_calls: list[None], options: dict[str, Any]
-) -> None:
+def test_the_sum_is_the_one_that_peft_makes(base, peft_calls, options):
     adapter = adapter_for(base, **options)
     ours, theirs = merge(base, adapter), merging._merge_by_peft(base, adapter)
     assert len(peft_calls) == 1
@@ -60,21 +55,21 @@ def test_the_sum_is_the_one_that_peft_makes(
     assert all(torch.equal(p, expected[name]) for name, p in ours.named_parameters())
 
 
-def test_a_merged_adapter_answers_like_a_separate_one(base: Any) -> None:
+def test_a_merged_adapter_answers_like_a_separate_one(base):
     adapter = adapter_for(base)
     apart, together = logits(put_on(base, adapter)), logits(merge(base, adapter))
     assert torch.allclose(apart, together, atol=1e-4)
     assert not torch.allclose(together, logits(base), atol=1e-2)
 
 
-def test_the_base_model_is_not_touched(base: Any) -> None:
+def test_the_base_model_is_not_touched(base):
     before = logits(base)
     merge(base, adapter_for(base))
     merging._merge_by_peft(base, adapter_for(base))
     assert torch.equal(logits(base), before)
 
 
-def test_peft_handles_everything_beyond_plain_lora(base: Any, peft_calls: list[None]) -> None:
+def test_peft_handles_everything_beyond_plain_lora(base, peft_calls):
     adapter = adapter_for(base)
     config = {**adapter.config, "alpha_pattern": {"q_proj": 64}}
     special = merge(base, Adapter(config, adapter.weights))
@@ -82,7 +77,7 @@ def test_peft_handles_everything_beyond_plain_lora(base: Any, peft_calls: list[N
     assert not torch.equal(logits(special), logits(merge(base, adapter)))
 
 
-def test_an_adapter_that_does_not_fit_is_refused(base: Any) -> None:
+def test_an_adapter_that_does_not_fit_is_refused(base):
     adapter = adapter_for(base)
     name = next(iter(adapter.weights))
     lacking = {n: w for n, w in adapter.weights.items() if n != name}
@@ -95,7 +90,7 @@ def test_an_adapter_that_does_not_fit_is_refused(base: Any) -> None:
         merge(base, Adapter({**adapter.config, "r": 8}, adapter.weights))
 
 
-def test_an_adapter_that_is_not_finite_is_refused(base: Any) -> None:
+def test_an_adapter_that_is_not_finite_is_refused(base):
     adapter = adapter_for(base)
     weights = {name: weight * float("nan") for name, weight in adapter.weights.items()}
     with pytest.raises(AdapterError, match="NaN"):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -54,9 +52,7 @@ JUDGED = [
 ]
 
 
-def test_the_supervised_loss_is_the_one_that_transformers_computes(
-    model: Any, tokenizer: Any
-) -> None:
+def test_the_supervised_loss_is_the_one_that_transformers_computes(model, tokenizer):
     records = [
         SupervisedDatum(instruction="q" * n, output="a" * (9 - n), history=(("h", "i"),))
         for n in (1, 5, 8)
@@ -70,21 +66,21 @@ def test_the_supervised_loss_is_the_one_that_transformers_computes(
         assert whole(objective, model, [0, 1, 2], parts) == pytest.approx(float(expected), abs=1e-5)
 
 
-def test_accumulated_batches_weigh_by_their_learned_tokens(tokenizer: Any) -> None:
+def test_accumulated_batches_weigh_by_their_learned_tokens(tokenizer):
     records = [SupervisedDatum(instruction="q", output="a" * n) for n in (2, 7)]
     examples = supervised_examples(records, tokenizer, 60)
     objective = CrossEntropy(examples, padder(0, CPU))
     assert objective.scales([[0], [1]]) == [1 / 11, 1 / 11]  # 2 + 7 letters, and 2 ends
 
 
-def test_an_untrained_student_has_the_dpo_loss_of_a_coin(model: Any, tokenizer: Any) -> None:
+def test_an_untrained_student_has_the_dpo_loss_of_a_coin(model, tokenizer):
     with workers(1, CPU) as run:
         pairs = preference_examples(PREFERENCES, tokenizer, 60)
         objective = DPO(pairs, TrainingConfig(), padder(0, CPU), model, run)
     assert whole(objective, model, [0, 1, 2]) == pytest.approx(math.log(2), abs=1e-5)
 
 
-def test_the_dpo_loss_follows_its_formula(model: Any, other_model: Any, tokenizer: Any) -> None:
+def test_the_dpo_loss_follows_its_formula(model, other_model, tokenizer):
     config = TrainingConfig(pref_beta=0.7, pref_ftx=0.3)
     pairs = preference_examples(PREFERENCES, tokenizer, 60)
     with workers(2, CPU) as run:
@@ -103,9 +99,7 @@ def test_the_dpo_loss_follows_its_formula(model: Any, other_model: Any, tokenize
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_the_kto_loss_follows_its_formula(
-    model: Any, other_model: Any, tokenizer: Any, swapped: bool
-) -> None:
+def test_the_kto_loss_follows_its_formula(model, other_model, tokenizer, swapped):
     model, reference = (other_model, model) if swapped else (model, other_model)
     config = TrainingConfig(pref_beta=0.4, kto_chosen_weight=2.0, kto_rejected_weight=0.5)
     judged = judged_examples(JUDGED, tokenizer, 60)
@@ -161,9 +155,7 @@ def margin_of_turns(record: ScoredDatum, n: int, model: Any, other: Any, tokeniz
     return own - reference
 
 
-def test_a_segment_of_one_turn_has_the_dpo_loss_of_that_turn(
-    model: Any, other_model: Any, tokenizer: Any
-) -> None:
+def test_a_segment_of_one_turn_has_the_dpo_loss_of_that_turn(model, other_model, tokenizer):
     segment = without_weights([GOOD, BAD], "dpo", segment=1)
     plain = [PreferenceDatum(instruction="q", system="s", chosen="yes", rejected="no")]
     one, other = (preference_loss(r, model, other_model, tokenizer) for r in (segment, plain))
@@ -171,9 +163,7 @@ def test_a_segment_of_one_turn_has_the_dpo_loss_of_that_turn(
 
 
 @pytest.mark.parametrize(("segment", "n"), [(1, 1), (2, 2), ("tail", 3)])
-def test_the_loss_of_a_segment_sums_over_its_turns(
-    model: Any, other_model: Any, tokenizer: Any, segment: Any, n: int
-) -> None:
+def test_the_loss_of_a_segment_sums_over_its_turns(model, other_model, tokenizer, segment, n):
     """From the first turn on to the end of the shorter dialogue: ETO."""
     records = without_weights([GOOD, BAD], "dpo", segment=segment)
     better, worse = (
@@ -184,7 +174,7 @@ def test_the_loss_of_a_segment_sums_over_its_turns(
     assert found == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_segment_is_cut_at_the_same_turn_on_both_sides(tokenizer: Any) -> None:
+def test_a_segment_is_cut_at_the_same_turn_on_both_sides(tokenizer):
     def texts(cutoff: int) -> list[str]:
         (pair,) = preference_examples(records, tokenizer, cutoff)
         return [tokenizer.decode(side.tokens) for side in (pair.chosen, pair.rejected)]

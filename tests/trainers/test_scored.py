@@ -1,7 +1,5 @@
 """The objective of scored records."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -72,19 +70,17 @@ def uniform_turns(weights: list[float | None], lengths: list[int]) -> Scored:
     ("weights", "expected"),
     [([1.0, 0.5], 1.03972), ([1.0, 0.0], 0.69315), ([1.0, None], 0.69315), ([1.0, -1.0], 0.0)],
 )
-def test_each_turn_counts_equally_regardless_of_its_length(
-    weights: list[float | None], expected: float, lengths: list[int]
-) -> None:
+def test_each_turn_counts_equally_regardless_of_its_length(weights, expected, lengths):
     of = objective([uniform_turns(weights, lengths)], Uniform())
     assert loss(of, Uniform(), [0]) == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_negative_weight_makes_a_turn_less_likely() -> None:
+def test_a_negative_weight_makes_a_turn_less_likely():
     of = objective([uniform_turns([-2.0], [3])], Uniform())
     assert loss(of, Uniform(), [0]) == pytest.approx(-2.77259, abs=1e-5)
 
 
-def test_a_batch_has_the_mean_of_its_losses_or_their_sum() -> None:
+def test_a_batch_has_the_mean_of_its_losses_or_their_sum():
     scored = [uniform_turns([1.0, 0.5], [2, 3]), uniform_turns([1.0, 0.0], [1, 4])]
     mean, total = (objective(scored, Uniform(), scored_reduction=r) for r in ("mean", "sum"))
     assert loss(mean, Uniform(), [0, 1]) == pytest.approx((1.03972 + 0.69315) / 2, abs=1e-5)
@@ -118,9 +114,7 @@ def by_the_formula(model: Any, scored: Scored, sampled: Any = None, clip: float 
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_neither_parts_nor_accumulation_change_the_loss(
-    model: Any, tokenizer: Any, reduction: str
-) -> None:
+def test_neither_parts_nor_accumulation_change_the_loss(model, tokenizer, reduction):
     scored = scored_examples(DIALOGUES, tokenizer, 200)
     of = objective(scored, model, scored_reduction=reduction)
     expected = sum(by_the_formula(model, s) for s in scored) / (3 if reduction == "mean" else 1)
@@ -129,7 +123,7 @@ def test_neither_parts_nor_accumulation_change_the_loss(
     assert loss(of, model, [1, 2], [0]) == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_clipped_loss_follows_its_formula(model: Any, other_model: Any, tokenizer: Any) -> None:
+def test_the_clipped_loss_follows_its_formula(model, other_model, tokenizer):
     scored = scored_examples(DIALOGUES, tokenizer, 200)
     of = objective(scored, other_model, scored_clip=0.2)
     for batch in ([0], [1], [2]):
@@ -156,13 +150,13 @@ def gradient_at_zero(clip: float | None, shift: float) -> float:
     return float(gradient)
 
 
-def test_at_sampling_time_the_clipped_gradient_is_the_plain_one() -> None:
+def test_at_sampling_time_the_clipped_gradient_is_the_plain_one():
     # d log p / d logit = 1 - p = .75
     assert gradient_at_zero(None, 0.0) == pytest.approx(-0.75, abs=1e-5)
     assert gradient_at_zero(0.2, 0.0) == pytest.approx(-0.75, abs=1e-5)
 
 
-def test_beyond_the_clip_nothing_more_is_learned() -> None:
+def test_beyond_the_clip_nothing_more_is_learned():
     # a logit of .5 gives p = e^.5 / (e^.5 + 3) = .3547, a ratio of 1.419 > 1.2
     assert gradient_at_zero(0.2, 0.5) == 0.0
     assert gradient_at_zero(0.5, 0.5) < 0.0  # ... and 1.419 < 1.5
@@ -178,7 +172,7 @@ def learned(scored: Scored, tokenizer: Any) -> list[str]:
     return [tokenizer.decode([next(labels) for _ in range(n)]) for n in scored.lengths]
 
 
-def test_every_reply_and_its_end_are_learned_by_their_weight(tokenizer: Any) -> None:
+def test_every_reply_and_its_end_are_learned_by_their_weight(tokenizer):
     (scored,) = scored_examples([DIALOGUES[2]], tokenizer, 200)
     assert learned(scored, tokenizer) == ["zz<|end|>", "y<|end|>", "xxxxx<|end|>"]
     assert scored.weights == [-1.0, None, 0.2]
@@ -188,7 +182,7 @@ def test_every_reply_and_its_end_are_learned_by_their_weight(tokenizer: Any) -> 
     )
 
 
-def test_a_turn_that_is_cut_takes_its_weight_with_it(model: Any, tokenizer: Any) -> None:
+def test_a_turn_that_is_cut_takes_its_weight_with_it(model, tokenizer):
     whole, *_ = scored_examples(DIALOGUES, tokenizer, 200)
     room = len(whole.example.tokens) - 1
     (cut,) = scored_examples(DIALOGUES[:1], tokenizer, room)
@@ -200,12 +194,12 @@ def test_a_turn_that_is_cut_takes_its_weight_with_it(model: Any, tokenizer: Any)
     assert loss(of, model, [0]) == pytest.approx(by_the_formula(model, cut), abs=1e-5)
 
 
-def test_a_record_whose_first_turn_does_not_fit_keeps_none(tokenizer: Any) -> None:
+def test_a_record_whose_first_turn_does_not_fit_keeps_none(tokenizer):
     (scored,) = scored_examples([DIALOGUES[1]], tokenizer, 5)
     assert (scored.weights, scored.lengths, scored.example) == ([], [], Example([], []))
 
 
-def test_a_call_of_a_tool_is_a_turn_like_others(tokenizer: Any) -> None:
+def test_a_call_of_a_tool_is_a_turn_like_others(tokenizer):
     record = ScoredDatum(
         messages=(
             Message(role="user", content="a"),

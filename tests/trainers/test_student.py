@@ -1,8 +1,4 @@
-from __future__ import annotations
-
 import gc
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -13,20 +9,20 @@ from dataenvgym.trainers.student import fingerprint, load_base_model, load_token
 CPU = torch.device("cpu")
 
 
-def test_a_base_model_is_loaded_once_for_all_who_use_it(tiny_student: Path) -> None:
+def test_a_base_model_is_loaded_once_for_all_who_use_it(tiny_student):
     first = load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
     assert load_base_model(str(tiny_student), device=CPU, dtype=torch.float32) is first
     assert load_base_model(str(tiny_student), device=CPU, dtype=torch.bfloat16) is not first
 
 
-def test_a_changed_folder_is_loaded_again(make_student: Any, tmp_path: Path) -> None:
+def test_a_changed_folder_is_loaded_again(make_student, tmp_path):
     first = load_base_model(str(make_student(tmp_path)), device=CPU, dtype=torch.float32)
     make_student(tmp_path, layers=1)
     second = load_base_model(str(tmp_path), device=CPU, dtype=torch.float32)
     assert (first.config.num_hidden_layers, second.config.num_hidden_layers) == (2, 1)
 
 
-def test_an_unused_base_model_is_released(make_student: Any, tmp_path: Path) -> None:
+def test_an_unused_base_model_is_released(make_student, tmp_path):
     from dataenvgym.trainers.student import _LOADED
 
     model = load_base_model(str(make_student(tmp_path)), device=CPU, dtype=torch.float32)
@@ -36,7 +32,7 @@ def test_an_unused_base_model_is_released(make_student: Any, tmp_path: Path) -> 
     assert len(_LOADED) < loaded
 
 
-def test_a_twin_shares_memory_and_keeps_its_changes_to_itself(tiny_student: Path) -> None:
+def test_a_twin_shares_memory_and_keeps_its_changes_to_itself(tiny_student):
     base = load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
     other = twin(base)
     ours, theirs = dict(base.named_parameters()), dict(other.named_parameters())
@@ -49,22 +45,20 @@ def test_a_twin_shares_memory_and_keeps_its_changes_to_itself(tiny_student: Path
     assert len(base.model.layers) == 2
 
 
-def test_a_fingerprint_changes_with_the_weights_and_not_with_the_place(
-    make_student: Any, tmp_path: Path
-) -> None:
+def test_a_fingerprint_changes_with_the_weights_and_not_with_the_place(make_student, tmp_path):
     same = [fingerprint(str(make_student(tmp_path / name))) for name in ("a", "b")]
     assert same[0] == same[1]
     assert fingerprint(str(make_student(tmp_path / "c", seed=1))) != same[0]
 
 
-def test_a_student_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_student_that_is_not_there_is_refused_by_name(tmp_path):
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         load_tokenizer(str(tmp_path))
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         load_base_model(str(tmp_path), device=CPU, dtype=torch.float32)
 
 
-def test_a_tokenizer_without_an_end_is_refused(make_student: Any, tmp_path: Path) -> None:
+def test_a_tokenizer_without_an_end_is_refused(make_student, tmp_path):
     tokenizer = load_tokenizer(str(make_student(tmp_path)))
     tokenizer.eos_token = None
     tokenizer.save_pretrained(tmp_path)

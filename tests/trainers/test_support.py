@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError, UnsupportedStageError
@@ -10,7 +6,7 @@ from dataenvgym.trainers.support import extra_number, refuse_unsupported
 
 
 @pytest.mark.parametrize("stage", ["rm", "ppo"])
-def test_an_unknown_stage_is_refused_with_the_valid_ones(stage: Any) -> None:
+def test_an_unknown_stage_is_refused_with_the_valid_ones(stage):
     with pytest.raises(
         UnsupportedStageError, match=f"'{stage}', expected one of sft, pt, dpo, kto"
     ):
@@ -31,14 +27,12 @@ def test_an_unknown_stage_is_refused_with_the_valid_ones(stage: Any) -> None:
         ("neat_packing", {"extra": {"neat_packing": True}}),
     ],
 )
-def test_an_option_that_would_not_be_acted_upon_is_refused_by_name(
-    name: str, options: dict[str, Any]
-) -> None:
+def test_an_option_that_would_not_be_acted_upon_is_refused_by_name(name, options):
     with pytest.raises(UnsupportedStageError, match=name):
         refuse_unsupported(TrainingConfig(**options))
 
 
-def test_known_stages_are_not_refused() -> None:
+def test_known_stages_are_not_refused():
     for options in (
         {},
         {"stage": "pt", "packing": True},
@@ -49,7 +43,7 @@ def test_known_stages_are_not_refused() -> None:
         refuse_unsupported(TrainingConfig(**options))
 
 
-def test_a_number_that_is_none_is_refused_by_name() -> None:
+def test_a_number_that_is_none_is_refused_by_name():
     config = TrainingConfig(extra={"adam_beta1": "much", "adam_beta2": 0.5})
     assert extra_number(config, "adam_beta2", 0.9) == 0.5
     assert extra_number(config, "adam_epsilon", 0.1) == 0.1

@@ -1,7 +1,5 @@
 """A task for tests: a strategist who buys lamps, in one turn or two."""
 
-from __future__ import annotations
-
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Scene

@@ -1,7 +1,5 @@
 """Tries that leave another one at a turn, and the pairs that they make."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pairs of tries at one problem: where a right and a wrong one part."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -42,7 +40,7 @@ class Wavering:
 
 
 @pytest.fixture(scope="module")
-def tools() -> PocketToolsTask:
+def tools():
     return PocketToolsTask(n_train=60)
 
 

@@ -1,7 +1,5 @@
 """Valid return values of engines."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.agents import Agent, OpenEndedPolicy, PreferenceEngine

@@ -1,7 +1,5 @@
 """Requests of an engine after rounds without records."""
 
-from __future__ import annotations
-
 from dataenvgym.agents.engines.llm.orders import asked_next
 
 

@@ -1,7 +1,5 @@
 """Gold records, the engine that gives them all, and the agent that gives none."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Many conversations are judged in few calls."""
 
-from __future__ import annotations
-
 import json
 
 from dataenvgym.agents.engines.named_turns import answered_together, named_turns

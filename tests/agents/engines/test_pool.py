@@ -1,7 +1,5 @@
 """Data selection from a pool: at random, by uncertainty, by likeness to the errors."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

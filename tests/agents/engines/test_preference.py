@@ -1,7 +1,5 @@
 """Preference pairs: right answers before the student's own wrong ones."""
 
-from __future__ import annotations
-
 from collections import Counter
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """A student that says again what it said before."""
 
-from __future__ import annotations
-
 from dataenvgym.agents.engines.branched_tries import ReplayedPredictor
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor

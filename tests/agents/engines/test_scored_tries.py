@@ -1,7 +1,5 @@
 """Scored records from the student's own tries, shown with a strategist who buys a lamp."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Rewrites of seed records: procedural ones, and those of a teacher."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 
@@ -42,7 +40,7 @@ def golds(task: PocketMathTask) -> dict[str, TaskInstance]:
 
 
 @pytest.fixture(scope="module")
-def task() -> PocketMathTask:
+def task():
     return PocketMathTask(n_train=400)
 
 

@@ -1,7 +1,5 @@
 """Bandits over skills, on students whose learning curves are known."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

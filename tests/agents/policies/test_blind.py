@@ -1,7 +1,5 @@
 """The no-state ablation: the same policy, to which all instances look alike."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Difficulty at the edge of ability, with students whose solve rates are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

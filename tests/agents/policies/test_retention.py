@@ -1,7 +1,5 @@
 """Retention: forgotten skills get a share of the records."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

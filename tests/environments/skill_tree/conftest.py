@@ -1,7 +1,5 @@
 """A task of three skills asked in turns, a student with a knob, engines that write on anything."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.agents import Assignment
@@ -99,27 +97,27 @@ class CountingWriter(PartWriter):
 
 
 @pytest.fixture
-def numbers() -> Task:
+def numbers():
     return Numbers()
 
 
 @pytest.fixture
-def student() -> Student:
+def student():
     return Student()
 
 
 @pytest.fixture
-def writer() -> type[Writer]:
+def writer():
     return Writer
 
 
 @pytest.fixture
-def part_writer() -> type[PartWriter]:
+def part_writer():
     return PartWriter
 
 
 @pytest.fixture
-def counting_writer() -> type[CountingWriter]:
+def counting_writer():
     return CountingWriter
 
 

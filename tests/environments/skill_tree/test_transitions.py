@@ -1,7 +1,5 @@
 """The reference transitions of the forest, and other guarantees of a transition."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 
@@ -30,7 +28,7 @@ def report(*skills: str) -> PerformanceReport:
 
 
 @pytest.fixture
-def forest() -> Forest:
+def forest():
     """One tree with two subskills, one without any."""
     subskills = (Subskill(name="one", allocation=3, generated=4), Subskill(name="two"))
     return Forest(trees=(Tree(skill="sum", subskills=subskills), Tree(skill="length")))

@@ -3,8 +3,6 @@
 driver.py '{"student": ..., "command": [...], ...}'
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -13,8 +13,6 @@ later lives); requests are written to FOLDER/events.jsonl. An entry may have:
     corrupt         answer otherwise after it woke up
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

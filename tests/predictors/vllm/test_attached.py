@@ -1,7 +1,5 @@
 """Servers that somebody else started."""
 
-from __future__ import annotations
-
 import socket
 import threading
 

@@ -1,7 +1,5 @@
 """Adapters that change nothing."""
 
-from __future__ import annotations
-
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.predictors.vllm.blank import write_hollow, write_untouched

@@ -1,7 +1,5 @@
 """Servers between processes: shared, taken over, and ended by the last one."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Tools that the server's template writes and calls that the server reads."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """Servers that we start: they come up, die, and are started again."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """The student on a vLLM server: adapters and requests."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import shutil

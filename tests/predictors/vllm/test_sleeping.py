@@ -1,7 +1,5 @@
 """One GPU for two: the server sleeps while the trainer works."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Options of a server's start."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

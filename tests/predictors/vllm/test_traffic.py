@@ -1,7 +1,5 @@
 """Questions and changes of adapters take turns."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

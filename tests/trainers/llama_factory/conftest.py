@@ -1,7 +1,5 @@
 """A fake of LLaMA-Factory: its program, and an environment like its own."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable
@@ -20,7 +18,7 @@ WriteTraining = Callable[..., Path]
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> str:
+def command(tmp_path):
     """A `llamafactory-cli` with a Python interpreter beside it that knows `llamafactory`."""
     folder, packages = tmp_path / "environment" / "bin", tmp_path / "environment" / "packages"
     folder.mkdir(parents=True)
@@ -45,7 +43,7 @@ def command(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def write_training(tmp_path: Path) -> WriteTraining:
+def write_training(tmp_path):
     """Writes the file for a training to the folder of that name."""
 
     def write(name: str = "it", **options: Any) -> Path:
@@ -66,7 +64,7 @@ def write_training(tmp_path: Path) -> WriteTraining:
 
 
 @pytest.fixture
-def hanging(tmp_path: Path) -> Callable[[], list[int]]:
+def hanging(tmp_path):
     """The processes of a hanging fake program, once all of them run; none before."""
 
     def hanging() -> list[int]:
@@ -78,7 +76,7 @@ def hanging(tmp_path: Path) -> Callable[[], list[int]]:
 
 
 @pytest.fixture
-def is_gone() -> Callable[[int], bool]:
+def is_gone():
     """Whether a process has ended, even if its exit status was not read."""
 
     def is_gone(pid: int) -> bool:

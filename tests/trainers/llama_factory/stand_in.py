@@ -4,8 +4,6 @@ The variable STAND_IN names its behavior; it also writes `seen.json` next to its
 its options and its environment.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from dataenvgym.trainers.llama_factory.diagnosis import explain_failure
@@ -17,7 +13,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("said", CASES)
-def test_the_cause_is_read_from_the_output(tmp_path: Path, said: str) -> None:
+def test_the_cause_is_read_from_the_output(tmp_path, said):
     log = tmp_path / "log.txt"
     log.write_text(f"start\n{said}\n")
     message = explain_failure(1, log)
@@ -27,7 +23,7 @@ def test_the_cause_is_read_from_the_output(tmp_path: Path, said: str) -> None:
     assert message.endswith(f"start\n{said}")
 
 
-def test_a_signal_is_named(tmp_path: Path) -> None:
+def test_a_signal_is_named(tmp_path):
     log = tmp_path / "log.txt"
     assert explain_failure(-9, log).endswith(f"It wrote no log to {log}.")
     log.touch()
@@ -36,7 +32,7 @@ def test_a_signal_is_named(tmp_path: Path) -> None:
     assert "it was ended by SIGTERM. Start the same command again" in explain_failure(-15, log)
 
 
-def test_the_disk_comes_before_the_signal_that_followed(tmp_path: Path) -> None:
+def test_the_disk_comes_before_the_signal_that_followed(tmp_path):
     log = tmp_path / "log.txt"
     log.write_text("No space left on device\n")
     assert "the disk is full" in explain_failure(-9, log)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -19,7 +17,7 @@ from ...waiting import wait_for
 
 
 @pytest.fixture(params=["fresh", "warm"])
-def launcher(request: pytest.FixtureRequest, command: str) -> Any:
+def launcher(request, command):
     if request.param == "fresh":
         yield CommandLine([command])
         return
@@ -40,7 +38,7 @@ def run(launcher: Any, path: Path, does: str = "train", watch: Any = lambda: Non
     return code
 
 
-def test_the_exit_code_is_that_of_the_training(launcher, write_training) -> None:
+def test_the_exit_code_is_that_of_the_training(launcher, write_training):
     path = write_training()
     assert run(launcher, path) == 0
     assert run(launcher, path, "bad_value") == 1
@@ -48,7 +46,7 @@ def test_the_exit_code_is_that_of_the_training(launcher, write_training) -> None
     assert run(launcher, path) == 0
 
 
-def test_output_goes_to_the_log(launcher, write_training) -> None:
+def test_output_goes_to_the_log(launcher, write_training):
     path = write_training()
     run(launcher, path, "bad_value")
     log = (path.parent / "log.txt").read_text()
@@ -58,7 +56,7 @@ def test_output_goes_to_the_log(launcher, write_training) -> None:
 
 def test_an_interrupt_ends_all_that_the_training_started(
     launcher, write_training, hanging, is_gone
-) -> None:
+):
     ended: list[int] = []
 
     def interrupt() -> None:
@@ -73,9 +71,7 @@ def test_an_interrupt_ends_all_that_the_training_started(
     assert run(launcher, write_training("again")) == 0
 
 
-def test_closing_ends_the_training_of_another_thread(
-    launcher, write_training, hanging, is_gone
-) -> None:
+def test_closing_ends_the_training_of_another_thread(launcher, write_training, hanging, is_gone):
     ended: list[int] = []
 
     def close() -> None:
@@ -110,9 +106,7 @@ if kind == "warm":
 
 
 @pytest.mark.parametrize("kind", ["fresh", "warm"])
-def test_who_is_killed_takes_everything_along(
-    command: str, write_training, hanging, is_gone, kind: str
-) -> None:
+def test_who_is_killed_takes_everything_along(command, write_training, hanging, is_gone, kind):
     words = [sys.executable, "-c", DRIVER, kind, command, str(write_training()), "hangs"]
     with subprocess.Popen(words) as driver:
         wait_for(hanging)
@@ -122,24 +116,22 @@ def test_who_is_killed_takes_everything_along(
         wait_for(lambda: all(map(is_gone, below)))
 
 
-def test_a_program_that_ends_without_closing_ends_its_worker(
-    command: str, write_training, is_gone
-) -> None:
+def test_a_program_that_ends_without_closing_ends_its_worker(command, write_training, is_gone):
     words = [sys.executable, "-c", DRIVER, "warm", command, str(write_training()), "train"]
     told = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
     wait_for(lambda: is_gone(int(told.stdout)), seconds=5)
 
 
 @pytest.fixture
-def worker(command: str) -> Any:
+def worker(command):
     worker = WarmWorker(Path(command).with_name("python"))
     yield worker
     worker.close()
 
 
 def test_a_worker_that_was_killed_without_a_word_is_named_with_its_empty_log(
-    worker: WarmWorker, write_training
-) -> None:
+    worker, write_training
+):
     path = write_training()
 
     def kill() -> None:
@@ -152,9 +144,7 @@ def test_a_worker_that_was_killed_without_a_word_is_named_with_its_empty_log(
     assert "\n" not in str(caught.value)
 
 
-def test_one_worker_does_many_trainings_each_in_a_process_of_its_own(
-    worker: WarmWorker, write_training
-) -> None:
+def test_one_worker_does_many_trainings_each_in_a_process_of_its_own(worker, write_training):
     pids = []
     for name in ("a", "b"):
         run(worker, path := write_training(name))
@@ -164,9 +154,7 @@ def test_one_worker_does_many_trainings_each_in_a_process_of_its_own(
     assert worker.pid is not None
 
 
-def test_a_worker_that_died_is_reported_and_replaced(
-    worker: WarmWorker, write_training, hanging, is_gone
-) -> None:
+def test_a_worker_that_died_is_reported_and_replaced(worker, write_training, hanging, is_gone):
     run(worker, write_training("a"))
     ended: list[int] = []
 
@@ -182,16 +170,14 @@ def test_a_worker_that_died_is_reported_and_replaced(
     assert run(worker, write_training("c")) == 0
 
 
-def test_an_environment_without_llama_factory_says_what_is_missing(
-    worker: WarmWorker, command: str, write_training
-) -> None:
+def test_an_environment_without_llama_factory_says_what_is_missing(worker, command, write_training):
     packages = Path(command).parents[1] / "packages"
     (packages / "llamafactory").rename(packages / "other")
     with pytest.raises(TrainingError, match=r"(?s)exit code 1\..*No module named 'llamafactory"):
         run(worker, write_training())
 
 
-def test_a_worker_ends_with_its_last_owner(command: str, tmp_path: Path, is_gone) -> None:
+def test_a_worker_ends_with_its_last_owner(command, tmp_path, is_gone):
     worker = WarmWorker(Path(command).with_name("python"))
     worker.start(tmp_path / "worker.log")
     assert worker.pid is not None

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import copy
 import json
 import pickle
@@ -28,7 +26,7 @@ from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
 
 
 @pytest.fixture
-def make(command: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+def make(command, monkeypatch):
     """A trainer with the fake program; `does` names its behavior."""
 
     def make(does: str = "train", **options: Any) -> LlamaFactoryTrainer:
@@ -45,12 +43,12 @@ def seen(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_it_fits_the_protocol(make) -> None:
+def test_it_fits_the_protocol(make):
     assert isinstance(make(), TrainerInterface)
 
 
 @pytest.mark.parametrize("warm", [False, True])
-def test_a_training_leaves_an_adapter_and_its_log(make, write_training, warm) -> None:
+def test_a_training_leaves_an_adapter_and_its_log(make, write_training, warm):
     trainer = make(warm=warm)
     path = write_training()
     assert trainer.train(path) == path.parent / "adapter"
@@ -68,14 +66,14 @@ def test_a_training_leaves_an_adapter_and_its_log(make, write_training, warm) ->
     trainer.close()
 
 
-def test_a_whole_student_is_kept_as_it_is(make, write_training) -> None:
+def test_a_whole_student_is_kept_as_it_is(make, write_training):
     path = write_training(finetuning_type="full")
     names = {file.name for file in make("student").train(path).iterdir()}
     assert names == {"config.json", "model.safetensors", "tokenizer.json"}
 
 
 @pytest.mark.parametrize("warm", [False, True])
-def test_it_tells_how_far_it_is(make, write_training, warm) -> None:
+def test_it_tells_how_far_it_is(make, write_training, warm):
     told: list[ProgressMessage] = []
     trainer = make(warm=warm)
     with listening(told.append):
@@ -88,7 +86,7 @@ def test_it_tells_how_far_it_is(make, write_training, warm) -> None:
 @pytest.mark.parametrize("warm", [False, True])
 def test_gpus_and_threads_are_the_environment_of_the_training(
     make, write_training, monkeypatch, warm
-) -> None:
+):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     trainer = make(warm=warm, gpus=[2], threads=3, environment={"NCCL_DEBUG": "INFO"})
     trainer.train(path := write_training())
@@ -101,9 +99,7 @@ def test_gpus_and_threads_are_the_environment_of_the_training(
     assert "FORCE_TORCHRUN" not in environment
 
 
-def test_several_gpus_are_driven_by_torchrun_which_needs_no_warm_worker(
-    make, write_training
-) -> None:
+def test_several_gpus_are_driven_by_torchrun_which_needs_no_warm_worker(make, write_training):
     trainer = make(warm=True, gpus=[2, 3])
     assert trainer.worker is None
     trainer.train(path := write_training())
@@ -113,13 +109,13 @@ def test_several_gpus_are_driven_by_torchrun_which_needs_no_warm_worker(
     assert environment["NPROC_PER_NODE"] == "2"
 
 
-def test_deepspeed_is_driven_by_torchrun_on_one_gpu_too(make, write_training) -> None:
+def test_deepspeed_is_driven_by_torchrun_on_one_gpu_too(make, write_training):
     trainer = make(gpus=[5], deepspeed={"zero_optimization": {"stage": 2}})
     assert trainer.environment["FORCE_TORCHRUN"] == "1"
     assert trainer.environment["NPROC_PER_NODE"] == "1"
 
 
-def test_torchrun_cannot_have_spaces_in_a_path(make, write_training) -> None:
+def test_torchrun_cannot_have_spaces_in_a_path(make, write_training):
     with pytest.raises(ConfigurationError, match="has a space in it"):
         make(gpus=[0, 1]).train(write_training("a folder"))
     make().train(write_training("a folder"))
@@ -136,9 +132,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize("does", FAILURES)
-def test_a_failure_gives_reason_and_solution_and_can_be_retried(
-    make, write_training, does, warm
-) -> None:
+def test_a_failure_gives_reason_and_solution_and_can_be_retried(make, write_training, does, warm):
     path = write_training()
     trainer = make(does, warm=warm)
     with pytest.raises(TrainingError, match=rf"(?s){FAILURES[does]}.*llama_factory\.log"):
@@ -148,9 +142,7 @@ def test_a_failure_gives_reason_and_solution_and_can_be_retried(
     assert make().train(path).is_dir()
 
 
-def test_an_interrupted_training_continues_from_its_last_whole_checkpoint(
-    make, write_training
-) -> None:
+def test_an_interrupted_training_continues_from_its_last_whole_checkpoint(make, write_training):
     trainer = make("dies_after_checkpoints")
     path = write_training(save_strategy="steps", extra={"save_steps": 5})
     with pytest.raises(TrainingError):
@@ -168,7 +160,7 @@ def test_an_interrupted_training_continues_from_its_last_whole_checkpoint(
 @pytest.mark.parametrize(
     "other", [{"learning_rate": 0.5}, {"save_strategy": "no"}, {"extra": {"save_steps": 6}}]
 )
-def test_another_training_does_not_go_on_from_its_checkpoints(make, write_training, other) -> None:
+def test_another_training_does_not_go_on_from_its_checkpoints(make, write_training, other):
     trainer = make("dies_after_checkpoints")
     options = {"save_strategy": "steps", "extra": {"save_steps": 5}}
     with pytest.raises(TrainingError):
@@ -179,7 +171,7 @@ def test_another_training_does_not_go_on_from_its_checkpoints(make, write_traini
     assert "resume_from_checkpoint" not in seen(path.parent)["options"]
 
 
-def test_a_training_replaces_files_of_an_earlier_one(make, write_training) -> None:
+def test_a_training_replaces_files_of_an_earlier_one(make, write_training):
     path = write_training()
     old = path.parent / "adapter"
     old.mkdir()
@@ -189,7 +181,7 @@ def test_a_training_replaces_files_of_an_earlier_one(make, write_training) -> No
 
 
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
-def test_copied_or_sent_elsewhere_it_is_the_same_trainer(make, how) -> None:
+def test_copied_or_sent_elsewhere_it_is_the_same_trainer(make, how):
     trainer = make(gpus=[1, 2], threads=2, environment={"A": "b"}, lora_rank=3)
     other = how(trainer)
     assert other.config == trainer.config
@@ -198,7 +190,7 @@ def test_copied_or_sent_elsewhere_it_is_the_same_trainer(make, how) -> None:
     assert other.environment == trainer.environment
 
 
-def test_options_are_checked_when_the_trainer_is_made(make) -> None:
+def test_options_are_checked_when_the_trainer_is_made(make):
     with pytest.raises(ConfigurationError, match=r"learning_rte.*learning_rate"):
         make(learning_rte=1e-3)
     with pytest.raises(ConfigurationError, match="'seed'"):
@@ -211,36 +203,32 @@ def test_options_are_checked_when_the_trainer_is_made(make) -> None:
         make(gpus=[])
 
 
-def test_an_unknown_command_is_refused() -> None:
+def test_an_unknown_command_is_refused():
     with pytest.raises(ConfigurationError, match=r"no program '/no/cli'.*external install"):
         LlamaFactoryTrainer(command="/no/cli")
     with pytest.raises(ConfigurationError, match="command is empty"):
         LlamaFactoryTrainer(command="")
 
 
-def test_a_warm_worker_needs_an_interpreter_next_to_the_program(command: str) -> None:
+def test_a_warm_worker_needs_an_interpreter_next_to_the_program(command):
     Path(command).with_name("python").unlink()
     with pytest.raises(ConfigurationError, match="no Python interpreter beside"):
         LlamaFactoryTrainer(command=command)
     LlamaFactoryTrainer(command=command, warm=False)
 
 
-def test_a_command_may_be_a_line_or_a_list_of_words(command: str, write_training) -> None:
+def test_a_command_may_be_a_line_or_a_list_of_words(command, write_training):
     for given in (f"'{command}'", [command], f"env STAND_IN=train '{command}'"):
         assert LlamaFactoryTrainer(command=given, warm=False).train(write_training()).is_dir()
 
 
-def test_without_the_pinned_environment_the_command_that_builds_it_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_pinned_environment_the_command_that_builds_it_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path))
     with pytest.raises(ExternalError, match="dataenvgym external install llamafactory"):
         LlamaFactoryTrainer()
 
 
-def test_an_episode_resumes_after_a_failed_training(
-    make, tmp_path: Path, tiny_student: Path
-) -> None:
+def test_an_episode_resumes_after_a_failed_training(make, tmp_path, tiny_student):
     records = [SupervisedDatum(instruction=f"{n}", output=f"{n}") for n in range(4)]
     trainer = make(
         "fails_at_first",
@@ -279,7 +267,7 @@ def train_an_adapter(folder: Path, student: Path, records: list[SupervisedDatum]
     return trainer.train(folder / "given" / "training.yaml")
 
 
-def test_weights_are_refused_with_an_alternative(make, write_training) -> None:
+def test_weights_are_refused_with_an_alternative(make, write_training):
     path = write_training()
     stock = TrainingConfig.read(path)
     stock.with_options(stage="scored").write(path)
@@ -291,7 +279,7 @@ def test_weights_are_refused_with_an_alternative(make, write_training) -> None:
 @pytest.mark.parametrize(("scored_as", "stage"), [("sft", "sft"), ("kto", "kto"), ("dpo", "dpo")])
 def test_scored_records_are_trained_on_in_the_stage_that_is_chosen(
     make, tiny_student, tmp_path, scored_as, stage
-) -> None:
+):
     records = [
         ScoredDatum(
             messages=(
@@ -312,9 +300,7 @@ def test_scored_records_are_trained_on_in_the_stage_that_is_chosen(
     assert kinds == {"sft": ["chat"], "kto": ["kto", "kto"], "dpo": ["preference"]}[stage]
 
 
-def test_pairs_of_several_turns_are_refused_with_an_alternative(
-    make, tiny_student, tmp_path
-) -> None:
+def test_pairs_of_several_turns_are_refused_with_an_alternative(make, tiny_student, tmp_path):
     records = [
         ScoredDatum(
             messages=tuple(
@@ -331,8 +317,8 @@ def test_pairs_of_several_turns_are_refused_with_an_alternative(
 
 
 def test_records_that_llama_factory_would_all_cut_stop_the_training(
-    make, write_training, tiny_student: Path
-) -> None:
+    make, write_training, tiny_student
+):
     path = write_training(model_name_or_path=tiny_student, cutoff_len=4)
     with pytest.raises(TrainingError, match=r"1 of 1 records .* cutoff_len \(4 tokens"):
         make().train(path)

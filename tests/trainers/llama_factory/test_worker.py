@@ -1,10 +1,7 @@
 """The worker by itself: lines in, lines out."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ WORKER = Path(worker.__file__)
 
 
 @pytest.fixture
-def process(command: str) -> Iterator[subprocess.Popen[str]]:
+def process(command):
     python = Path(command).with_name("python")
     with subprocess.Popen(
         [python, WORKER],
@@ -47,7 +44,7 @@ def told(process: subprocess.Popen[str]) -> dict[str, Any]:
     return message
 
 
-def test_it_says_who_it_is_and_then_the_code_of_each_training(process, write_training) -> None:
+def test_it_says_who_it_is_and_then_the_code_of_each_training(process, write_training):
     ready = told(process)["ready"]
     assert ready["pid"] == process.pid
     assert ready["threads"] == ["MainThread"]
@@ -59,7 +56,7 @@ def test_it_says_who_it_is_and_then_the_code_of_each_training(process, write_tra
     assert ask(process, path) == {"code": 0}
 
 
-def test_the_environment_of_one_training_is_not_that_of_the_next(process, write_training) -> None:
+def test_the_environment_of_one_training_is_not_that_of_the_next(process, write_training):
     told(process)
     ask(process, path := write_training("a"), STAND_IN="train", ONLY_HERE="1")
     assert json.loads((path.parent / "seen.json").read_text())["environment"]["ONLY_HERE"] == "1"
@@ -67,13 +64,13 @@ def test_the_environment_of_one_training_is_not_that_of_the_next(process, write_
     assert "ONLY_HERE" not in json.loads((path.parent / "seen.json").read_text())["environment"]
 
 
-def test_it_ends_with_its_input(process) -> None:
+def test_it_ends_with_its_input(process):
     told(process)
     process.stdin.close()
     assert process.wait(30) == 0
 
 
-def test_modules_that_cannot_be_preloaded_are_left_to_the_training(process) -> None:
+def test_modules_that_cannot_be_preloaded_are_left_to_the_training(process):
     told(process)
     process.stdin.close()
     assert "not imported beforehand: torch._dynamo" in process.stderr.read()

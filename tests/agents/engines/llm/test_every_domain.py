@@ -3,8 +3,6 @@
 The teacher writes the solutions of training problems in the form in which the requests show them.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 

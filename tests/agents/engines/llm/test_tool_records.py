@@ -1,7 +1,5 @@
 """A teacher of tools reads the world, and its calls are carried out there."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -48,7 +46,7 @@ class Teacher:
 
 
 @pytest.fixture(scope="module")
-def shop() -> ToolUseTask:
+def shop():
     return ToolUseTask("shop")
 
 
