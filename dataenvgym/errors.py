@@ -211,6 +211,11 @@ def check_at_least(least: float, **options: float) -> None:
             raise ConfigurationError(f"{name} is {value}, expected {least} or more")
 
 
+def shorten(text: str, most: int = 80, *, end: str = "...") -> str:
+    """The text, cut to at most that many characters; then the last ones are `end`."""
+    return text if len(text) <= most else text[: max(most - len(end), 0)] + end
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the known name closest to `name`, or an empty string."""
     matches = get_close_matches(name, list(known), n=1, cutoff=0.5)

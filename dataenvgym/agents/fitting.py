@@ -6,7 +6,7 @@ Policies and engines declare their needs (see `dataenvgym.plans`); nothing else 
 from __future__ import annotations
 
 from dataenvgym.agents.agent import Agent, TreeAgent
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.plans import Prepares, Reads, engine_fit, policy_fit
 from dataenvgym.records import TaskInstance
@@ -77,7 +77,8 @@ def check_fit(
     if strange is not None:
         raise ConfigurationError(
             f"{type(engine).__name__} writes records for problems that it can read, and task "
-            f"{name!r} has other problems, such as {strange.id!r}: {strange.instruction[:80]!r}. "
+            f"{name!r} has other problems, such as {strange.id!r}: "
+            f"{shorten(strange.instruction)!r}. "
             "Choose another engine (`dataenvgym list` shows them), your own agent "
             "(agent=my_module.MyAgent), or task=pocket_math or another pocket task for "
             "agent/engine=pocket"

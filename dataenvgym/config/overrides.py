@@ -22,7 +22,7 @@ from dataenvgym.config.short_names import (
     speaker_overrides,
     strategists_override,
 )
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
 from dataenvgym.own_modules import import_own
 
 if TYPE_CHECKING:
@@ -270,8 +270,7 @@ def _value(config: DictConfig, key: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    text = "null" if value is None else repr(value)
-    return text if len(text) <= 80 else f"{text[:76]} ..."
+    return "null" if value is None else shorten(repr(value))
 
 
 def keys_of(config: DictConfig, prefix: str = "") -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dataenvgym.environments.iterations import IterationResult
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
 from dataenvgym.records import PerformanceReport
 
 if TYPE_CHECKING:
@@ -104,4 +104,4 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int) -
 def _short(text: str) -> str:
     """Make the text printable, on one line, and cut it if it is too wide."""
     text = "".join(c if c.isprintable() else " " for c in text)
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
+    return shorten(text, _WIDEST)

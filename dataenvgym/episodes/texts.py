@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from dataenvgym.errors import shorten
 from dataenvgym.records import (
     ChatDatum,
     Conversation,
@@ -34,8 +35,7 @@ def plain(text: str) -> str:
 
 def one_line(text: str, width: int = 80) -> str:
     """`text` on one line of at most `width` characters, cut off with "..."."""
-    text = " ".join(plain(text).split())
-    return text if len(text) <= width else text[: width - 3] + "..."
+    return shorten(" ".join(plain(text).split()), width)
 
 
 def score(value: float | None, digits: int = 3) -> str:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from dataenvgym.errors import ConfigurationError, SpeakerError
+from dataenvgym.errors import ConfigurationError, SpeakerError, shorten
 from dataenvgym.llm.repair import json_alone
 from dataenvgym.records.instances import INFRASTRUCTURE
 from dataenvgym.records.model import escaped
@@ -30,7 +30,6 @@ from dataenvgym.records.model import escaped
 VerdictT = TypeVar("VerdictT", bound=BaseModel)
 Schema = dict[str, Any]
 _LEFT_OUT = ("title", "default", "$defs")
-_SHOWN = 80
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,7 @@ def read_verdict(text: str, verdict: type[VerdictT]) -> VerdictT | str:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the verdict"
         value = escaped(repr(first["input"]))
-        shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "..."
-        return f"{where}: {first['msg']}, found {shown}"
+        return f"{where}: {first['msg']}, found {shorten(value)}"
 
 
 @lru_cache(maxsize=256)

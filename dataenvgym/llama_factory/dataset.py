@@ -28,11 +28,11 @@ from dataenvgym.errors import (
     DatasetFormatError,
     InvalidRecordError,
     did_you_mean,
+    shorten,
 )
 from dataenvgym.llama_factory.entries import DatasetEntry, Formatting, Stage, dataset_info_entry
 from dataenvgym.llama_factory.formats import KINDS, as_sharegpt, row_maker, stage_of, wrong_kind
 from dataenvgym.llama_factory.parsing import parse_row
-from dataenvgym.llama_factory.turns import shown
 from dataenvgym.records import TrainingDatum
 from dataenvgym.secrets import are_known, redact_bytes
 from dataenvgym.tool_formats import LLAMA_FACTORY, ToolFormat
@@ -274,7 +274,9 @@ def _read_info(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise DatasetFormatError(f"{path}: {error}, expected JSON") from None
     if not isinstance(info, dict):
-        raise DatasetFormatError(f"{path}: found {shown(info)}, expected an object of entries")
+        raise DatasetFormatError(
+            f"{path}: found {shorten(repr(info))}, expected an object of entries"
+        )
     return info
 
 

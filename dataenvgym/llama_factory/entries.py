@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dataenvgym.errors import DatasetFormatError
-from dataenvgym.llama_factory.turns import TAGS, shown
+from dataenvgym.errors import DatasetFormatError, shorten
+from dataenvgym.llama_factory.turns import TAGS
 
 Stage = Literal["sft", "dpo", "kto", "pt", "scored"]
 Formatting = Literal["alpaca", "sharegpt"]
@@ -72,7 +72,7 @@ class DatasetEntry:
             DatasetFormatError: with the value found and the one expected.
         """
         if not isinstance(entry, Mapping):
-            raise DatasetFormatError(f"the entry is {shown(entry)}, expected an object")
+            raise DatasetFormatError(f"the entry is {shorten(repr(entry))}, expected an object")
         for key in _ELSEWHERE:
             if entry.get(key):
                 raise DatasetFormatError(
@@ -86,7 +86,9 @@ class DatasetEntry:
             raise DatasetFormatError(f"'split' is {entry['split']!r}, expected 'train'")
         file_name = entry.get("file_name")
         if not isinstance(file_name, str) or not file_name:
-            raise DatasetFormatError(f"'file_name' is {shown(file_name)}, expected a file's name")
+            raise DatasetFormatError(
+                f"'file_name' is {shorten(repr(file_name))}, expected a file's name"
+            )
         formatting = entry.get("formatting") or "alpaca"
         if formatting not in ("alpaca", "sharegpt"):
             raise DatasetFormatError(
@@ -107,5 +109,5 @@ class DatasetEntry:
 def _names(entry: Mapping[str, Any], key: str, defaults: Mapping[str, str]) -> dict[str, str]:
     names = entry.get(key, defaults)
     if not isinstance(names, Mapping) or not all(isinstance(v, str | None) for v in names.values()):
-        raise DatasetFormatError(f"{key!r} is {shown(names)}, expected an object of names")
+        raise DatasetFormatError(f"{key!r} is {shorten(repr(names))}, expected an object of names")
     return {name: value for name, value in names.items() if value}

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dataenvgym.errors import DatasetFormatError
+from dataenvgym.errors import DatasetFormatError, shorten
 from dataenvgym.llama_factory.entries import DatasetEntry
-from dataenvgym.llama_factory.turns import from_json, parse_turn, shown
+from dataenvgym.llama_factory.turns import from_json, parse_turn
 from dataenvgym.records import Tool, TrainingDatum, parse_training_datum
 
 
@@ -30,7 +30,7 @@ def parse_row(row: Any, entry: DatasetEntry) -> TrainingDatum:
         InvalidRecordError: if the row is well formed, but not a valid record.
     """
     if not isinstance(row, Mapping):
-        raise DatasetFormatError(f"found {shown(row)}, expected an object")
+        raise DatasetFormatError(f"found {shorten(repr(row))}, expected an object")
     reader = _Row(row, entry)
     values = reader.sharegpt() if entry.formatting == "sharegpt" else reader.alpaca()
     return parse_training_datum(values)
@@ -74,7 +74,7 @@ class _Row:
         column, turns = self._column("messages")
         if not isinstance(turns, list) or not turns:
             raise DatasetFormatError(
-                f"column {column!r} holds {shown(turns)}, expected a list of turns"
+                f"column {column!r} holds {shorten(repr(turns))}, expected a list of turns"
             )
         messages = [
             parse_turn(turn, self._entry.tags, f"column {column!r}, turn {i}")
@@ -115,7 +115,7 @@ class _Row:
             return {}
         if not isinstance(weights, list):
             raise DatasetFormatError(
-                f"column {column!r} holds {shown(weights)}, expected a list of numbers"
+                f"column {column!r} holds {shorten(repr(weights))}, expected a list of numbers"
             )
         return {"kind": "scored", "weights": weights}
 
@@ -125,7 +125,7 @@ class _Row:
         column, tag = self._column("kto_tag")
         if not isinstance(tag, bool):
             raise DatasetFormatError(
-                f"column {column!r} holds {shown(tag)}, expected true or false"
+                f"column {column!r} holds {shorten(repr(tag))}, expected true or false"
             )
         return {"kind": "kto", "desirable": tag}
 
@@ -150,7 +150,9 @@ class _Row:
     def _text(self, name: str) -> str:
         column, value = self._column(name)
         if value is not None and not isinstance(value, str):
-            raise DatasetFormatError(f"column {column!r} holds {shown(value)}, expected a string")
+            raise DatasetFormatError(
+                f"column {column!r} holds {shorten(repr(value))}, expected a string"
+            )
         return value or ""
 
     def _answer(self, side: str) -> str | list[dict[str, Any]]:
@@ -176,7 +178,8 @@ class _Row:
             whole = isinstance(pair, list) and len(pair) == 2
             if not whole or not all(isinstance(text, str) for text in pair):
                 raise DatasetFormatError(
-                    f"column {column!r} holds {shown(pair)}, expected pairs [user, assistant]"
+                    f"column {column!r} holds {shorten(repr(pair))}, expected pairs [user, "
+                    "assistant]"
                 )
         return [(question, reply) for question, reply in pairs]
 
@@ -185,7 +188,9 @@ class _Row:
         text = self._text("tools")
         tools = from_json(text, f"column {column!r}") if text else []
         if not isinstance(tools, list):
-            raise DatasetFormatError(f"column {column!r} holds {shown(tools)}, expected a list")
+            raise DatasetFormatError(
+                f"column {column!r} holds {shorten(repr(tools))}, expected a list"
+            )
         if tools and self._answer_kind:
             raise DatasetFormatError(
                 f"column {column!r} holds tools, expected none: preference and KTO records have "

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dataenvgym.errors import DatasetFormatError
+from dataenvgym.errors import DatasetFormatError, shorten
 
 TAGS: Mapping[str, str] = {
     "role_tag": "from",
@@ -43,17 +43,17 @@ def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]
         DatasetFormatError: with `where` and the key, the value found and the one expected.
     """
     if not isinstance(turn, Mapping):
-        raise DatasetFormatError(f"{where} is {shown(turn)}, expected an object")
+        raise DatasetFormatError(f"{where} is {shorten(repr(turn))}, expected an object")
     tag_of = {tags[tag]: tag for tag in _ROLES if tag in tags}
     role_key, content_key = tags.get("role_tag", ""), tags.get("content_tag", "")
     role, content = turn.get(role_key), turn.get(content_key)
     if not isinstance(role, str) or role not in tag_of:
         raise DatasetFormatError(
-            f"{where}, key {role_key!r} is {shown(role)}, expected one of {sorted(tag_of)}"
+            f"{where}, key {role_key!r} is {shorten(repr(role))}, expected one of {sorted(tag_of)}"
         )
     if not isinstance(content, str):
         raise DatasetFormatError(
-            f"{where}, key {content_key!r} is {shown(content)}, expected a string"
+            f"{where}, key {content_key!r} is {shorten(repr(content))}, expected a string"
         )
     if tag_of[role] == "function_tag":
         return {"role": "assistant", **_parse_calls(content, where)}
@@ -73,7 +73,8 @@ def _parse_calls(value: str, where: str) -> dict[str, Any]:
     for call in calls:
         if not isinstance(call, Mapping) or not {"name", "arguments"} <= call.keys():
             raise DatasetFormatError(
-                f"{where}, the function call is {shown(call)}, expected an object with 'name' "
+                f"{where}, the function call is {shorten(repr(call))}, expected an object with "
+                "'name' "
                 "and 'arguments'"
             )
     tool_calls = [{"name": call["name"], "arguments": call["arguments"]} for call in calls]
@@ -95,10 +96,6 @@ def from_json(text: str, where: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also numbers of too many digits
         why = str(error).partition("; ")[0]
-        raise DatasetFormatError(f"{where} is {shown(text)}, expected JSON ({why})") from None
-
-
-def shown(value: Any) -> str:
-    """A value in an error message, at a readable length."""
-    text = repr(value)
-    return text if len(text) <= 100 else text[:100] + "..."
+        raise DatasetFormatError(
+            f"{where} is {shorten(repr(text))}, expected JSON ({why})"
+        ) from None

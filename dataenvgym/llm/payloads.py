@@ -18,6 +18,7 @@ from typing import Any, Literal
 import orjson
 from pydantic import JsonValue
 
+from dataenvgym.errors import shorten
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation
 from dataenvgym.tool_formats import NATIVE, ToolFormat, as_function, calls_text
@@ -160,5 +161,4 @@ def server_message(body: bytes) -> str:
 
 
 def _shown(body: bytes) -> str:
-    text = body[: _SHOWN + 1].decode(errors="replace")
-    return (text if len(text) <= _SHOWN else text[:_SHOWN] + "...") or "(nothing)"
+    return shorten(body[: 4 * _SHOWN].decode(errors="replace"), _SHOWN) or "(nothing)"

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
 from dataenvgym.llm.repair import json_in
 from dataenvgym.llm.usage import count_malformed
@@ -110,11 +110,11 @@ def problem_with(value: Any, schema: Mapping[str, Any]) -> str | None:
             f"{', '.join(sorted(_KNOWN))}"
         )
     if "anyOf" in schema and all(problem_with(value, option) for option in schema["anyOf"]):
-        return f"{_shown(value)} fits none of the {len(schema['anyOf'])} forms"
+        return f"{shorten(repr(value))} fits none of the {len(schema['anyOf'])} forms"
     if "type" in schema and not _is_of_type(value, schema["type"]):
-        return f"{_shown(value)} is not of type {schema['type']}"
+        return f"{shorten(repr(value))} is not of type {schema['type']}"
     if "enum" in schema and value not in schema["enum"]:
-        return f"{_shown(value)} is none of {schema['enum']}"
+        return f"{shorten(repr(value))} is none of {schema['enum']}"
     if isinstance(value, dict):
         return _problem_with_object(value, schema)
     if isinstance(value, list):
@@ -159,8 +159,3 @@ def _is_of_type(value: Any, names: str | Sequence[str]) -> bool:
         if isinstance(value, _TYPES[name]):
             return True
     return False
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:60] + "..."

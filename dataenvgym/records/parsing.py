@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from dataenvgym.errors import InvalidRecordError, did_you_mean
+from dataenvgym.errors import InvalidRecordError, did_you_mean, shorten
 from dataenvgym.records.training import TrainingDatum
 
 KINDS: dict[str, type[BaseModel]] = {
@@ -89,8 +89,7 @@ def parse_training_datum(value: Any, *, index: int | None = None) -> TrainingDat
         # loc begins with the union's tag ("supervised", ...), which is not a field of the record
         field = ".".join(str(part) for part in first["loc"][1:]) or None
         where = "record" if index is None else f"record {index}"
-        found = repr(first["input"])
-        shown = found if len(found) <= 200 else found[:200] + "..."
+        shown = shorten(repr(first["input"]), 200)
         raise InvalidRecordError(
             f"{where}, field {field or '(whole record)'}: {_reason(value, first, field, shown)}",
             index=index,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.sandbox.interface import Limits
 
 _BLOCK = 4096  # the size of the smallest file
@@ -130,7 +130,8 @@ def _inside(path: str) -> str:
     long = any(len(part.encode(errors="replace")) > 255 for part in pure.parts) or len(path) > 1000
     if impossible or long:
         raise ConfigurationError(
-            f"a file's path is {path[:300]!r}, expected one relative to the working folder, "
+            f"a file's path is {shorten(path, 300)!r}, expected one relative to the working "
+            "folder, "
             "without '..', such as 'data/input.txt'"
         )
     return str(pure)

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dataenvgym.errors import shorten
 from dataenvgym.scoring.equality import MAX_LENGTH, settle
 from dataenvgym.scoring.normalize import clean, unwrap_text
 from dataenvgym.scoring.pool import shared_pool
@@ -79,7 +80,9 @@ def answers_equal(gold: str, answer: str, *, time_limit: float = TIME_LIMIT) -> 
     """
     (verdict,) = grade_pairs([(gold, answer)], time_limit=time_limit)
     if verdict.error is not None:
-        _logger.warning("%r against %r: %s", answer[:200], gold[:200], verdict.error)
+        _logger.warning(
+            "%r against %r: %s", shorten(answer, 200), shorten(gold, 200), verdict.error
+        )
     return verdict.equal
 
 
@@ -126,7 +129,7 @@ def _for_worker(text: str) -> str:
 
 def _plain_problem(gold: str) -> str | None:
     if not clean(gold):
-        return f"the gold answer is {gold[:80]!r}: expected an answer, found nothing in it"
+        return f"the gold answer is {shorten(gold)!r}: expected an answer, found nothing in it"
     if len(gold) > MAX_LENGTH:
         return f"the gold answer has {len(gold)} characters: at most {MAX_LENGTH} can be compared"
     return None

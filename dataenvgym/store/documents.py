@@ -11,7 +11,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from dataenvgym.errors import BrokenFileError, ConfigurationError, did_you_mean
+from dataenvgym.errors import BrokenFileError, ConfigurationError, did_you_mean, shorten
 from dataenvgym.secrets import redact_bytes
 from dataenvgym.store.interface import Kind
 
@@ -29,7 +29,8 @@ def check_name(name: str) -> str:
     """
     if not name or not name.isprintable() or len(_escaped(name).encode()) > _LONGEST:
         raise ConfigurationError(
-            f"the id {name[:80]!r} cannot be kept: expected 1 to {_LONGEST} bytes ('/', '\\', ':' "
+            f"the id {shorten(name)!r} cannot be kept: expected 1 to {_LONGEST} bytes ('/', '\\', "
+            "':' "
             "and '%' count for three), none of them a control character"
         )
     return name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, shorten
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
@@ -41,14 +41,16 @@ def check_parts(own: type[Task], base: type[Task], source: Any, domain: Any) -> 
         raise _missing(own, "domain", "make_environment()")
     if source is not None and not isinstance(source, Source):
         raise ConfigurationError(
-            f"source is {shown(source)}, expected a Source, such as RowSource or a class with a "
+            f"source is {shorten(repr(source))}, expected a Source, such as RowSource or a class "
+            "with a "
             "method `load(split)`"
         )
     named: Any = own.domain
     if named is not base.domain and domain is not None:
         raise ConfigurationError(
-            f"{own.__name__} has a domain of its own, {shown(named)}, and is given another one, "
-            f"{shown(domain)}: leave one of the two out"
+            f"{own.__name__} has a domain of its own, {shorten(repr(named))}, and is given "
+            "another one, "
+            f"{shorten(repr(domain))}: leave one of the two out"
         )
     if named is not base.domain and not hasattr(named, "__get__"):  # not a property
         domain = named
@@ -56,7 +58,8 @@ def check_parts(own: type[Task], base: type[Task], source: Any, domain: Any) -> 
         return
     if not isinstance(domain, Domain):
         raise ConfigurationError(
-            f"domain of {own.__name__} is {shown(domain)}, expected a Domain, such as MathDomain()"
+            f"domain of {own.__name__} is {shorten(repr(domain))}, expected a Domain, such as "
+            "MathDomain()"
         )
 
 
@@ -97,19 +100,14 @@ def checked_instances(found: Any, where: str, what: str) -> tuple[TaskInstance, 
     # a pydantic model can be iterated over, too
     if isinstance(found, str | bytes | Mapping | BaseModel) or not isinstance(found, Iterable):
         raise InvalidInstanceError(
-            f"{where}: {what} is {shown(found)}, expected a sequence of TaskInstance"
+            f"{where}: {what} is {shorten(repr(found))}, expected a sequence of TaskInstance"
         )
     instances = tuple(found)
     for i, instance in enumerate(instances):
         if not isinstance(instance, TaskInstance):
             raise InvalidInstanceError(
-                f"{where}: item {i} of {what} is {shown(instance)}, expected a TaskInstance: "
+                f"{where}: item {i} of {what} is {shorten(repr(instance))}, expected a "
+                "TaskInstance: "
                 "TaskInstance(id=..., task=self.name, instruction=..., answer=...)"
             )
     return instances
-
-
-def shown(value: Any) -> str:
-    """The value, cut to fit a message."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}..."

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from dataenvgym.errors import shorten
 from dataenvgym.records import ToolCall
 from dataenvgym.tool_formats.json_objects import parse_from
 
@@ -73,8 +74,7 @@ def call_fault(value: Any) -> str | None:
 
 def shown(text: str, most: int = _SHOWN) -> str:
     """The beginning of a text, in one line, with characters that every parser accepts."""
-    cut = ascii(text[: most + 1])[1:-1]
-    return cut if len(cut) <= most else cut[: most - 3] + "..."
+    return shorten(ascii(text[: most + 1])[1:-1], most)
 
 
 def _syntax(text: str, error: json.JSONDecodeError, closing: str) -> str:

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 from dataenvgym.agents.engines.llm.orders import asked_next
 from dataenvgym.agents.engines.record_pool import RecordPool, question_of
 from dataenvgym.agents.engines.rewriters import Rewriter
-from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, shorten
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import EngineFit, Plan, credited
 from dataenvgym.records import SupervisedDatum, TrainingDatum
@@ -79,7 +79,7 @@ class SeededEngine:
             raise ConfigurationError(
                 f"{type(self.rewriter).__name__} can rewrite none of the "
                 f"{len(self.seeds.records)} seeds, such as "
-                f"{question_of(self.seeds.records[0])[:80]!r}: use supervised seeds of pocket "
+                f"{shorten(question_of(self.seeds.records[0]))!r}: use supervised seeds of pocket "
                 "math, or agent/engine=seeded_teacher with a teacher"
             )
 

@@ -12,7 +12,7 @@ from typing import Any
 from dataenvgym.domains.code.judging import CodeVerdict, judge
 from dataenvgym.domains.code.problem import CodeProblem, problem_of
 from dataenvgym.domains.code.shared_sandbox import SharedSandbox
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import ConfigurationError, check_at_least, shorten
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
@@ -120,7 +120,7 @@ class CodeEnvironment(TaskEnvironment):
             return HIDDEN_FAILED
         if not self.message_limit:
             return PUBLIC_FAILED
-        return _cut(f"{PUBLIC_FAILED}\n{failed.message}", self.message_limit)
+        return shorten(f"{PUBLIC_FAILED}\n{failed.message}", self.message_limit)
 
 
 def make_default(
@@ -147,8 +147,4 @@ def _note(verdict: CodeVerdict | None) -> dict[str, str]:
         return {}
     passed = sum(result.passed for result in verdict.results)
     text = f"{passed} of {len(verdict.results)} tests passed; {failed.message}"
-    return {"note": _cut(" ".join(text.split()), _LONGEST_NOTE)}
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: max(longest - 3, 0)]}..."
+    return {"note": shorten(" ".join(text.split()), _LONGEST_NOTE)}

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
-from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.errors import InvalidInstanceError, shorten
 from dataenvgym.tasks.rows import SourceRow
 
 Container = TypeVar("Container", list[Any], dict[str, Any])
@@ -92,7 +92,7 @@ def json_of(text: str, where: str) -> Any:
     try:
         return json.loads(text, parse_int=_whole)  # orjson turns long integers into floats
     except (ValueError, RecursionError) as error:
-        raise InvalidInstanceError(f"{where}: not JSON: {error}: {text[:80]!r}") from None
+        raise InvalidInstanceError(f"{where}: not JSON: {error}: {shorten(text)!r}") from None
 
 
 def _whole(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataenvgym.errors import shorten
 from dataenvgym.records import Model, Note
 from dataenvgym.sandbox.interface import ExecutionResult, Limits
 
@@ -81,5 +82,4 @@ def how_it_ended(run: ExecutionResult) -> str:
 
 def cut(text: str) -> str:
     """The beginning of a text, as messages show it."""
-    text = text.rstrip("\n")
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return shorten(text.rstrip("\n"), _SHOWN)

@@ -21,7 +21,7 @@ from enum import StrEnum
 
 import orjson
 
-from dataenvgym.errors import DataEnvGymError
+from dataenvgym.errors import DataEnvGymError, shorten
 
 MOST_CHARACTERS = 4000
 """Largest length of an utterance."""
@@ -139,15 +139,10 @@ def _from_json(text: str) -> Action:
     to = [] if to is None else to
     if kind not in list(ActionKind):
         raise InvalidActionText(
-            f"action_type is {_short(kind)}, expected one of {', '.join(ALL_KINDS)}"
+            f"action_type is {shorten(repr(kind))}, expected one of {', '.join(ALL_KINDS)}"
         )
     if not isinstance(argument, str):
-        raise InvalidActionText(f"argument is {_short(argument)}, expected a text")
+        raise InvalidActionText(f"argument is {shorten(repr(argument))}, expected a text")
     if not isinstance(to, list) or not all(isinstance(name, str) for name in to):
-        raise InvalidActionText(f"to is {_short(to)}, expected a list of names")
+        raise InvalidActionText(f"to is {shorten(repr(to))}, expected a list of names")
     return Action(ActionKind(kind), argument.strip(), tuple(to))
-
-
-def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:60]}..."

@@ -15,7 +15,7 @@ from dataenvgym.domains.social.actions import NOTHING, Action, ActionKind
 from dataenvgym.domains.social.acts import Acts
 from dataenvgym.domains.social.profiles import Character, Scene, as_seen_by
 from dataenvgym.domains.social.turns import Rules
-from dataenvgym.errors import DataEnvGymError
+from dataenvgym.errors import DataEnvGymError, shorten
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,7 @@ class SceneState:
             other = self.cast.seat_called(name, seat)
             if other is None or other == seat or other not in self.present:
                 there = (self.cast.label(s, seat) for s in self.present if s != seat)
-                flat = " ".join(name.split())
-                shown = ascii(flat if len(flat) <= 60 else f"{flat[:60]}...")
+                shown = ascii(shorten(" ".join(name.split()), 60))
                 raise InvalidRecipient(f"invalid recipient: {shown}; there are: {', '.join(there)}")
             found.append(other)
         return tuple(dict.fromkeys(found))

@@ -11,11 +11,10 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.domains.tool_use.said import says
-from dataenvgym.domains.tool_use.schemas import shortened
 from dataenvgym.domains.tool_use.state import State, Table
 from dataenvgym.domains.tool_use.users import ScriptedUser, User
 from dataenvgym.domains.tool_use.world import Seat, World
-from dataenvgym.errors import InvalidInstanceError, did_you_mean
+from dataenvgym.errors import InvalidInstanceError, did_you_mean, shorten
 from dataenvgym.records import Json, Model, TaskInstance, Text, Tool, ToolCall
 
 Component = Literal["state", "assertions", "said", "calls"]
@@ -112,7 +111,7 @@ def complaint(error: ValidationError, within: str = "") -> str:
     """The first error in one line, with the field, which is inside the field `within`."""
     first = error.errors(include_url=False)[0]
     field = ".".join(filter(None, (within, *map(str, first["loc"])))) or "(whole problem)"
-    return f"field {field}: {first['msg']}; found {shortened(repr(first['input']), 100)}"
+    return f"field {field}: {first['msg']}; found {shorten(repr(first['input']), 100)}"
 
 
 def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.records import Tool
 
 _ARGUMENTS = re.compile(r"^Args:[ \t]*$", re.MULTILINE)
@@ -87,7 +87,7 @@ class Arguments:
         try:
             given = orjson.dumps(arguments)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"the arguments are not plain JSON: {shortened(str(error))}") from None
+            raise ValueError(f"the arguments are not plain JSON: {shorten(str(error))}") from None
         if len(given) > _MOST_BYTES:
             raise ValueError(f"the arguments have {len(given):,} bytes, at most {_MOST_BYTES:,}")
         try:
@@ -97,13 +97,13 @@ class Arguments:
 
     def _complaint(self, error: ValidationError) -> str:
         first = error.errors(include_url=False)[0]
-        name = shortened(".".join(map(str, first["loc"])))
+        name = shorten(".".join(map(str, first["loc"])))
         if first["type"] == "extra_forbidden":
             expected = ", ".join(self._names) or "none"
             return f"there is no argument {name!r}; the arguments are: {expected}"
         if first["type"] == "missing":
             return f"argument {name!r} is missing"
-        return f"argument {name!r} is {shortened(repr(first['input']))}: {first['msg']}"
+        return f"argument {name!r} is {shorten(repr(first['input']))}: {first['msg']}"
 
     def schema(self, descriptions: Mapping[str, str]) -> dict[str, Any]:
         """The JSON schema, with the docstring's description of each argument."""
@@ -157,8 +157,3 @@ def _without_titles(schema: Any) -> Any:
             if not (key == "title" and isinstance(value, str))
         }
     return [_without_titles(each) for each in schema] if isinstance(schema, list) else schema
-
-
-def shortened(text: str, most: int = 60) -> str:
-    """The text, cut after that many characters."""
-    return text if len(text) <= most else text[:most] + "..."

@@ -34,10 +34,9 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 from dataenvgym.domains.tool_use.said import says
-from dataenvgym.domains.tool_use.schemas import shortened
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.domains.tool_use.world import World
-from dataenvgym.errors import SpeakerError
+from dataenvgym.errors import SpeakerError, shorten
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Message
 from dataenvgym.tool_formats import malformed_call, read_reply
@@ -257,4 +256,4 @@ class Conduct:
 
 
 def _shown(text: str) -> str:
-    return repr(shortened(" ".join(text.split()), _SHOWN))
+    return repr(shorten(" ".join(text.split()), _SHOWN))

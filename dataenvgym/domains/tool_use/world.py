@@ -41,10 +41,10 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from dataenvgym.domains.tool_use.schemas import Arguments, shortened, tool_of
+from dataenvgym.domains.tool_use.schemas import Arguments, tool_of
 from dataenvgym.domains.tool_use.state import State
 from dataenvgym.domains.tool_use.time_limit import within
-from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean, shorten
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.records.model import escaped
 
@@ -191,7 +191,7 @@ class World(ABC, Generic[StateT]):
         method = self.methods.get(call.name)
         if method is None or by not in method.by:
             known = ", ".join(tool.name for tool in self.tools(by))
-            name = shortened(call.name, _MOST_SHOWN)
+            name = shorten(call.name, _MOST_SHOWN)
             return _failed(f"there is no tool {name!r}; the tools are: {known}")
         try:
             arguments = method.arguments.read(call.arguments)
@@ -211,7 +211,7 @@ class World(ABC, Generic[StateT]):
                 raise EvaluationError("it changed the state: mark it with @tool(writes=True)")
         except ToolError as error:
             self.state = before
-            return _failed(escaped(shortened(str(error), _MOST_REFUSED)))
+            return _failed(escaped(shorten(str(error), _MOST_REFUSED)))
         except BaseException as error:
             self.state = before
             if not isinstance(error, Exception | SystemExit):
@@ -244,7 +244,7 @@ class World(ABC, Generic[StateT]):
         except (Exception, SystemExit) as error:
             raise EvaluationError(
                 f"check {name} of world {self.name!r} raised {type(error).__name__}: "
-                f"{shortened(str(error), _MOST_SHOWN)}"
+                f"{shorten(str(error), _MOST_SHOWN)}"
             ) from error
         finally:
             self.state = before
@@ -273,11 +273,11 @@ def _failed(reason: str) -> CallResult:
 def _explained(error: BaseException) -> str:
     """Describe an error in a tool; if it set a field of a row, say how to change rows."""
     if isinstance(error, EvaluationError):
-        return shortened(str(error), _MOST_SHOWN)
+        return shorten(str(error), _MOST_SHOWN)
     if isinstance(error, ValidationError) and error.errors()[0]["type"] == "frozen_instance":
         field = error.errors()[0]["loc"][0]
         return f"a row cannot change in place: write table[id] = row.changed({field}=...)"
-    return f"{type(error).__name__}: {shortened(str(error), _MOST_SHOWN)}"
+    return f"{type(error).__name__}: {shorten(str(error), _MOST_SHOWN)}"
 
 
 def _place(error: BaseException, module: str) -> str:

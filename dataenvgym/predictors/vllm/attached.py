@@ -7,7 +7,7 @@ import tempfile
 import uuid
 from pathlib import Path
 
-from dataenvgym.errors import ConfigurationError, ServerError
+from dataenvgym.errors import ConfigurationError, ServerError, shorten
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors.vllm.blank import write_hollow
 from dataenvgym.predictors.vllm.options import Asking
@@ -80,7 +80,7 @@ class AttachedServer(VllmServer):
         try:
             self._look()
         except (ServerError, TypeError, KeyError, AttributeError) as error:
-            text = str(error).partition("\n")[0][:300]
+            text = shorten(str(error).partition("\n")[0], 300)
             raise ServerError(
                 f"no vLLM server answers at predictor.base_url {self.base_url} ({text}): start it, "
                 "correct the address, or leave it out to have one started"

@@ -6,6 +6,7 @@ import re
 import signal
 from pathlib import Path
 
+from dataenvgym.errors import shorten
 from dataenvgym.external.processes import end_of_log, last_lines
 
 _LESS_MEMORY = (
@@ -56,5 +57,5 @@ def _cause(code: int, words: str) -> tuple[str, str]:
         name = signal.Signals(-code).name
         return f"it was ended by {name}", "start the same command again to continue"
     errors = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception)\b.*$", words, re.MULTILINE)
-    what = f"it ended with exit code {code}" + (f" ({errors[-1][:300]})" if errors else "")
+    what = f"it ended with exit code {code}" + (f" ({shorten(errors[-1], 300)})" if errors else "")
     return what, "fix the error in the log, then start the same command again"

@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from dataenvgym.errors import shorten
 from dataenvgym.llm.prompts import Prompt
 from dataenvgym.plans import Plan
 from dataenvgym.records import (
@@ -194,4 +195,4 @@ def _sample(items: Sequence[T], size: int, rng: np.random.Generator) -> tuple[T,
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " ..."
+    return shorten(text, _LONGEST_TEXT, end=" ...")

@@ -18,9 +18,8 @@ from typing import Any
 from dataenvgym.domains.tool_use.audit.impurity import asked
 from dataenvgym.domains.tool_use.audit.legal_values import LegalValues
 from dataenvgym.domains.tool_use.audit.violations import Audit, Violation
-from dataenvgym.domains.tool_use.schemas import shortened
 from dataenvgym.domains.tool_use.world import MOST_IN_RESULT, Seat, World
-from dataenvgym.errors import EvaluationError
+from dataenvgym.errors import EvaluationError, shorten
 from dataenvgym.records import Tool, ToolCall
 
 SLOWEST = 0.1
@@ -131,7 +130,7 @@ class ToolsAudit:
 
     def note(self, check: str, detail: str, problem: str = "") -> None:
         """Note a violation, by default of the world."""
-        self.done.violations.append(Violation(check, problem, shortened(detail, _SHOWN)))
+        self.done.violations.append(Violation(check, problem, shorten(detail, _SHOWN)))
 
 
 def _with_unknown_ids(tool: Tool, call: ToolCall) -> ToolCall:

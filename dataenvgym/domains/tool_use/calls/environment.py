@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, declaring, problem_of
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, found
 from dataenvgym.domains.tool_use.matching import call_scores, calls_match
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.words import words_of
 from dataenvgym.tool_formats.json_objects import to_json
-
-_LONGEST_NOTE = 300
 
 
 class CallsEnvironment(TaskEnvironment):
@@ -124,8 +122,7 @@ def _note(said: Message, problem: CallsProblem) -> str:
         ", ".join(f"{call.name}({to_json(call.arguments)})" for call in calls) or "no call"
         for calls in (said.tool_calls, [gold.call for gold in problem.gold])
     )
-    text = f"expected {wanted}, found {given}"
-    return text if len(text) <= _LONGEST_NOTE else f"{text[: _LONGEST_NOTE - 3]}..."
+    return shorten(f"expected {wanted}, found {given}", 300)
 
 
 def rouge_l(text: str, gold: str) -> float:

@@ -35,9 +35,8 @@ from mcp_types import (
 from pydantic_core import to_json
 
 from dataenvgym.domains.tool_use.mcp.address import McpServer
-from dataenvgym.domains.tool_use.schemas import shortened
 from dataenvgym.domains.tool_use.world import CallResult, limited
-from dataenvgym.errors import DataEnvGymError, EvaluationError
+from dataenvgym.errors import DataEnvGymError, EvaluationError, shorten
 from dataenvgym.llm.loop import LoopThread
 from dataenvgym.records import ToolCall
 from dataenvgym.secrets import redact
@@ -204,7 +203,7 @@ class Session:
                 reason = "the session is closed"
             raise EvaluationError(
                 f"the MCP server {self._server.where} {what}: {type(cause).__name__}: "
-                f"{shortened(redact(reason), _MOST_SHOWN)}{self._last_words}"
+                f"{shorten(redact(reason), _MOST_SHOWN)}{self._last_words}"
             ) from error
 
     def _listen(self) -> None:
@@ -213,7 +212,7 @@ class Session:
             self._said.seek(0)
             lines = [line.strip() for line in self._said if line.strip()]
             self._last_words = (
-                f" (it said: {shortened(redact(lines[-1]), _MOST_SHOWN)})" if lines else ""
+                f" (it said: {shorten(redact(lines[-1]), _MOST_SHOWN)})" if lines else ""
             )
 
 

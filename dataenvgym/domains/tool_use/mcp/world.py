@@ -9,7 +9,7 @@ from typing import Any, Self
 from dataenvgym.domains.tool_use.mcp.address import McpServer, require_mcp
 from dataenvgym.domains.tool_use.state import State
 from dataenvgym.domains.tool_use.world import CallResult, Seat, World
-from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.errors import ConfigurationError, EvaluationError, shorten
 from dataenvgym.records import Tool, ToolCall
 
 _OPEN = ("additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref")
@@ -123,5 +123,5 @@ def _complaint(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str |
     for name in arguments:
         if name not in properties:
             known = ", ".join(properties) or "none"
-            return f"there is no argument {name[:100]!r}; the arguments are: {known}"
+            return f"there is no argument {shorten(name, 100)!r}; the arguments are: {known}"
     return None

@@ -18,7 +18,7 @@ from dataenvgym.domains.tool_use.tau2.shared_rows import share_rows
 from dataenvgym.domains.tool_use.tau2.task_file import Action, InitialState
 from dataenvgym.domains.tool_use.time_limit import within
 from dataenvgym.domains.tool_use.world import CallResult, Seat, World
-from dataenvgym.errors import EvaluationError
+from dataenvgym.errors import EvaluationError, shorten
 from dataenvgym.records import Message, Tool, ToolCall
 
 SEATS: tuple[Seat, ...] = ("assistant", "user")
@@ -172,7 +172,7 @@ class Tau2World(World[Tau2State]):
         except Exception as error:
             raise EvaluationError(
                 f"tool {call.name} of tau2's {self.name} raised {type(error).__name__}: "
-                f"{str(error)[:100]}"
+                f"{shorten(str(error), 100)}"
             ) from error
         if found.error:
             self.state = before.model_copy(update={"made": state.made})
