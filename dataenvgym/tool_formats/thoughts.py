@@ -4,7 +4,9 @@ A thought is the text between `<think>` and the next `</think>` (or `thinking`, 
 `reasoning`). Chat templates may end a prompt with `<think>`, so all text before a closing tag that
 nothing opened is a thought as well. A thought without an end lasts to the end of the reply. A tag
 in a string of JSON or code on one line (`: "..."`, `("...")`), such as an argument of a call, or
-next to ' or ` is only quoted; quotation marks of prose quote nothing.
+next to ' or ` is only quoted; quotation marks of prose quote nothing. Tags in a block of code
+(between lines of ``` or ~~~) are quoted as well, unless the block begins with a thought, or its
+first tag ends one at the beginning of a line.
 
 Nobody but the student reads its thoughts: users, partners, judges, scorers and tools get `said_in`.
 Transcripts and training records keep them.
@@ -17,11 +19,17 @@ import re
 _NAMES = "(?P<name>think|thinking|thought|reasoning)"
 TAG = re.compile(f"<(?P<closes>/?){_NAMES}>")
 _STRING = r'"(?:[^"\\\n]|\\.)*+"'
+# The next line that begins like a fence closes a block, or it is not a block: no line is read twice.
+_BLOCK = (
+    r"(?:(?<=[\n>])|\A)[ \t]*+(?P<fence>`{3,}+|~{3,}+)[^`~<\n]*+\n"
+    r"(?P<code>(?:(?!(?:.*>)?[ \t]*+(?:`{3}|~{3})).*+\n)*+)"
+    r"[ \t]*+(?P=fence)(?=[ \t]*+(?:[\n<]|\Z))"
+)
 # An unclosed quotation mark fails once per line: there is no other one behind it, and escaped ones
 # are skipped. So the time is linear. Calls of the format `pocket` (##name ...) have their strings
 # behind spaces; a ## without a string is skipped up to where the next token could begin.
 _TOKEN = re.compile(
-    rf"""\\.|[{{\[:,(=][ \t\n]*+{_STRING}(?=[ \t]*+(?:[}}\]:,)\n]|\Z))"""
+    rf"""{_BLOCK}|\\.|[{{\[:,(=][ \t\n]*+{_STRING}(?=[ \t]*+(?:[}}\]:,)\n]|\Z))"""
     rf"""|##(?:[^\n"<\\]*+{_STRING})++|##[^\n"<\\]*+"""
     rf"""|(?:(?<!['`])<|(?P<closes></)){_NAMES}>(?!'|`(?!``))"""
 )
@@ -59,7 +67,11 @@ def _thoughts(text: str) -> list[tuple[int, int, str]]:
         return found
     while token := _TOKEN.search(text, at):
         at = token.end()
-        if token["closes"]:
+        if (code := token["code"]) and (tag := TAG.search(code)):
+            before = code[: tag.start()]
+            if not (before.rpartition("\n")[2] if tag["closes"] else before).strip():
+                at = token.start("code")
+        elif token["closes"]:
             found = [(0, at, "")]
         elif token["name"]:
             closing = f"</{token['name']}>"

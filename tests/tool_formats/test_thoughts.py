@@ -28,6 +28,15 @@ SAID = {
     "So it is 'a'</think>b": "b",
     "```\na\n```</think>```\nb\n```": "```\nb\n```",
     "</think>\n    return 1\n": "    return 1\n",
+    # In a block of code tags are quoted, unless it is a thought's.
+    "<think>\n```\na\n</think>\n```\nb  # <think>\n```": "```\nb  # <think>\n```",
+    "a</think>```\nb  # <think>\n```": "```\nb  # <think>\n```",
+    "```\na  # <think>\n```\n</think>b": "b",
+    "```\na\n</think>\n```\nb\n```": "```\nb\n```",
+    "```py\na </think>\n```py\nb\n```": "```py\nb\n```",
+    "```\n<think>\na\n</think>\nb\n```": "```\n\n\nb\n```",
+    "```\nb\n```\n<think>```\na": "```\nb\n```\n",
+    "```py\nb  # <think>a": "```py\nb  # ",  # it does not close
     **{
         text: text
         for text in (
@@ -35,6 +44,10 @@ SAID = {
             '{"b": "c </think> \\" <think>"}',
             "re.sub(r'<think>.*?</think>', '', text)",
             're.sub("<think>.*?</think>", "", text)',
+            "```python\n# <think> begins a thought\nx = 1\n```",
+            "So:\n~~~\nx = 1  # until </think>\n~~~\nDone.",
+            "```\nx = 'ab<think>c'\n```\nOr:\n```\nx = 2  # <think>a</think>\n```",
+            'Yes:\n  ```py\n  """Tags.\n\n  <think>\n  a\n  </think> b -> b\n  """\n  ```\n',
         )
     },
 }
@@ -47,7 +60,7 @@ def test_a_thought_is_not_said(text):
 
 def test_any_mixture_of_thoughts_and_words_says_the_words():
     rng = random.Random(3)
-    space = ("", " ", "\n", "\n\n", "\n```\n", " it's ", ' \\" ', " 5' ")
+    space = ("", " ", "\n", "\n\n", "\n```\n1\n```\n", " it's ", ' \\" ', " 5' ")
     for _ in range(3000):
         n_open, words, text = rng.randrange(4), [], ""
         if rng.random() < 0.3:
@@ -71,7 +84,8 @@ def test_any_mixture_of_thoughts_and_words_says_the_words():
 def test_any_mixture_of_tags_and_quotes_is_read_once():
     rng = random.Random(5)
     pieces = ("<think>", "</think>", "</thought>", "<thought>", '"', "'", "`", "\\", "\n", " ", "a")
-    for _ in range(20_000):
+    pieces += ("\n```\n", "```", "\n```python\n")
+    for _ in range(30_000):
         text = "".join(rng.choices(pieces, k=rng.randrange(12)))
         said = said_in(text)
         assert said_in(said) == said, text

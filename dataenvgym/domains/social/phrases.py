@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Iterable
 
 _EMPHASIS = dict.fromkeys(map(ord, "*_`~"))
-_TAG = re.compile(r"</?\w[^<>]*>")
+_TAG = re.compile(r"</?\w[^<>]*>|<!--(?:(?!<!--|-->).)*+-->", re.DOTALL)
+_ENTITY = re.compile(r"&#?\w{1,32};?")
 _GAP = re.compile(r"[\W_]+")
 _JOINT = "\u00b7"
 _SPELLED = re.compile(r"(?<=(?<!\w)\w) (?=\w(?!\w))")
@@ -35,9 +37,9 @@ def mentions(texts: Iterable[str], phrases: Iterable[str]) -> bool:
     A phrase may be continued in the next text. Case, accents, full width and letters that look like
     others make no difference, nor does anything between two letters that is not a space: markup,
     invisible characters, hyphens; nor spaces between single letters. Between two words, anything
-    that is not a letter or digit may stand, or nothing visible.
+    that is not a letter or digit may stand, or nothing at all (but 1 2 is not 12).
     """
-    said = [*texts]
+    said = [_ENTITY.sub(lambda entity: html.unescape(entity[0]), text) for text in texts]
     forms = (map(_words, said), (_words(_TAG.sub(_JOINT, text)) for text in said))
     shown = [_SPELLED.sub(_JOINT, _JOINT.join(filter(None, words))) for words in forms]
     patterns = [re.compile(_pattern(phrase)) for phrase in phrases]
@@ -60,4 +62,5 @@ def _words(text: str) -> str:
 def _pattern(phrase: str) -> str:
     words = re.split(rf"[ {_JOINT}]", _words(phrase))
     spelled = (f"{_JOINT}?".join(map(re.escape, word)) for word in words)
-    return rf"(?<!\w)(?:{f'[ {_JOINT}]'.join(spelled)})(?!\w)"
+    gap = rf"(?:[ {_JOINT}]|(?<!\d)|(?!\d))"
+    return rf"(?<!\w)(?:{gap.join(spelled)})(?!\w)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 import time
 import unicodedata
 
@@ -53,6 +55,12 @@ def disguises(phrase):
     )
     yield (phrase.translate(str.maketrans("oi", "\u03bf\u03b9")),)
     yield (f"<x {phrase}>",)
+    for word in ("", "-", "_", "<!-- a\nb -->", "<!--<i>-->", "&nbsp;", "&#160;", "&NewLine;"):
+        yield (phrase.title().replace(" ", word),)
+        yield (f"#{phrase.replace(' ', word)}!",)
+    yield (f"{phrase[:middle]}<!-- {phrase[::-1]} -->{phrase[middle:]}",)
+    yield ("".join(f"&#{ord(c)};" for c in phrase),)
+    yield (f"{phrase[:middle]}&shy;{phrase[middle:-1]}&#x{ord(phrase[-1]):x};",)
 
 
 @pytest.mark.parametrize("phrase", PHRASES)
@@ -73,8 +81,29 @@ def test_other_words_are_not_the_phrase():
     for text, phrase in (
         ("I will tell you nothing still", "ill"), ("They gave them ill advice.", "the mill"),
         ("The shop is now here.", "nowhere"), ("A part of it is land.", "island"),
+        ("Take 12, not 3.", "1 2"), ("Take 1 &#50;3.", "1 2"), ("A blue heroine", "blue heron"),
     ):  # fmt: skip
         assert not mentions([text], [phrase]), text
+
+
+def test_innocent_sentences_do_not_mention_a_secret():
+    """They have the words of secrets, or longer words that begin or end with them, in between."""
+    rng = random.Random(7)
+    phrases = [*PHRASES, "blue heron", "nine lives"]
+    pieces = sorted({word for phrase in phrases for word in phrase.split()})
+    words = [
+        *(f"{a}{b}" for a in ("", "un", "re") for b in ("still", "test", "heroine", "lived", "sale")),
+        *("blue", "for", "my", "was", "is", "the", "nine", "on", "Friday", "AT&T", "R&D", "a<b"),
+        *("<b>it</b>", "&amp;", "<!-- note -->", "3.5", "&lt;you&gt;", "camelCase", "yearsago"),
+        *(f"{piece}{end}" for piece in pieces for end in ("ing", "ly") if piece != "test"),
+    ]
+    between = (" ", ", ", " & ", " - ", "\n", " <b>", "; ")
+    for _ in range(5000):
+        chosen = rng.choices(words, k=rng.randrange(3, 14))
+        sentence = "".join(f"{word}{rng.choice(between)}" for word in chosen)
+        plain = re.sub(r"<[^<>]*>|&\w+;|[\W_]", " ", sentence).casefold().split()
+        said = [p for p in phrases if f" {p} " in f" {' '.join(plain)} "]
+        assert mentions([sentence], phrases) == bool(said), sentence
 
 
 def test_a_whole_message_has_no_other_words():
@@ -98,6 +127,10 @@ def test_phrases_are_found_in_linear_time():
         "\u200b",
         "\u0301",
         "_<b>",
+        "<!--",
+        "<!-- <b",
+        "&",
+        "&#1",
     ):
         text = part * (200_000 // len(part))
         began = time.perf_counter()
