@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.overrides import Override
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.tasks.source import SPLITS
 
 if TYPE_CHECKING:
@@ -61,4 +62,11 @@ def _value(override: Override) -> Any:
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     (parsed,) = OverridesParser.create().parse_overrides([override.text])
-    return parsed.value()
+    value = parsed.value()
+    if parsed.is_sweep_override() or isinstance(value, list):
+        raise ConfigurationError(
+            f"{override.text!r} names several sources, expected one, or one for each split, such "
+            f"as '{KEY}={{validation: a.jsonl, test: b.jsonl}}'. A path with a comma goes into two "
+            f"kinds of quotes: '{KEY}=\"a,b.jsonl\"'"
+        )
+    return value

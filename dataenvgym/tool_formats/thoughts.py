@@ -19,7 +19,7 @@ import re
 _NAMES = "(?P<name>think|thinking|thought|reasoning)"
 TAG = re.compile(f"<(?P<closes>/?){_NAMES}>")
 _STRING = r'"(?:[^"\\\n]|\\.)*+"'
-# The next line that begins like a fence closes a block, or it is not a block: no line is read twice.
+# The next line that begins like a fence closes a block, or there is none: no line is read twice.
 _BLOCK = (
     r"(?:(?<=[\n>])|\A)[ \t]*+(?P<fence>`{3,}+|~{3,}+)[^`~<\n]*+\n"
     r"(?P<code>(?:(?!(?:.*>)?[ \t]*+(?:`{3}|~{3})).*+\n)*+)"

@@ -42,6 +42,10 @@ def test_sources_of_a_composed_configuration_are_changed_in_the_same_way():
     ("override", "expected"),
     [
         ("task.sources=[a", "cannot be read"),
+        *(
+            (f"task.sources{value}", "two kinds of quotes: 'task.sources=\"a,b.jsonl\"'")
+            for value in ("=a,b.jsonl", "=[a,b]", "=test:/x/a,b", ".test=a,b")
+        ),
         ("task.sources.tset=a", "Did you mean 'task.sources'"),
         ("task.n_test=1", "there is no option 'task.n_test'"),
     ],
@@ -49,6 +53,11 @@ def test_sources_of_a_composed_configuration_are_changed_in_the_same_way():
 def test_invalid_sources_are_refused(override, expected):
     with pytest.raises(ConfigurationError, match=expected.replace("[", r"\[")):
         compose(["task=math_jsonl", "task.sources=a", override])
+
+
+def test_a_quoted_path_may_have_a_comma():
+    config = compose(["task=math_jsonl", "task.sources='a,b'", 'task.sources.test="c,d"'])
+    assert config.task.sources == {"train": "a,b", "validation": "a,b", "test": "c,d"}
 
 
 def test_a_task_without_sources_has_no_such_option():

@@ -1,13 +1,15 @@
 r"""Turns rows of math problems into task instances.
 
     plain   {"problem" or "question": ..., "answer", "expected_answer" or "solution": ...}; the gold
-            answer follows the last ####, else it is in the last \boxed{}, else it is the whole text
+            answer follows the last ####, or is in the last \boxed{}, or ends the text behind the
+            only "answer is" or "answer:", or else is the whole text
     gsm8k   {"question": ..., "answer": "... #### 72"}
     math    {"problem": ..., "solution": "... \boxed{72}", "type": "Algebra", "level": "Level 3"};
             the gold answer is "answer" if the row has it
 
 MATH's type becomes the category; type and level become the skill: "Algebra (Level 3)". "subject" is
-read as "type". The worked solution is kept in `data["solution"]`.
+read as "type". The worked solution is kept in `data["solution"]`. A row's own "id" becomes that of
+the instance.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ def to_instance(
     level = _label(row.values, "level").removeprefix("Level").strip()
     skill = f"{subject} (Level {level})" if subject and level else subject
     return TaskInstance(
-        id=row.id,
+        id=_label(row.values, "id") or row.id,
         task=task,
         instruction=_text(row, question).strip(),
         answer=gold,
@@ -103,6 +105,11 @@ def _gold(text: str, field: str, format: Format) -> str | None:
     if "boxed" in text and format != "gsm8k":
         return extract_final_answer(text)
     text = text.strip()
+    if format == "auto" and len(re.findall(r"(?i)\banswer", text)) == 1:
+        found = extract_final_answer(text) or ""
+        is_last = bool(found) and text.rstrip(" .!*_$").endswith(found)
+        if is_last and len(found.split()) < _FEWEST_WORDS and "not" not in found.split():
+            return found
     has_end = "\n" in text or re.search(r"[.!?](?:\s|$)", text)
     is_worked = has_end and len(text.split()) >= _FEWEST_WORDS
     is_plain = (format, field) == ("math", "answer") or (format == "auto" and not is_worked)
@@ -120,4 +127,5 @@ def _text(row: SourceRow, field: str) -> str:
 
 
 def _label(values: Mapping[str, Any], field: str) -> str:
-    return str(values.get(field) or "").strip()
+    value = values.get(field)
+    return "" if value is None else str(value).strip()

@@ -1,6 +1,7 @@
 import pytest
 
 from dataenvgym.domains.math.loaders import to_instance
+from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.tasks.rows import SourceRow
 
@@ -72,6 +73,9 @@ def test_the_first_field_with_an_answer_counts_and_the_solution_is_kept():
         ({"answer": "7", "expected_answer": "8", "solution": "We count."}, "7"),
         ({"answer": "Long talk. It is so.", "expected_answer": "8"}, "8"),
         ({"answer": "the United States of America"}, "the United States of America"),
+        ({"expected_answer": "The answer is 5."}, "5"),
+        ({"answer": "3 + 4 is 7. So the final answer is **$7$**."}, "7"),
+        ({"solution": "**Answer:** (1, 2)"}, "(1, 2)"),
     ):
         assert to_instance(row(problem="?", **values), task="math").answer == expected
     kept = to_instance(row(problem="?", answer="7", solution="We count."), task="math")
@@ -84,7 +88,10 @@ def test_the_first_field_with_an_answer_counts_and_the_solution_is_kept():
         {"question": "?", "answer": "so it is\n####  "},
         {"question": "?", "answer": "3 + 4 is 7. So she has 7 euros."},
         {"question": "?", "expected_answer": "3 + 4\nis 7, so 7", "solution": "First we add both."},
-        {"problem": "?", "solution": "The answer is 72."},
+        {"problem": "?", "solution": "The answer is 7. No, the answer is 8."},
+        {"problem": "?", "solution": "The answer is wrong. She has 7 euros."},
+        {"problem": "?", "solution": "The answer to this is not 7."},
+        {"problem": "?", "solution": "The answer is that she has 7 of them."},
         {"problem": "?", "prompt": "?", "solution": "We see that it is more."},
         {"problem": "?", "solution": "\\boxed{72"},
         {"problem": "?", "solution": "", "answer": " "},
@@ -93,6 +100,18 @@ def test_the_first_field_with_an_answer_counts_and_the_solution_is_kept():
 def test_a_solution_without_a_final_answer_is_refused_naming_the_line(values):
     with pytest.raises(UnparsableAnswerError, match=r"train\.jsonl:7: the .* has no final answer"):
         to_instance(row(**values), task="math")
+
+
+def test_a_row_keeps_its_own_id():
+    for id, kept in (("a-1", "a-1"), (0, "0"), (None, "train-7"), ("", "train-7")):
+        assert to_instance(row(id=id, problem="?", answer="7"), task="math").id == kept
+
+
+def test_a_repeated_id_is_refused_with_both_places(tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_text("".join(f'{{"id": "a", "problem": "{n}?", "answer": "{n}"}}\n' for n in "12"))
+    with pytest.raises(InvalidInstanceError, match=r"own.jsonl:2: the id 'a' is also .*jsonl:1"):
+        list(MathTask(path).whole().instances)
 
 
 def test_fields_of_no_known_format_or_of_another_type_are_refused():

@@ -92,7 +92,11 @@ def test_innocent_sentences_do_not_mention_a_secret():
     phrases = [*PHRASES, "blue heron", "nine lives"]
     pieces = sorted({word for phrase in phrases for word in phrase.split()})
     words = [
-        *(f"{a}{b}" for a in ("", "un", "re") for b in ("still", "test", "heroine", "lived", "sale")),
+        *(
+            f"{a}{b}"
+            for a in ("", "un", "re")
+            for b in ("still", "test", "heroine", "lived", "sale")
+        ),
         *("blue", "for", "my", "was", "is", "the", "nine", "on", "Friday", "AT&T", "R&D", "a<b"),
         *("<b>it</b>", "&amp;", "<!-- note -->", "3.5", "&lt;you&gt;", "camelCase", "yearsago"),
         *(f"{piece}{end}" for piece in pieces for end in ("ing", "ly") if piece != "test"),

@@ -8,12 +8,13 @@ should be called; in relevance any call is right. The subset is both the skill a
 files for Java and JavaScript are not read: their values are source text of these languages.
 
 A few published rows cannot be judged: no answer can satisfy their gold calls, or they declare no
-tool. `RowSource` leaves such rows out and names them.
+tool. `RowSource` leaves such rows out and names them, and rows that repeat an id.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -79,8 +80,9 @@ def bfcl_rows(place: Path | HubDataset, *, subset: Subset = "all") -> Iterator[S
         ConfigurationError: if the subset or the file does not exist.
         InvalidInstanceError: if a line is not a JSON object.
     """
+    first: dict[str, str] = {}  # the place of each id
     for path, name in _files(place, subset):
-        answers: dict[Any, SourceRow] = {}
+        answers: defaultdict[str, list[SourceRow]] = defaultdict(list)
         if name not in _WITHOUT_ANSWERS:
             file = path.parent / "possible_answer" / path.name
             if not file.is_file():
@@ -88,10 +90,17 @@ def bfcl_rows(place: Path | HubDataset, *, subset: Subset = "all") -> Iterator[S
                     f"there is no file {str(file)!r} with the answers to {path.name}"
                 )
             found = rows_of_lines(file, file.stem, str(file))
-            answers = {str(row.values.get("id")): row for row in found}
+            for row in found:
+                answers[str(row.values.get("id"))].append(row)
         for row in rows_of_lines(path, path.stem, str(path)):
-            answer = answers.get(str(row.values.get("id")))
-            yield SourceRow(row.id, row.where, {"row": row, "answer": answer, "subset": name})
+            id = str(row.values.get("id"))
+            values = {
+                "row": row,
+                "answers": answers[id],
+                "subset": name,
+                "first": first.setdefault(id, row.where),
+            }
+            yield SourceRow(row.id, row.where, values)
 
 
 def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> TaskInstance:
@@ -104,10 +113,17 @@ def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> Ta
         UnfitRowError: if the row is not in the format, or no answer can satisfy its gold calls,
             naming file, line and field.
     """
-    subset, answer = row.values["subset"], row.values["answer"]
+    subset, answers = row.values["subset"], row.values["answers"]
     question = _parsed(_Question, row.values["row"])
+    field = f"{row.where}, field 'id': {question.id!r}"
+    if (first := row.values["first"]) != row.where:
+        raise UnfitRowError(f"{field} is also that of {first}")
+    if len(answers) > 1:
+        places = " and ".join(each.where for each in answers)
+        raise UnfitRowError(f"{field} has several possible answers: {places}")
+    answer = next(iter(answers), None)
     if answer is None and subset not in _WITHOUT_ANSWERS:
-        raise UnfitRowError(f"{row.where}, field 'id': {question.id!r} has no possible_answer")
+        raise UnfitRowError(f"{field} has no possible_answer")
     tools = tuple(_tool(function, i, row) for i, function in enumerate(question.function))
     gold = () if answer is None else _gold(answer, {tool.name: tool for tool in tools})
     if plain_names:

@@ -158,6 +158,14 @@ def edit(path, number, change):
     path.write_text("\n".join(lines) + "\n")
 
 
+def test_a_problem_with_two_answers_is_left_out(bfcl_files, caplog):
+    answers = bfcl_files / "possible_answer/BFCL_v4_multiple.json"
+    lines = answers.read_text().splitlines(keepends=True)
+    answers.write_text("".join([*lines, lines[1]]))
+    assert len(whole(bfcl_files).instances) == 19
+    assert re.search(r"several possible answers: \S*:2 and \S*:5", caplog.text)
+
+
 @pytest.mark.parametrize(
     ("file", "change", "complaint"),
     [
@@ -190,6 +198,11 @@ def edit(path, number, change):
             "BFCL_v4_multiple.json",
             lambda row: row.update(id="multiple_99"),
             "BFCL_v4_multiple.json:2, field 'id': 'multiple_99' has no possible_answer",
+        ),
+        (
+            "BFCL_v4_multiple.json",
+            lambda row: row.update(id="multiple_0"),
+            r"multiple.json:2, field 'id': 'multiple_0' is also that of .*multiple.json:1",
         ),
         (
             "BFCL_v4_multiple.json",
