@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.domains.tool_use import Row, State, Table
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.loaders import load_problems
 from dataenvgym.domains.tool_use.worlds import find_world, problems_of
 from dataenvgym.records import Conversation, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.worlds import Row, State, Table
 
 WANTED_RATIO, WANTED_STEPS = 0.25, 20_000
 Rows = list[dict[str, str | float]]

@@ -72,7 +72,7 @@ KNOWN = {
 PACKAGE = Path(dataenvgym.__file__).parent
 NOT_OF_MODELS = (
     *("cli.", "config.", "storage.", "store.", "environments.marks.", "llm.prompts."),
-    *("llama_factory.dataset.", "predictors.vllm.blank.", "domains.tool_use.schemas."),
+    *("llama_factory.dataset.", "predictors.vllm.blank.", "tasks.worlds.schemas."),
     *("domains.tool_use.calls.api_bank.", "domains.tool_use.calls.bfcl."),
     *("domains.tool_use.calls.derived_tools.", "domains.social.sotopia."),
     *("tasks.operand_family.", "domains.tool_use.audit."),

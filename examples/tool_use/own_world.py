@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from dataenvgym.domains.tool_use import Row, State, Table, ToolError, World, tool
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, tool
 
 
 class Plant(Row):

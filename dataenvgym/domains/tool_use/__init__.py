@@ -1,9 +1,7 @@
 """The domain of tool use: the student calls tools that change a world, and may talk to a user.
 
-state         State: the facts of a world, with copy-on-write Tables of Rows; a hash of it
-world         World: methods marked as tools, and the state that they read and write
-schemas       makes a Tool of a method's signature and docstring, and checks its arguments
-time_limit    ends tool code that runs too long
+Worlds themselves (`World`, `State`) are in `dataenvgym.tasks.worlds`.
+
 problem       ToolUseProblem: the data of an instance: gold calls, the user, the basis of its score;
               Prepared: a problem with its world, ready to be posed many times
 loaders       files of problems
@@ -23,8 +21,3 @@ values        the same for the value of one argument
 calls         problems whose answer is the calls themselves: BFCL, API-Bank
 tau2          the domains of Sierra's tau2-bench, from the user's own copy
 """
-
-from dataenvgym.domains.tool_use.state import Row, State, Table
-from dataenvgym.domains.tool_use.world import CallResult, ToolError, World, check, tool
-
-__all__ = ["CallResult", "Row", "State", "Table", "ToolError", "World", "check", "tool"]

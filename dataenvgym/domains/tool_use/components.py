@@ -22,10 +22,10 @@ from typing import Any
 from dataenvgym.domains.tool_use.matching import GoldCall, call_matches, most_pairs
 from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem
 from dataenvgym.domains.tool_use.said import says
-from dataenvgym.domains.tool_use.state import State
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.worlds.state import WorldState
+from dataenvgym.tasks.worlds.world import World
 
 Evaluates = Callable[[ToolUseProblem, "Ending"], bool | None]
 Components = Mapping[Component, Evaluates]
@@ -45,7 +45,7 @@ class Ending:
     """
 
     world: World[Any]
-    gold: State
+    gold: WorldState
     said: Sequence[str]
     calls: Sequence[ToolCall]
     judged_said: bool | None = None

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from dataenvgym.domains.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
 from dataenvgym.domains.tool_use.problem import Preparation, Prepared, ToolUseProblem, problem_of
-from dataenvgym.domains.tool_use.state import digest_of
 from dataenvgym.domains.tool_use.teaching import (
     gold_output,
     shown_try,
@@ -18,7 +17,6 @@ from dataenvgym.domains.tool_use.teaching import (
     written_problem,
 )
 from dataenvgym.domains.tool_use.users import ModelUser
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import (
     ChatDatum,
@@ -30,6 +28,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.worlds.state import digest_of
+from dataenvgym.tasks.worlds.world import World
 from dataenvgym.tool_formats import as_reply
 
 _MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves

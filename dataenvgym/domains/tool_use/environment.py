@@ -14,11 +14,11 @@ from dataenvgym.domains.tool_use.judges import judged, said_by_judge
 from dataenvgym.domains.tool_use.problem import Prepared
 from dataenvgym.domains.tool_use.user_seat import MOST_WORDS, ModelSeat, ScriptSeat, Spoken
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.errors import ConfigurationError, SpeakerError, check_at_least
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.worlds.world import World
 from dataenvgym.tool_formats import malformed_call
 
 CountErrors = Literal["in_a_row", "total"]

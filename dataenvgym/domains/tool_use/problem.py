@@ -11,11 +11,11 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.domains.tool_use.said import says
-from dataenvgym.domains.tool_use.state import State, Table
 from dataenvgym.domains.tool_use.users import ScriptedUser, User
-from dataenvgym.domains.tool_use.world import Seat, World
 from dataenvgym.errors import InvalidInstanceError, did_you_mean, shorten
 from dataenvgym.records import Json, Model, TaskInstance, Text, Tool, ToolCall
+from dataenvgym.tasks.worlds.state import State, Table
+from dataenvgym.tasks.worlds.world import Seat, World
 
 Component = Literal["state", "assertions", "said", "calls"]
 """A part of the score: see `components`."""
@@ -125,19 +125,21 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
             f"field world: it is {problem.world!r}, and the task's world is {world.name!r}: choose "
             "the problem's world (task.world), and give each world a file of its own"
         )
+    opaque = not (world.shows_state and isinstance(world.state, State))
     compared = {
-        "basis": "state" in problem.basis,
-        "state": problem.state,
-        "may_differ": problem.may_differ is not None,
+        "basis": "state" in problem.basis and not world.shows_state,
+        "state": bool(problem.state) and opaque,
+        "may_differ": problem.may_differ is not None and opaque,
     }
-    if not world.shows_state and any(compared.values()):
+    if field := next(filter(compared.get, compared), None):
         raise ValueError(
-            f"field {next(filter(compared.get, compared))}: the state of world {world.name!r} is "
-            "known only to its server, and cannot be set or compared: leave `state` and "
-            "`may_differ` out, and take basis from assertions, said and calls"
+            f"field {field}: the state of world {world.name!r} is known only to its server or "
+            "simulator, and cannot be set or compared: leave `state` and `may_differ` out, and "
+            "take basis from assertions, said and calls"
         )
     try:
-        world.state.patched(problem.state)
+        if problem.state:
+            world.state.patched(problem.state)
     except KeyError as error:
         raise ValueError(f"field state: the world's state has no {error}") from None
     except ValidationError as error:
@@ -187,10 +189,9 @@ class Prepared:
     world: World[Any]
 
     @property
-    def state(self) -> State:
+    def state(self) -> Any:
         """The first state of the conversation; not to be changed."""
-        state: State = self.world.state
-        return state
+        return self.world.state
 
     @cached_property
     def tools(self) -> tuple[Tool, ...]:
@@ -198,7 +199,7 @@ class Prepared:
         return self.world.tools()
 
     @cached_property
-    def gold_state(self) -> State:
+    def gold_state(self) -> Any:
         """The state after the gold calls; not to be changed.
 
         For a world that does not show its state, it is the first state, and no calls are made.
@@ -217,7 +218,7 @@ class Prepared:
                     raise InvalidInstanceError(
                         f"field {field}.{number}: the call of {call.name} fails: {result.error}"
                     )
-        return world.state  # type: ignore[no-any-return]
+        return world.state
 
 
 class Preparation:
@@ -247,7 +248,8 @@ class Preparation:
             check_fits(problem, world)
         except ValueError as error:
             raise InvalidInstanceError(f"instance {instance.id!r}: {error}") from None
-        prepared = self._as(problem, world.at(world.state.patched(problem.state)))
+        state = world.state.patched(problem.state) if problem.state else world.state.fork()
+        prepared = self._as(problem, world.at(state))
         if len(self._prepared) >= _MOST_KEPT:
             self._prepared.clear()
         self._prepared[instance.id] = instance, prepared

@@ -12,7 +12,6 @@ from dataenvgym.domains.tool_use.environment import USER_SAMPLING, CountErrors
 from dataenvgym.domains.tool_use.loaders import to_instance
 from dataenvgym.domains.tool_use.mcp.address import McpServer
 from dataenvgym.domains.tool_use.mcp.world import McpWorld
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.domains.tool_use.worlds import find_world, problems_of
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import SamplingParameters
@@ -21,6 +20,7 @@ from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
 from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.worlds.world import World
 
 HALVES: Mapping[Split, float] = {"train": 0.4, "validation": 0.3, "test": 0.3}
 

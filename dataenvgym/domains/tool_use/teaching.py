@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import Any
 
 from dataenvgym.domains.tool_use.problem import ToolUseProblem
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -24,16 +23,19 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
+from dataenvgym.tasks.worlds import State, World
 from dataenvgym.tool_formats import HERMES, as_reply
 from dataenvgym.tool_formats.json_objects import to_json
 
 
 def shown_world(system: str, world: World[Any]) -> str:
-    """The system message, the tools that the student may call, and the initial state as JSON."""
+    """The system message, the tools that the student may call, and the initial `State` as JSON."""
     tools = "\n".join(to_json(tool.model_dump(mode="json")) for tool in world.tools())
-    state = to_json(world.state.model_dump(mode="json"))
-    parts = (system, f"Tools:\n{tools}", f"The state at the beginning:\n{state}")
-    return "\n\n".join(part for part in parts if part)
+    parts = [system, f"Tools:\n{tools}"]
+    if isinstance(world.state, State):
+        state = to_json(world.state.model_dump(mode="json"))
+        parts.append(f"The state at the beginning:\n{state}")
+    return "\n\n".join(filter(None, parts))
 
 
 def shown_try(completed: CompletedTaskInstance) -> str | None:

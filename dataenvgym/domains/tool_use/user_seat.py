@@ -35,10 +35,10 @@ from typing import Any, NamedTuple
 
 from dataenvgym.domains.tool_use.said import says
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.errors import SpeakerError, shorten
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Message
+from dataenvgym.tasks.worlds.world import World
 from dataenvgym.tool_formats import malformed_call, read_reply
 
 MOST_CHARACTERS = 8_000

@@ -6,8 +6,8 @@ numbers; some may be left out.
 
 from __future__ import annotations
 
-from dataenvgym.domains.tool_use.state import Row, State, Table
-from dataenvgym.domains.tool_use.world import ToolError, World, tool
+from dataenvgym.tasks.worlds.state import Row, State, Table
+from dataenvgym.tasks.worlds.world import ToolError, World, tool
 
 GOODS = (
     "rice", "tea", "salt", "milk", "flour", "soap", "oil", "sugar", "honey", "corn", "wheat",

@@ -19,10 +19,10 @@ from dataenvgym.domains.tool_use.audit import Audit, audit
 from dataenvgym.domains.tool_use.loaders import load_problems
 from dataenvgym.domains.tool_use.mcp.address import require_mcp
 from dataenvgym.domains.tool_use.task import ToolUseTask
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
 from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
 from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.worlds.world import World
 
 Found = Iterator[tuple[World[Any], Sequence[TaskInstance]]]
 _ACTIONS = ("audit", "list")

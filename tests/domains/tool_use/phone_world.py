@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from dataenvgym.domains.tool_use import Row, State, Table, ToolError, World, check, tool
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, check, tool
 
 
 class Account(Row):

@@ -9,7 +9,7 @@ import collections, ctypes, datetime, functools, itertools, math, os, random, se
 import subprocess, sys, tempfile, threading, time, uuid
 from pathlib import Path
 
-from dataenvgym.domains.tool_use import Row, State, Table, ToolError, World, check, tool
+from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, check, tool
 
 seen = []
 counter = itertools.count()

@@ -8,20 +8,18 @@ from typing import Literal
 
 import pytest
 
-from dataenvgym.domains.tool_use import Row, State, Table, ToolError, World, check, tool
 from dataenvgym.domains.tool_use.audit import audit, audited
-from dataenvgym.domains.tool_use.audit.legal_values import LegalValues
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, check, tool
+from dataenvgym.tasks.worlds.audit.legal_values import LegalValues
 
 
 @pytest.fixture(autouse=True)
 def in_one_process(monkeypatch):
     """The planted faults are tried in several."""
-    monkeypatch.setattr(
-        "dataenvgym.domains.tool_use.audit.world.compare_processes", lambda tools: 0
-    )
+    monkeypatch.setattr("dataenvgym.domains.tool_use.audit.compare_processes", lambda tools: 0)
 
 
 class Seat(Row):

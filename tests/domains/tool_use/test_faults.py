@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-from dataenvgym.domains.tool_use import ToolError, tool
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.users import STOP
 from dataenvgym.errors import EvaluationError
@@ -15,6 +14,7 @@ from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records.instances import fault_of
 from dataenvgym.rollouts import rollout
 from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.worlds import ToolError, tool
 
 from ...rollouts.fakes import Predictor, Submitting
 from .phone_world import SET, Phone, instance, say

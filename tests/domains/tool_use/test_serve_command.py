@@ -36,7 +36,7 @@ def test_worlds_that_cannot_be_served_are_refused_by_name(dataenvgym, arguments,
 
 
 WORLD = """
-from dataenvgym.domains.tool_use import State, World, tool
+from dataenvgym.tasks.worlds import State, World, tool
 
 class Lamp(State):
     is_on: bool = False

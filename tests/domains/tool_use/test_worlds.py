@@ -8,7 +8,6 @@ import pytest
 
 from dataenvgym.config import build_task, compose
 from dataenvgym.domains.tool_use.audit import audit
-from dataenvgym.domains.tool_use.audit.legal_values import ExtremeValues
 from dataenvgym.domains.tool_use.components import Ending, score
 from dataenvgym.domains.tool_use.loaders import load_problems
 from dataenvgym.domains.tool_use.problem import Preparation
@@ -16,11 +15,27 @@ from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.users import ScriptedUser
 from dataenvgym.domains.tool_use.village import Village
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.worlds.audit.legal_values import ExtremeValues
 from tools.worlds.__main__ import WRITERS, text_of
 
 PROBLEMS = {name: load_problems(problems_of(name), name) for name in WORLDS}
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("shp", "Did you mean 'shop'"),
+        ("no_such_module.World", "cannot be imported"),
+        ("dataenvgym.domains.tool_use.worlds.shop.Shp", "cannot be imported"),
+        ("dataenvgym.records.Message", "expected a subclass of World"),
+    ],
+)
+def test_a_world_that_cannot_be_found_is_refused(name, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        find_world(name)
 
 
 def test_there_are_tools_and_problems_enough():

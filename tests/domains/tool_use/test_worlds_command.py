@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 OWN = '''
-from dataenvgym.domains.tool_use import State, World, tool
+from dataenvgym.tasks.worlds import State, World, tool
 
 
 class Counter(State):

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from dataenvgym.domains.tool_use.components import Ending, score
 from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem
-from dataenvgym.domains.tool_use.state import State
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.worlds.state import WorldState
+from dataenvgym.tasks.worlds.world import World
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Attempt:
     """One attempt at a problem: the content of an `Ending`."""
 
     world: World[Any]
-    gold: State
+    gold: WorldState
     said: Sequence[str]
     calls: Sequence[ToolCall]
 

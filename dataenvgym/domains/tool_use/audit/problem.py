@@ -10,17 +10,16 @@ from itertools import islice, pairwise
 from random import Random
 from typing import Any
 
-from dataenvgym.domains.tool_use.audit.impurity import asked
-from dataenvgym.domains.tool_use.audit.legal_values import ExtremeValues, LegalValues
 from dataenvgym.domains.tool_use.audit.mutations import Attempt
-from dataenvgym.domains.tool_use.audit.tools import Made, Played, ToolsAudit
-from dataenvgym.domains.tool_use.audit.violations import Audit
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.problem import Prepared
 from dataenvgym.domains.tool_use.users import ModelUser
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.errors import DataEnvGymError, EvaluationError
 from dataenvgym.records import TaskInstance, ToolCall
+from dataenvgym.tasks.worlds.audit import Audit
+from dataenvgym.tasks.worlds.audit.legal_values import ExtremeValues, LegalValues
+from dataenvgym.tasks.worlds.audit.tools import Made, Played, ToolsAudit, asked
+from dataenvgym.tasks.worlds.world import World
 
 RANDOM_CALLS = 50
 EXTREME_CALLS = 20

@@ -35,11 +35,11 @@ from mcp_types import (
 from pydantic_core import to_json
 
 from dataenvgym.domains.tool_use.mcp.address import McpServer
-from dataenvgym.domains.tool_use.world import CallResult, limited
 from dataenvgym.errors import DataEnvGymError, EvaluationError, shorten
 from dataenvgym.llm.loop import LoopThread
 from dataenvgym.records import ToolCall
 from dataenvgym.secrets import redact
+from dataenvgym.tasks.worlds.world import CallResult, limited
 
 T = TypeVar("T")
 _MOST_SHOWN = 200

@@ -31,9 +31,9 @@ from mcp_types import (
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from dataenvgym import __version__
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.worlds.world import World
 
 MOST_WAITING = 64
 """Largest number of waiting calls of one session; they run one after the other."""

@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dataenvgym.domains.tool_use.mcp.server import server_of
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.tasks.worlds.world import World
 
 PATH = "/mcp"
 MAX_SESSIONS = 4096

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from dataenvgym.domains.tool_use.mcp.address import McpServer, require_mcp
-from dataenvgym.domains.tool_use.state import State
-from dataenvgym.domains.tool_use.world import CallResult, Seat, World
 from dataenvgym.errors import ConfigurationError, EvaluationError, shorten
 from dataenvgym.records import Tool, ToolCall
+from dataenvgym.tasks.worlds.state import State
+from dataenvgym.tasks.worlds.world import CallResult, Seat, World
 
 _OPEN = ("additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref")
 

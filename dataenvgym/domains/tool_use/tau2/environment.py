@@ -27,11 +27,11 @@ from dataenvgym.domains.tool_use.tau2.task_file import Action
 from dataenvgym.domains.tool_use.tau2.world import past_messages
 from dataenvgym.domains.tool_use.user_seat import ModelSeat, ScriptSeat
 from dataenvgym.domains.tool_use.users import ModelUser
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.interfaces import Ask
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome
+from dataenvgym.tasks.worlds.world import World
 
 MAX_STEPS = 200
 

@@ -10,7 +10,6 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from dataenvgym.domains.tool_use.problem import Component, Prepared, ToolUseProblem, check_fits
-from dataenvgym.domains.tool_use.state import State
 from dataenvgym.domains.tool_use.tau2.task_file import (
     Action,
     EvaluationCriteria,
@@ -23,6 +22,7 @@ from dataenvgym.domains.tool_use.tau2.world import Tau2World
 from dataenvgym.domains.tool_use.users import ModelUser
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import TaskInstance, Text
+from dataenvgym.tasks.worlds.state import State
 
 STOPS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 

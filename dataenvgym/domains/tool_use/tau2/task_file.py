@@ -13,9 +13,9 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from dataenvgym.domains.tool_use.problem import complaint
-from dataenvgym.domains.tool_use.world import Seat
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import Json, Model, Text
+from dataenvgym.tasks.worlds.world import Seat
 
 RewardType = Literal["DB", "ENV_ASSERTION", "COMMUNICATE", "ACTION", "NL_ASSERTION"]
 

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, Self
 from pydantic import Field, ValidationError
 
 from dataenvgym.domains.tool_use.problem import complaint
-from dataenvgym.domains.tool_use.state import State
 from dataenvgym.domains.tool_use.tau2.shared_rows import share_rows
 from dataenvgym.domains.tool_use.tau2.task_file import Action, InitialState
-from dataenvgym.domains.tool_use.time_limit import within
-from dataenvgym.domains.tool_use.world import CallResult, Seat, World
 from dataenvgym.errors import EvaluationError, shorten
 from dataenvgym.records import Message, Tool, ToolCall
+from dataenvgym.tasks.worlds.state import State
+from dataenvgym.tasks.worlds.time_limit import within
+from dataenvgym.tasks.worlds.world import CallResult, Seat, World
 
 SEATS: tuple[Seat, ...] = ("assistant", "user")
 

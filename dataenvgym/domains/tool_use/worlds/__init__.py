@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dataenvgym.domains.tool_use.state import State
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.own_modules import import_own
+from dataenvgym.tasks.worlds.state import State
+from dataenvgym.tasks.worlds.world import World
 
 WORLDS = {
     "calendar": "dataenvgym.domains.tool_use.worlds.calendar.Calendar",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from typing import Literal
 
-from dataenvgym.domains.tool_use.state import Row, State, Table
-from dataenvgym.domains.tool_use.world import ToolError, World, check, tool
 from dataenvgym.domains.tool_use.worlds import first_state
+from dataenvgym.tasks.worlds.state import Row, State, Table
+from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
 
 Kind = Literal["internal", "open", "focus"]
 Room = Literal["Oak", "Elm", "Fir"]

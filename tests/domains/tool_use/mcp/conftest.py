@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from dataenvgym.domains.tool_use import Row, State, Table, ToolError, World, check, tool
+from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, check, tool
 
 VERSION = "2025-11-25"
 ACCEPTED = {"accept": "application/json, text/event-stream", "content-type": "application/json"}

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dataenvgym.domains.tool_use.time_limit import within
+from dataenvgym.tasks.worlds.time_limit import within
 
 
 def forever():

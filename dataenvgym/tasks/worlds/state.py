@@ -1,4 +1,4 @@
-"""The state of a world: a pydantic model that is forked in constant time.
+"""The state of a world: usually a pydantic model that is forked in constant time.
 
 A `Table` holds rows by id. Forks share its rows and keep their own changes, so a fork of 10,000
 rows costs as much as one of 100. Rows are immutable: a change replaces the row.
@@ -21,6 +21,7 @@ from typing import (
     ClassVar,
     Generic,
     Literal,
+    Protocol,
     Self,
     TypeVar,
     Union,
@@ -34,6 +35,21 @@ from pydantic_core import core_schema
 from dataenvgym.errors import ConfigurationError
 
 _SCALARS = (str, bytes, int, float, bool, NoneType, date, datetime, time, timedelta, Decimal, Enum)
+
+
+class WorldState(Protocol):
+    """The state of a world: a `State`, or an object around a live simulator.
+
+    Equal states (`==`) are the same to a score.
+    """
+
+    def fork(self) -> Self:
+        """A copy with its own later changes."""
+        ...
+
+    def digest(self) -> str:
+        """A hash, the same for equal states, in every process."""
+        ...
 
 
 class Row(BaseModel):

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from dataenvgym.domains.tool_use.schemas import Arguments, tool_of
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.worlds.schemas import Arguments, tool_of
 
 
 class Size(Enum):

@@ -20,11 +20,11 @@ from typing import Any
 
 import orjson
 
-from dataenvgym.domains.tool_use.audit.tools import ToolsAudit
-from dataenvgym.domains.tool_use.world import World
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
 from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.worlds.audit.tools import ToolsAudit
+from dataenvgym.tasks.worlds.world import World
 
 _OTHERS = (("1", "Pacific/Kiritimati"), ("2", "America/Adak"))  # seeds of hash, and time zones
 _LONGEST = 600.0  # seconds

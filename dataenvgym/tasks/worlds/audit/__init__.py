@@ -1,4 +1,12 @@
-"""Results of an audit."""
+"""Checks on a world that need no problems, and the results of an audit.
+
+tools         watches every call, and tries each tool on its own; finds tools that ask for a clock,
+              chance or the machine, or change anything but their state
+processes     repeats the calls in other processes
+legal_values  arguments that a student might give, extreme ones too
+
+A domain adds the checks of its problems (`dataenvgym.domains.tool_use.audit`).
+"""
 
 from __future__ import annotations
 

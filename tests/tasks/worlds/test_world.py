@@ -2,10 +2,9 @@
 
 import pytest
 
-from dataenvgym.domains.tool_use import State, World, tool
-from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.worlds import State, ToolError, World, tool
 
 
 def call(world, name, by="assistant", **arguments):
@@ -202,15 +201,49 @@ def test_a_world_needs_a_name():
         Nameless()
 
 
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
-        ("shp", "Did you mean 'shop'"),
-        ("no_such_module.World", "cannot be imported"),
-        ("dataenvgym.domains.tool_use.worlds.shop.Shp", "cannot be imported"),
-        ("dataenvgym.records.Message", "expected a subclass of World"),
-    ],
-)
-def test_a_world_that_cannot_be_found_is_refused(name, complaint):
-    with pytest.raises(ConfigurationError, match=complaint):
-        find_world(name)
+class Simulator:
+    """A lift that knows nothing of pydantic; copies of it are its states."""
+
+    def __init__(self, floor=0):
+        self.floor = floor
+
+    def fork(self):
+        return Simulator(self.floor)
+
+    def digest(self):
+        return str(self.floor)
+
+    def __eq__(self, other):
+        return self.floor == other.floor
+
+
+class Lift(World[Simulator]):
+    name = "lift"
+
+    def initial(self):
+        return Simulator()
+
+    @tool(writes=True)
+    def go(self, floors: int) -> int:
+        """Move by some floors."""
+        self.state.floor += floors
+        if self.state.floor < 0:
+            raise ToolError("there is no cellar")
+        return self.state.floor
+
+    @tool
+    def peek(self) -> int:
+        """Say that it reads, and move."""
+        self.state.floor += 1
+        return self.state.floor
+
+
+def test_a_live_simulator_is_a_world_too():
+    lift = Lift()
+    before = lift.state
+    assert call(lift, "go", floors=2).content == "2"
+    assert call(lift, "go", floors=-3).error == "there is no cellar"
+    assert (lift.state.floor, before.floor) == (2, 0)
+    with pytest.raises(EvaluationError, match="it changed the state"):
+        call(lift, "peek")
+    assert lift.at(before).state.floor == 0

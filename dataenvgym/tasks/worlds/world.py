@@ -41,14 +41,14 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from dataenvgym.domains.tool_use.schemas import Arguments, tool_of
-from dataenvgym.domains.tool_use.state import State
-from dataenvgym.domains.tool_use.time_limit import within
 from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean, shorten
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.records.model import escaped
+from dataenvgym.tasks.worlds.schemas import Arguments, tool_of
+from dataenvgym.tasks.worlds.state import State, WorldState
+from dataenvgym.tasks.worlds.time_limit import within
 
-StateT = TypeVar("StateT", bound=State)
+StateT = TypeVar("StateT", bound=WorldState)
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 Seat = Literal["assistant", "user"]
 _MARK, _CHECK = "_dataenvgym_tool", "_dataenvgym_check"
@@ -127,6 +127,10 @@ def check(method: FunctionT) -> FunctionT:
 class World(ABC, Generic[StateT]):
     """Tools over a state. One object is one conversation's world.
 
+    The state is a `State`, or any other `WorldState`, such as a simulator that can be copied. A
+    simulator that cannot be copied sets `shows_state = False`, and overrides `call`, `at` and
+    `close`.
+
     Attributes:
         name: of the world.
         policy: the rules for the assistant, in plain words.
@@ -160,7 +164,8 @@ class World(ABC, Generic[StateT]):
     def __init__(self) -> None:
         if not isinstance(getattr(self, "name", None), str):
             raise ConfigurationError(f"{type(self).__name__} has no name: set `name = ...`")
-        self.state: StateT = self.initial().settled()
+        state = self.initial()
+        self.state: StateT = state.settled() if isinstance(state, State) else state
 
     @abstractmethod
     def initial(self) -> StateT:

@@ -7,8 +7,8 @@ from datetime import date, datetime, timedelta
 from random import Random
 from typing import Any
 
-from dataenvgym.domains.tool_use.state import State
 from dataenvgym.records import Tool, ToolCall
+from dataenvgym.tasks.worlds.state import State
 
 NOTHING = object()
 """Instead of a value: the argument is left out."""

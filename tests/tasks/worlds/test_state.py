@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import ConfigDict, ValidationError
 
-from dataenvgym.domains.tool_use.state import Row, State, Table, digest_of
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.worlds.state import Row, State, Table, digest_of
 
 
 class Point(Row):
@@ -189,7 +189,7 @@ def test_the_digest_does_not_depend_on_the_order_of_rows_or_of_a_set():
     turned = dict(reversed(rows.items()))
     assert Store(items=rows).digest() == Store(items=turned).digest()
     code = (
-        "from dataenvgym.domains.tool_use.state import digest_of;"
+        "from dataenvgym.tasks.worlds.state import digest_of;"
         "print(digest_of({'s': frozenset('abcdefgh'), 1: None}))"
     )
     other = subprocess.run(
