@@ -29,6 +29,7 @@ setup(
         "gymnasium>=1.2",
         "hydra-core>=1.3.2",
         "jinja2>=3.1",
+        "jsonschema>=4.20",
         "latex2sympy2-extended>=1.10",
         "math-verify[antlr4_9_3]>=0.8",  # Hydra needs antlr 4.9
         "matplotlib>=3.9",

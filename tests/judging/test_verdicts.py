@@ -12,7 +12,7 @@ from pydantic import Field
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.judging import read_verdict, verdict_schema
 from dataenvgym.judging.questions import fenced
-from dataenvgym.llm.structured import problem_with
+from dataenvgym.llm.structured import fits
 from dataenvgym.records import Model
 
 
@@ -110,8 +110,8 @@ def test_the_schema_fits_strict_mode_of_servers_and_accepts_the_verdict():
     assert "$ref" not in str(schema)
     assert "$defs" not in schema
     value = {"turns": [{"turn": 1, "reason": "a"}], "whose": "user"}
-    assert problem_with(value, schema) is None
-    assert problem_with({"turns": [{"turn": 0, "reason": "a"}], "whose": "user"}, schema)
+    assert fits(value, schema)
+    assert not fits({"turns": [{"turn": 0, "reason": "a"}], "whose": "user"}, schema)
 
 
 def test_a_field_may_be_called_title():
