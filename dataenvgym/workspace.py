@@ -2,19 +2,30 @@
 
 Only one process at a time writes to it: `opened` locks it first (`locked`), then removes leftovers
 of killed processes, and only then lets it change. Errors name a damaged file (`naming_damage`); an
-interrupt names the folder (`noting_interrupt`). `config.workspaces` has workspaces with a
-`config.yaml`.
+interrupt names the folder (`noting_interrupt`). Folders have the number of their format
+(`environment.json`, `study.json`); those of a newer program are refused. `config.workspaces` has
+workspaces with a `config.yaml`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from dataenvgym.errors import BrokenFileError, RunDirectoryError
-from dataenvgym.storage import is_empty, remove_folder, remove_leftover, remove_temporaries
+from dataenvgym.errors import BrokenFileError, NewerFormatError, RunDirectoryError
+from dataenvgym.storage import (
+    is_empty,
+    read_json,
+    remove_folder,
+    remove_leftover,
+    remove_temporaries,
+)
+
+FORMAT = 2
+"""The format of the folders that this program writes; see docs/run_directory.md."""
 
 Check = Callable[[], object]
 """Raises an error to refuse the folder."""
@@ -121,3 +132,29 @@ def _busy(directory: Path) -> RunDirectoryError:
         f"another process is writing {directory.name!r}; wait for it, or choose another "
         "name (name=..., --name)"
     )
+
+
+def check_format(directory: Path) -> None:
+    """Refuse the folder of a run, an evaluation or a study that a newer program wrote.
+
+    A damaged file passes.
+
+    Raises:
+        NewerFormatError: if its format is newer than this program's.
+    """
+    for name in ("environment.json", "study.json"):
+        with suppress(FileNotFoundError, NotADirectoryError, BrokenFileError):
+            refuse_newer(directory / name, read_json(directory / name))
+
+
+def refuse_newer(path: Path, content: Any) -> None:
+    """Refuse a file with this content if a newer program wrote it; see `check_format`."""
+    found = content.get("format", FORMAT) if isinstance(content, dict) else FORMAT
+    if not isinstance(found, int) or found > FORMAT:
+        versions = content.get("versions")
+        writer = versions.get("dataenvgym") if isinstance(versions, dict) else None
+        known = f" (it was begun with {writer})" if writer else ""
+        raise NewerFormatError(
+            f"{path} has format {found!r}, and this dataenvgym reads format {FORMAT}: a newer "
+            f"dataenvgym wrote it. Update dataenvgym{known}, choose another folder, or start over"
+        )

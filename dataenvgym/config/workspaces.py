@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.config.trust import refuse_references
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
-from dataenvgym.format_version import check_format
 from dataenvgym.storage import is_empty, write_text
-from dataenvgym.workspace import opened
+from dataenvgym.workspace import check_format, opened
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -16,7 +16,7 @@ from dataenvgym.environments.iterations import IterationFiles, checked_iteration
 from dataenvgym.environments.marks import MARKS_FILE
 from dataenvgym.environments.options import ResetOptions
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.format_version import check_format
+from dataenvgym.workspace import check_format
 
 _SCRATCH = ".trial-"
 WARNINGS_FILE = "warnings.jsonl"

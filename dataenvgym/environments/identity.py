@@ -1,7 +1,7 @@
 """The identity of an episode (`environment.json`): a run with another identity is not continued.
 
 The file also has the versions of the packages that affect results, and the format of the folder
-(see `format_version`). A run with other package versions is continued with a warning.
+(see `workspace`). A run with other package versions is continued with a warning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.format_version import FORMAT, FORMAT_KEY, refuse_newer
 from dataenvgym.interfaces import Describes, PredictorInterface, TaskInterface
 from dataenvgym.records import hashed_json
 from dataenvgym.rollouts import describe_speakers
@@ -21,7 +20,7 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks.adapted import known_instances, task_of
-from dataenvgym.workspace import naming_damage
+from dataenvgym.workspace import FORMAT, naming_damage, refuse_newer
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
 """Packages of this process whose versions affect results."""
@@ -57,7 +56,7 @@ def identity_of(
 
 def write_identity(directory: Path, identity: dict[str, Any]) -> None:
     """Write `environment.json`, with the current format and package versions."""
-    today = {FORMAT_KEY: FORMAT, _VERSIONS: installed_versions()}
+    today = {"format": FORMAT, _VERSIONS: installed_versions()}
     write_json(directory / "environment.json", {**identity, **today})
 
 
@@ -91,7 +90,7 @@ def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
             f"{directory / 'environment.json'} is missing, so it is unknown whether student "
             "and problems are still the same; restore it, or start over"
         )
-    before.pop(FORMAT_KEY, None)
+    before.pop("format", None)
     _warn_of_other_versions(directory, before.pop(_VERSIONS, None))
     for key in sorted({*before, *identity}):
         if before.get(key) != identity.get(key):
@@ -113,7 +112,7 @@ def installed_versions() -> dict[str, str]:
 
 
 def _warn_of_other_versions(directory: Path, before: Any) -> None:
-    """Warn of packages with another version now; older runs recorded no versions."""
+    """Warn of packages with another version now."""
     if not isinstance(before, dict):
         return
     now = installed_versions()

@@ -30,7 +30,6 @@ from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.options import Mode, ResetOptions, TeachingOptions, parse_action
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headline, skill_table
-from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
     Describes,
     RecordCheckInterface,
@@ -174,7 +173,6 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         episode = self._in_progress("step")
         action = self.parse(action)
         files = episode.open_next()
-        raise_format(self.directory)
         began = time.perf_counter() - self.clock.seconds.get("agent", 0.0)
         try:
             records = self.records_of(files, action)

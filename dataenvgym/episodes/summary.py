@@ -15,12 +15,11 @@ from dataenvgym.environments import PHASES, IterationResult
 from dataenvgym.environments.options import aim_reached
 from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.format_version import check_format
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Model, Scores
 from dataenvgym.records.reports import Faults
 from dataenvgym.storage import read_json
-from dataenvgym.workspace import naming_damage
+from dataenvgym.workspace import check_format, naming_damage
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -43,7 +43,6 @@ from dataenvgym.evaluation_runs.directory import (
 from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
 from dataenvgym.evaluation_runs.evaluation import Evaluation
 from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
-from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
     PredictorInterface,
     TaskInterface,
@@ -218,9 +217,7 @@ def _begin(
     EVALUATIONS.keep(files.directory, settings)
     if (ledger := ledger_of(task)) is not None:
         ledger.directory = files.directory
-    if files.is_begun:
-        raise_format(files.directory)
-    else:
+    if not files.is_begun:
         write_identity(files.directory, identity)
     if addition is not None:
         addition.begin(task, files.directory)

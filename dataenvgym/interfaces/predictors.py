@@ -35,7 +35,6 @@ class SamplingParameters(Model):
     max_tokens: int = Field(default=64, ge=1)
     seed: int = Field(default=0, ge=0)
     json_schema: dict[str, JsonValue] | None = None
-    # earlier versions did not have this field; without it, keys of caches and files are as before
     stop: tuple[Annotated[Text, Field(min_length=1)], ...] = Field(default=(), exclude_if=not_)
 
     def until_stop(self, text: str) -> str:

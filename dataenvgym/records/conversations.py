@@ -50,7 +50,6 @@ class Message(Model):
     role: Literal["system", "user", "assistant", "tool"]
     content: Text
     tool_calls: tuple[ToolCall, ...] = ()
-    # earlier versions did not have these fields; without them, files and hashes are as before
     tools: tuple[Tool, ...] = Field(default=(), exclude_if=not_)
     name: Text | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
 

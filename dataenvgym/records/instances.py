@@ -17,22 +17,15 @@ from dataenvgym.records.model import Finite, Json, Model, Note, Text
 STUDENT, ENVIRONMENT, INFRASTRUCTURE = "student", "environment", "infrastructure"
 FAULTS = (STUDENT, ENVIRONMENT, INFRASTRUCTURE)
 """The faults that are not the name of another speaker."""
-_NAMED_FIRST = (ENVIRONMENT, "user", "judge")
 
 
 def fault_of(completed: CompletedTaskInstance) -> str | None:
-    """The party at fault; None if the instance was solved.
-
-    In files of earlier versions, it is the name at the beginning of the error.
-    """
+    """The party at fault; None if the instance was solved."""
     if completed.was_correct:
         return None
     if completed.error is None:
         return STUDENT
-    if completed.fault is not None:
-        return completed.fault
-    named = completed.error.partition(":")[0]
-    return named if named in _NAMED_FIRST else INFRASTRUCTURE
+    return completed.fault or INFRASTRUCTURE
 
 
 def count_faults(completed: Iterable[CompletedTaskInstance]) -> dict[str, int]:
@@ -141,8 +134,7 @@ class CompletedTaskInstance(Model):
         was_correct: whether the task counts it as solved; False if `error` is set.
         error: why the infrastructure failed, or None. An instance with an error is neither
             right nor wrong: reports exclude it from scores and count it separately.
-        fault: the party at fault for the error (see `faults`). None without an error, and in files
-            of earlier versions.
+        fault: the party at fault for the error (see `fault_of`); None without an error.
         note: a remark about the score, e.g. that checking the answer ran out of time, or None.
         scores: further scores by name, such as `tests_passed`; empty if `error` is set.
 

@@ -139,7 +139,6 @@ class PreferenceDatum(_PromptedDatum):
 
     kind: Literal["preference"] = "preference"
     instruction: Text = ""
-    # earlier versions did not have these fields; without them, files and hashes are as before
     messages: Conversation = Field(default=(), exclude_if=not_)
     tools: tuple[Tool, ...] = Field(default=(), exclude_if=not_)
     chosen: Answer

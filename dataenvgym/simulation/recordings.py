@@ -13,11 +13,11 @@ import numpy as np
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.format_version import check_format
 from dataenvgym.records import TrainingDatum
 from dataenvgym.simulation.answer_key import skill_of
 from dataenvgym.simulation.curves import Array
 from dataenvgym.simulation.student import repeated
+from dataenvgym.workspace import check_format
 
 
 @dataclass(frozen=True)

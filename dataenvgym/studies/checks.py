@@ -14,7 +14,6 @@ from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.executors import build_executor
 from dataenvgym.executors.interface import build_episode
-from dataenvgym.format_version import FORMAT, FORMAT_KEY, check_format
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.fairness import (
     Difference,
@@ -23,6 +22,7 @@ from dataenvgym.studies.fairness import (
     config_differences,
 )
 from dataenvgym.studies.plan import Cell, StudyPlan
+from dataenvgym.workspace import FORMAT, check_format
 
 
 def study_command(plan: StudyPlan) -> str:
@@ -49,7 +49,7 @@ def write_state(plan: StudyPlan, *, unfinished: Iterable[tuple[Cell, str]]) -> N
     reasons = {cell.directory: reason for cell, reason in unfinished}
     grid = plan.grid
     state = {
-        FORMAT_KEY: FORMAT,
+        "format": FORMAT,
         "name": plan.name,
         "command": study_command(plan),
         "strategies": [{"name": s.name, "overrides": list(s.overrides)}

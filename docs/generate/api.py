@@ -40,7 +40,7 @@ PARTS = {
 """Public parts of the package, and what each is for, in a sentence."""
 
 INTERNAL = (
-    "cli", "external", "format_version", "own_modules", "pocket", "progress", "registration",
+    "cli", "external", "own_modules", "pocket", "progress", "registration",
     "run_warnings", "secrets", "shipped_configs", "storage", "workspace",
 )  # fmt: skip
 """Parts without a page: their names may change with any version."""

@@ -10,9 +10,8 @@ from dataenvgym.config import compose, find_run, is_done, open_run, read_config
 from dataenvgym.config.run_directory import check_run
 from dataenvgym.episodes import IterationSummary, Summary, read_summary
 from dataenvgym.errors import ConfigChangedError, NewerFormatError, RunDirectoryError
-from dataenvgym.format_version import FORMAT
 from dataenvgym.storage import write_json
-from dataenvgym.workspace import locked
+from dataenvgym.workspace import FORMAT, locked
 
 
 @pytest.fixture

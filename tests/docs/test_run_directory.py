@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.cli.main import main
-from dataenvgym.format_version import FORMAT
+from dataenvgym.workspace import FORMAT
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "run_directory.md").read_text()

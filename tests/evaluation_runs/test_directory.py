@@ -13,8 +13,8 @@ from dataenvgym.evaluation_runs.directory import (
     evaluation_settings,
     settings_to_rescore,
 )
-from dataenvgym.format_version import FORMAT
 from dataenvgym.storage import write_json
+from dataenvgym.workspace import FORMAT
 
 
 def name_of(*overrides: str, split: str = "test", limit=None, adapter: Path | None = None) -> str:
@@ -122,5 +122,5 @@ def test_an_evaluation_of_a_newer_format_is_refused_by_that(tmp_path):
         lambda: EVALUATIONS.check(directory, settings),
         lambda: EVALUATIONS.find("mine", tmp_path),
     ):
-        with pytest.raises(NewerFormatError, match=f"reads formats 1 to {FORMAT}"):
+        with pytest.raises(NewerFormatError, match=f"reads format {FORMAT}"):
             use()

@@ -39,19 +39,8 @@ def test_a_wrong_answer_is_the_students_and_a_solved_instance_nobodys():
     assert [fault_of(c) for c in MIXED[:3]] == [None, "student", "student"]
 
 
-@pytest.mark.parametrize(
-    ("error", "fault"),
-    [
-        ("user: HTTP 503", "user"),
-        ("judge: no", "judge"),
-        ("environment: ValueError: x", "environment"),
-        ("predictor: ValueError: x", "infrastructure"),
-        ("HTTP 503: user: x", "infrastructure"),
-        ("", "infrastructure"),
-    ],
-)
-def test_files_of_earlier_versions_say_it_by_the_name_at_the_beginning_of_the_error(error, fault):
-    assert fault_of(completed(error)) == fault
+def test_an_error_without_a_fault_is_the_infrastructures():
+    assert fault_of(completed("user: HTTP 503")) == "infrastructure"
 
 
 def test_a_fault_without_an_error_is_refused():

@@ -3,9 +3,9 @@
 import pytest
 
 from dataenvgym.errors import ConfigurationError, NewerFormatError
-from dataenvgym.format_version import FORMAT
 from dataenvgym.storage import write_json
 from dataenvgym.studies import run_study
+from dataenvgym.workspace import FORMAT
 
 GRID = ("agent=random,skill_list", "seed=0,1")
 
