@@ -3,7 +3,7 @@
 import pkgutil
 
 import dataenvgym
-from docs.generate.api import INTERNAL, PARTS, api_pages
+from docs.generate.api import INTERNAL, PARTS
 
 
 def test_each_part_of_the_package_is_in_the_reference_or_named_as_internal():
@@ -11,11 +11,3 @@ def test_each_part_of_the_package_is_in_the_reference_or_named_as_internal():
     documented = {part.partition(".")[0] for part in PARTS}
     assert documented.isdisjoint(INTERNAL)
     assert documented | set(INTERNAL) == parts
-
-
-def test_each_part_has_a_page_that_the_overview_links():
-    pages = api_pages()
-    assert "::: dataenvgym.records\n" in pages["reference/api/records.md"]
-    for part in PARTS:
-        assert f"]({part}.md)" in pages["reference/api/index.md"]
-        assert f"reference/api/{part}.md" in pages

@@ -11,10 +11,6 @@ from .readers_files import write_files
 WITH_FILES = [page for page in PAGES if files(page)]
 
 
-def test_there_are_pages_with_files():
-    assert len(WITH_FILES) >= 8
-
-
 @pytest.mark.parametrize("page", WITH_FILES)
 def test_the_files_of_a_page_can_be_imported_and_fit_the_width_of_a_page(page, folder):
     write_files(page, folder)

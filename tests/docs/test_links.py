@@ -4,7 +4,6 @@ import pytest
 
 from docs.generate.files import ROOT, file_pages, path_of
 from docs.generate.links import turned
-from docs.generate.pages import generated_pages
 
 
 @pytest.mark.parametrize(
@@ -32,8 +31,3 @@ def test_each_example_is_a_page_with_its_code():
     for file in (ROOT / "examples").rglob("*.py"):
         assert file.read_text().rstrip() in pages[path_of(file)]
         assert f"`{file.relative_to(ROOT / 'examples').as_posix()}`" in pages["examples/index.md"]
-
-
-def test_no_page_made_of_a_file_links_the_file_system():
-    made = {page: text for page, text in generated_pages().items() if "_py.md" not in page}
-    assert not [page for page, text in made.items() if "](../docs/" in text or "](docs/" in text]

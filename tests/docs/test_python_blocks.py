@@ -27,10 +27,6 @@ BLOCKS = [
 ]
 
 
-def test_there_are_blocks():
-    assert len(BLOCKS) > 15
-
-
 @pytest.mark.parametrize("page", TESTED_BY)
 def test_a_page_that_is_left_to_another_test_has_one_block_and_is_read_there(page):
     assert sum(block.language == "python" for block in blocks(page)) == 1
