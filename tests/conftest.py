@@ -83,6 +83,14 @@ def _a_curve_is_drawn_once():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _files_do_not_wait_for_the_disk() -> Iterator[None]:
+    """A test outlives no power cut, and each file of thousands of runs would wait for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 CHAT_TEMPLATE = (
     "{%- for message in messages -%}"
     "{{ '<|' + message['role'] + '|>' + (message['content'] or '') }}"

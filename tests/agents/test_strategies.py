@@ -12,7 +12,7 @@ from dataenvgym.episodes import run_episode
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import PreferenceDatum
 
-from ..students import Student
+from ..fakes import Student
 
 SMALL = ["task.n_train=200", "task.n_validation=60", "task.n_test=20"]
 STRATEGIES = [

@@ -10,10 +10,12 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, IterationResult, SkillList
 from dataenvgym.episodes import run_episode
 from dataenvgym.episodes.report import write_report
-from dataenvgym.errors import BudgetSpentError, RunDirectoryError, TrainingError
+from dataenvgym.errors import RunDirectoryError, TrainingError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.storage import read_json
+
+from ..fakes import Teacher
 
 KNOWN = "Put 7 7 7 7 2 1 in rising order."
 LONG = (
@@ -159,16 +161,13 @@ def test_quality_checks_belong_to_an_episode(task, tmp_path):
 
 
 def test_a_teacher_without_budget_does_not_end_the_step(task, caplog):
-    class Poor:
-        def ask(self, conversations, sampling, *, purpose):
-            raise BudgetSpentError("all 10 requests are spent")
-
-    environment = SkillList(task, student(), quality=[WrongAnswerCheck(task, Poor())])
+    check = WrongAnswerCheck(task, Teacher("?", budget=0))
+    environment = SkillList(task, student(), quality=[check])
     environment.reset(seed=0)
     with caplog.at_level(logging.WARNING):
         environment.step([record("Add 1000 and 1.", "3")])
     assert environment.results[-1].n_records == 1
-    assert "all 10 requests are spent" in caplog.text
+    assert "the budget is spent" in caplog.text
 
 
 # --- duplicates of earlier iterations ---

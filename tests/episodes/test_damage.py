@@ -66,10 +66,8 @@ class Counting(ScriptedPredictor):
 
 
 @pytest.fixture(params=["skill_list", "skill_tree"])
-def resume(request, play, make_student_of_echo, monkeypatch):
+def resume(request, play, make_student_of_echo):
     """Plays or resumes an episode of two iterations; some die in the second one."""
-
-    monkeypatch.setattr("os.fsync", lambda descriptor: None)  # hundreds of runs wait for the disk
 
     class Dying(make_student_of_echo):
         def predict(self, conversations, sampling):

@@ -1,6 +1,5 @@
 import json
 import time
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -9,6 +8,8 @@ from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.repair import json_alone, json_in
 from dataenvgym.llm.structured import ask_json, fits, parse_reply
 from dataenvgym.records import Message
+
+from ..fakes import Teacher
 
 LABELS = {
     "type": "object",
@@ -27,23 +28,6 @@ LABELS = {
     "additionalProperties": False,
 }
 LABEL = {"number": 1, "skill": "sum"}
-
-
-class Teacher:
-    """Answers with the given replies, and records all questions."""
-
-    def __init__(self, *outcomes: str | Failure) -> None:
-        self.outcomes = list(outcomes)
-        self.asked: list[tuple[Sequence, SamplingParameters, str]] = []
-        self.malformed = 0
-
-    def ask(self, conversations, sampling, *, purpose):
-        self.asked.append((conversations, sampling, purpose))
-        outcomes = [self.outcomes.pop(0) for _ in conversations]
-        return [Reply(text=o) if isinstance(o, str) else o for o in outcomes]
-
-    def count_malformed(self, n: int = 1) -> None:
-        self.malformed += n
 
 
 def first(text: str):
@@ -176,9 +160,8 @@ def test_useless_answers_and_failed_calls_are_none_and_only_the_first_are_malfor
     found = ask_json(teacher, asked, LABELS, sampling, purpose="skills")
     assert found == [{"labels": [LABEL]}, None, None, None]
     assert teacher.malformed == 2
-    ((conversations, used, purpose),) = teacher.asked
-    assert (conversations, purpose) == (asked, "skills")
-    assert used == sampling.model_copy(update={"json_schema": LABELS})
+    assert (teacher.rounds, teacher.purposes) == ([asked], {"skills"})
+    assert teacher.samplings == [sampling.model_copy(update={"json_schema": LABELS})]
 
 
 def test_a_teacher_that_keeps_no_count_will_do():
@@ -192,5 +175,5 @@ def test_a_teacher_that_keeps_no_count_will_do():
 
 def test_a_long_reply_that_breaks_at_its_end_is_read_in_time():
     begin = time.process_time()
-    assert list(json_in("[" * 40 + "1," * 100_000 + "x!y z]")) == []
-    assert time.process_time() - begin < 5
+    assert list(json_in("[" * 40 + "1," * 20_000 + "x!y z]")) == []
+    assert time.process_time() - begin < 3

@@ -19,7 +19,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.run_warnings import listening
 
-from ..students import Student
+from ..fakes import Student
 
 LOST = Failure(reason="lost")
 TASK = PocketMathTask()
@@ -51,7 +51,7 @@ def test_records_that_are_not_problems_of_the_task_pass():
     student = student_of({"a": ["Paris it is"]})
     records = [record("a", "Paris it is"), record("b").model_copy(update={"system": "Be brief."})]
     assert AlreadyKnownCheck(TASK).passes(records, student) == [True, True]
-    assert student.asked == []
+    assert student.rounds == []
 
 
 def test_a_check_that_can_judge_no_record_at_all_is_named_in_a_warning():
@@ -84,7 +84,7 @@ def test_tries_besides_the_greedy_answer_have_to_be_right_too():
     student = student_of(answers)
     check = AlreadyKnownCheck(TASK, samples=4, share=0.75)
     assert check.passes(records, student) == [False, False, True, LOST, True]
-    sizes, samplings = tuple(map(len, student.asked)), tuple(student.samplings)
+    sizes, samplings = tuple(student.sizes), tuple(student.samplings)
     assert sizes == (5, 4, 4, 4, 4)  # after a wrong first answer the student is not asked again
     assert [s.temperature for s in samplings] == [0.0, 1.0, 1.0, 1.0, 1.0]
     assert len({s.seed for s in samplings[1:]}) == 4
@@ -110,7 +110,7 @@ def test_questions_that_a_student_cannot_answer_do_not_end_the_check():
     student = student_of({"long": ["FAIL"], "longer": ["FAIL"]})
     check = AlreadyKnownCheck(TASK)
     assert check.passes([record("long"), record("longer")], student) == [LOST, LOST]
-    assert [len(asked) for asked in student.asked] == [2, 1]
+    assert student.sizes == [2, 1]
 
 
 def test_only_right_answers_to_a_prompt_can_be_known():
@@ -133,7 +133,7 @@ def test_the_student_is_asked_in_chunks_and_as_briefly_as_the_task_does():
     student = student_of({})
     check = AlreadyKnownCheck(PocketMathTask(chunk_size=4))
     assert check.passes([record(str(i)) for i in range(10)], student) == [True] * 10
-    assert [len(asked) for asked in student.asked] == [4, 4, 2]
+    assert student.sizes == [4, 4, 2]
     assert {s.max_tokens for s in student.samplings} == {16}
 
 

@@ -8,12 +8,11 @@ from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import (
-    BudgetSpentError,
     ConfigurationError,
     PredictionError,
     SandboxError,
 )
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.interfaces import Failure
 from dataenvgym.llm.prompts import default_prompt
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import WrongAnswerCheck
@@ -29,36 +28,25 @@ from dataenvgym.records import (
 from dataenvgym.tasks import Source, Task
 from dataenvgym.tasks.domain import Domain
 
+from .. import fakes
+
 LOST = Failure(reason="lost")
 STUDENT = ScriptedPredictor(lambda conversation: "x")
 
 
-class Teacher:
-    """Answers by the problem and the number of the try; counts requests."""
+class Teacher(fakes.Teacher):
+    """Answers by the problem and the number of the try."""
 
-    def __init__(self, answers: dict[str, list[str]], budget: int = 1000) -> None:
+    def __init__(self, answers, **options):
+        super().__init__(self._try, **options)
         self.answers = answers
-        self.budget = budget
-        self.tries: Counter[str] = Counter()
-        self.seeds: list[int] = []
-        self.purposes: set[str] = set()
+        self.tries = Counter()
 
-    def ask(self, conversations, sampling, *, purpose):
-        self.seeds.append(sampling.seed)
-        self.purposes.add(purpose)
-        if self.budget <= 0:
-            raise BudgetSpentError("60 of 60 requests are spent")
-        return [self._reply(c[-1].content) for c in conversations]
-
-    def _reply(self, text: str) -> Reply | Failure:
+    def _try(self, text, sampling):
         problem = next(p for p in self.answers if p in text)
-        number = self.tries[problem]
+        answer = self.answers[problem][self.tries[problem] % len(self.answers[problem])]
         self.tries[problem] += 1
-        self.budget -= 1
-        if self.budget < 0:
-            return Failure(reason="60 of 60 requests are spent")
-        answer = self.answers[problem][number % len(self.answers[problem])]
-        return LOST if answer == "FAIL" else Reply(text=f"So: {answer}")
+        return LOST if answer == "FAIL" else f"So: {answer}"
 
 
 def record(instruction: str, answer: str = "1") -> SupervisedDatum:
@@ -103,17 +91,11 @@ def test_the_teachers_majority_judges_records_that_the_task_cannot():
     # asked no more than it takes: three equal answers of five are a majority
     assert teacher.tries == {"four legs": 9, "three wheels": 4, "a riddle": 5, "no answer": 5}
     assert teacher.purposes == {"quality"}
-    assert len(set(teacher.seeds)) == 5
+    assert len({sampling.seed for sampling in teacher.samplings}) == 5
 
 
 def test_the_teachers_prompt_has_the_whole_problem():
-    told: list[str] = []
-
-    class Listening(Teacher):
-        def _reply(self, text: str) -> Reply | Failure:
-            told.append(text)
-            return Reply(text="#### 1")
-
+    teacher = fakes.Teacher("#### 1")
     turns = [
         Message(role="user", content="Think of 7."),
         Message(role="assistant", content="Done."),
@@ -122,12 +104,12 @@ def test_the_teachers_prompt_has_the_whole_problem():
     ]
     check = WrongAnswerCheck(
         MathTask("none.jsonl"),
-        teacher=Listening({}),
+        teacher=teacher,
         samples=1,
         prompt={"user": "Go: {instruction}"},
     )
     assert passes(check, ChatDatum(messages=turns, system="Be brief.")) == [True]
-    assert told == [
+    assert teacher.asked == [
         "Go: system: Be brief.\n\nuser: Think of 7.\n\nassistant: Done.\n\nuser: Subtract 6."
     ]
 
@@ -149,7 +131,7 @@ def test_every_claim_of_a_record_has_to_hold():
 def test_a_spent_budget_lets_the_rest_pass_unjudged():
     teacher = Teacher({"one": ["#### 1"], "two": ["#### 2"]}, budget=3)
     check = WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher, samples=3)
-    spent = Failure(reason="60 of 60 requests are spent")
+    spent = Failure(reason="the budget is spent")
     # both once, then "one" again, which makes a majority of two
     assert passes(check, record("one", "9"), record("two", "9")) == [False, spent]
     assert passes(check, record("one", "9")) == [spent]

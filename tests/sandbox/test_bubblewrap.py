@@ -78,14 +78,14 @@ def is_burning(zygote: psutil.Process) -> bool:
         return False
 
 
-def test_nothing_survives_two_hundred_runs_of_all_kinds(bwrap, tmp_path, monkeypatch):
+def test_nothing_survives_runs_of_all_kinds(bwrap, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = len(descendants())
     mounts = Path("/proc/self/mounts").read_text()
     with open_sandbox() as box:
         at_rest = before + 5  # bwrap and its process 1, the zygote, a prepared run's two
-        for i in range(200):
+        for i in range(80):
             box.run(NASTY[i % len(NASTY)] if i % 40 else BOMB, limits=Limits(seconds=2))
             if i == 20:
                 descriptors = len(os.listdir("/proc/self/fd"))
@@ -266,8 +266,7 @@ except ConfigurationError as error: print(error)
     assert "0o22" in usual
     if backend == "bubblewrap":
         assert said("umask 077; trap '' HUP") == usual
-    for setting in LIMITS_OF_SHELLS:
-        assert said(f"ulimit {setting}") == usual, setting
+    assert said("; ".join(f"ulimit {setting}" for setting in LIMITS_OF_SHELLS)) == usual
     for letter, amount in (("t", 90), ("s", 4096), ("f", 1000), ("n", 200)):
         assert f"`ulimit -H{letter}`" in said(f"ulimit -{letter} {amount}")
 

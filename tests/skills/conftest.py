@@ -2,19 +2,19 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask, recognize
-from dataenvgym.errors import BudgetSpentError
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.records import Conversation
+from dataenvgym.interfaces import Failure
+
+from ..fakes import Teacher
 
 Answer = Callable[[str], str | None]
 
 
-class KeywordTeacher:
+class KeywordTeacher(Teacher):
     """Reads the two prompts of skill discovery and answers them.
 
     It names skills by symbol and phrasing, three synonyms for each of pocket math's skills, and
@@ -22,35 +22,17 @@ class KeywordTeacher:
 
     Args:
         distort: a function that changes each answer; None fails the call.
-        budget: conversations that it answers before it refuses.
     """
 
-    def __init__(self, distort: Answer = lambda text: text, budget: int = 10**6) -> None:
+    def __init__(self, distort=lambda text: text, **options):
+        super().__init__(self._say, **options)
         self.distort = distort
-        self.budget = budget
-        self.asked: list[str] = []
-        self.malformed = 0
 
-    def ask(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters, *, purpose: str
-    ) -> list[Reply | Failure]:
-        assert purpose == "skills"
+    def _say(self, text, sampling):
         assert sampling.json_schema is not None
-        if conversations and self.budget <= 0:
-            raise BudgetSpentError("the budget of 0 requests is spent")
-        return [self._reply(conversation[-1].content) for conversation in conversations]
-
-    def count_malformed(self, n: int) -> None:
-        self.malformed += n
-
-    def _reply(self, text: str) -> Reply | Failure:
-        if self.budget <= 0:
-            return Failure(reason="the budget is spent")
-        self.budget -= 1
-        self.asked.append(text)
         answer = self._labels(text) if "Name the one skill" in text else self._groups(text)
         distorted = self.distort(json.dumps(answer))
-        return Failure(reason="500") if distorted is None else Reply(text=distorted)
+        return Failure(reason="500") if distorted is None else distorted
 
     def _labels(self, text: str) -> object:
         found = re.findall(r"^(\d+)\. (.*)$", text, flags=re.MULTILINE)

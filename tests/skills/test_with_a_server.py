@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.llm import Teacher
 from dataenvgym.llm.usage import read_usage
 from dataenvgym.skills import DiscoveredSkills
@@ -29,7 +30,8 @@ class BadServer:
         elif draw < 0.6:
             status, text = 200, "Sorry, as a language model I {"
         else:
-            status, text = 200, self.teacher._reply(payload["messages"][-1]["content"]).text
+            asked, how = payload["messages"][-1]["content"], SamplingParameters(json_schema={})
+            status, text = 200, self.teacher.say(asked, how)
         return status, {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
 
 

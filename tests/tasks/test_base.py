@@ -9,7 +9,7 @@ from dataenvgym.records import Message, SupervisedDatum, TaskInstance
 from dataenvgym.tasks import Ask, Domain, Outcome, Source, Task, TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
-from ..students import Student, lost
+from ..fakes import Student, lost
 
 
 class EchoEnvironment(TaskEnvironment):
@@ -55,7 +55,7 @@ def test_sampling_and_chunks_are_those_of_the_task():
 
     student = parrot()
     EchoTask(chunk_size=2, sampling=SamplingParameters(max_tokens=9)).evaluate(student)
-    assert [len(asked) for asked in student.asked] == [2, 1]
+    assert student.sizes == [2, 1]
     assert [sampling.max_tokens for sampling in student.samplings] == [9, 9]
 
 

@@ -19,7 +19,7 @@ from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tool_formats import as_reply
 
-from ...students import Student, Wavering
+from ...fakes import Student, Wavering
 
 TASK = PocketMathTask(n_train=200)
 PLAN = (Assignment(20, skill="sum"), Assignment(10, skill="largest"))
@@ -58,7 +58,7 @@ def test_each_pair_is_a_right_answer_and_the_students_own_wrong_one():
 def test_more_problems_are_tried_until_there_are_enough_errors():
     student = sometimes({"sum": 0.85, "largest": 0.85})
     assert len(generate(student, rounds=6, most_tries=20.0)) == 30
-    assert student.n_asked > 100
+    assert len(student.asked) > 100
 
 
 def test_the_skills_with_more_errors_have_more_pairs():
@@ -71,7 +71,7 @@ def test_the_skills_with_more_errors_have_more_pairs():
 def test_a_student_without_errors_gives_no_pairs_and_is_not_tried_for_ever():
     student = sometimes({"sum": 1.0, "largest": 1.0})
     assert list(generate(student, most_tries=4.0)) == []
-    assert student.n_asked <= 4 * 30
+    assert len(student.asked) <= 4 * 30
 
 
 def test_failed_calls_are_not_wrong_answers():
@@ -81,7 +81,7 @@ def test_failed_calls_are_not_wrong_answers():
 def test_tries_are_drawn_at_the_temperature():
     student = sometimes({})
     generate(student, temperature=0.0)
-    assert student.temperatures == {0.0}
+    assert student.samplings[0].temperature == 0.0
 
 
 def test_the_same_generator_gives_the_same_pairs():

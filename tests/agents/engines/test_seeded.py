@@ -5,7 +5,6 @@ from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
-import orjson
 import pytest
 
 from dataenvgym.agents import Assignment, PocketRewriter, SeededEngine, TeacherRewriter
@@ -18,6 +17,8 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.storage import write_jsonl
+
+from ... import fakes
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")
@@ -118,43 +119,27 @@ def test_operands_are_same_other_or_mixed():
 # --- with a teacher ---
 
 
-class Teacher:
-    """Rewords as `answer(instruction, output)` says; each call takes one of `budget`."""
+class Teacher(fakes.Teacher):
+    """Rewords as `answer(instruction, output)` says."""
 
-    def __init__(self, answer, budget=10**6):
-        self.answer = answer
-        self.budget = budget
-        self.purposes = set()
-        self.rounds = 0
+    def __init__(self, answer, **options):
+        super().__init__(lambda text, sampling: answer(*shown(text)), **options)
 
-    def ask(self, conversations, sampling, *, purpose):
-        self.purposes.add(purpose)
-        self.rounds += 1
-        if not self.budget:
-            raise BudgetSpentError("the budget of requests is spent")
-        replies = []
-        for conversation in conversations:
-            if not self.budget:
-                replies.append(Failure(reason="the budget of requests is spent"))
-                continue
-            self.budget -= 1
-            text = conversation[-1].content
-            instruction = text.split("Instruction: ")[1].split("\n\nOutput: ")[0]
-            output = text.split("\n\nOutput: ")[1].split("\n\nReply")[0]
-            replies.append(self.answer(instruction, output))
-        return replies
+
+def shown(request):
+    instruction, output = request.split("Instruction: ")[1].split("\n\nOutput: ")
+    return instruction, output.split("\n\nReply")[0]
 
 
 def rewrite(instruction, output):
-    body = {"records": [{"instruction": instruction, "output": output}]}
-    return Reply(text=orjson.dumps(body).decode())
+    return {"records": [{"instruction": instruction, "output": output}]}
 
 
 def test_a_teacher_that_rewrites_nothing_is_not_asked_for_all_again():
-    teacher = Teacher(lambda instruction, output: Reply(text="no"), budget=10**6)
+    teacher = Teacher(lambda instruction, output: "no")
     engine = SeededEngine(TeacherRewriter(teacher, TASK), TASK, attempts=5)
     assert list(generate(engine, Assignment(100, skill="sum"))) == []
-    assert (teacher.rounds, 10**6 - teacher.budget) == (5, 100 + 4 * 5)
+    assert (len(teacher.rounds), len(teacher.asked)) == (5, 100 + 4 * 5)
 
 
 SEED = SupervisedDatum(
@@ -225,7 +210,7 @@ def test_a_teacher_that_only_answers_garbage_is_not_asked_for_ever():
     teacher = Teacher(lambda i, o: Reply(text="no"))
     engine = SeededEngine(TeacherRewriter(teacher, TASK), TASK, attempts=3)
     assert list(generate(engine, Assignment(5))) == []
-    assert teacher.rounds == 3
+    assert len(teacher.rounds) == 3
 
 
 def test_a_spent_budget_leaves_the_records_so_far_and_raises_only_if_there_are_none():

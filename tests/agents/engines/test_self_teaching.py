@@ -20,7 +20,7 @@ from dataenvgym.records import Message, TaskInstance
 from dataenvgym.scoring import answers_equal
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment, report_on
 
-from ...students import Student
+from ...fakes import Student
 
 
 def student_of(task: PocketMathTask, say) -> Student:
@@ -29,7 +29,7 @@ def student_of(task: PocketMathTask, say) -> Student:
 
     def answer(question, sampling):
         assert sampling.temperature > 0
-        return say(gold[question], (len(student.asked) - 1) % 8)
+        return say(gold[question], (len(student.rounds) - 1) % 8)
 
     student = Student(answer)
     return student
@@ -76,7 +76,7 @@ def test_a_common_error_becomes_a_record_as_well_for_gold_is_not_read(task):
 def test_where_too_few_agree_there_is_no_record_and_the_search_ends(task):
     student = student_of(task, mostly(5))
     assert generate(SelfConsistencyEngine(task), student, Assignment(20)) == []
-    assert len(student.asked) <= 8 * 4
+    assert len(student.rounds) <= 8 * 4
 
 
 def test_certain_answers_of_the_student_can_be_left_out(task):

@@ -9,7 +9,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance
 
-from ...students import Wavering
+from ...fakes import Wavering
 
 TASK = PocketMathTask(n_validation=60)
 
@@ -48,13 +48,13 @@ def test_a_skill_solved_sometimes_gets_more_than_one_solved_always_or_never():
     assert sum(counts.values()) == 200
     assert counts["sum"] > 5 * counts["largest"]
     assert counts["largest"] == pytest.approx(counts["total"], abs=1)
-    assert student.n_asked == 16 * len(TASK.instances)
+    assert len(student.asked) == 16 * len(TASK.instances)
 
 
 def test_tries_are_sampled_at_the_temperature():
     student = sometimes({})
     EdgePolicy(TASK, temperature=0.3).plan(situation(student), 10, rng())
-    assert student.temperatures == {0.3}
+    assert student.samplings[0].temperature == 0.3
 
 
 def test_without_skills_each_instance_is_its_own_group():

@@ -7,7 +7,9 @@ from dataenvgym.agents import FillBalancedPolicy, LLMTreePolicy, TreeSituation
 from dataenvgym.agents.tree.llm_policy import shown_tree
 from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Subskill, Tree
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.interfaces import Failure
+
+from ...fakes import Teacher
 
 FOREST = Forest(
     trees=(
@@ -17,23 +19,6 @@ FOREST = Forest(
 )
 EXPLORE = json.dumps({"action": "explore", "subskills": 2, "records": 3})
 EXPLOIT = json.dumps({"action": "exploit", "changes": {"big": 2}})
-
-
-class Teacher:
-    """Says the same for each skill, by the order of the trees."""
-
-    def __init__(self, *answers: str | Failure) -> None:
-        self.answers = answers
-        self.asked: list[str] = []
-        self.malformed = 0
-
-    def ask(self, conversations, sampling, *, purpose):
-        assert purpose == "actions"
-        self.asked += [c[-1].content for c in conversations]
-        return [Reply(text=a) if isinstance(a, str) else a for a in self.answers]
-
-    def count_malformed(self, n: int = 1) -> None:
-        self.malformed += n
 
 
 def act(policy: LLMTreePolicy, iteration: int = 1, count: int = 100):
@@ -48,6 +33,7 @@ def test_the_teacher_decides_on_each_skill():
     )
     assert "sum: accuracy 50%" in teacher.asked[0]
     assert "You can spend 50 records" in teacher.asked[0]
+    assert teacher.purposes == {"actions"}
 
 
 @pytest.mark.parametrize(
@@ -91,17 +77,13 @@ def test_a_teacher_that_wants_more_than_there_is_is_cut():
 
 
 def test_a_spent_budget_is_reported_to_the_runner():
-    class Poor(Teacher):
-        def ask(self, conversations, sampling, *, purpose):
-            raise BudgetSpentError("no money")
-
     with pytest.raises(BudgetSpentError):
-        act(LLMTreePolicy(Poor()))
+        act(LLMTreePolicy(Teacher("?", budget=0)))
 
 
 def test_a_prompt_without_the_tree_is_refused():
     with pytest.raises(ConfigurationError, match="tree"):
-        LLMTreePolicy(Teacher(), {"user": "What about {skill}?"})
+        LLMTreePolicy(Teacher("?"), {"user": "What about {skill}?"})
 
 
 def test_the_teacher_reads_data_and_accuracies():

@@ -22,7 +22,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.rows import SourceRow
 
-from ...students import Student
+from ...fakes import Student
 
 RIGHT = "```python\ndef add(x):\n    return x + 1\n```"
 WRONG = "```python\ndef add(x):\n    return x\n```"

@@ -19,7 +19,7 @@ from dataenvgym.interfaces import Reply
 from dataenvgym.records import PreferenceDatum, SupervisedDatum
 from dataenvgym.sandbox import open_sandbox
 
-from ...students import Student
+from ...fakes import Student
 
 pytestmark = pytest.mark.skipif(
     shutil.which("bwrap") is None, reason="needs bubblewrap (Debian: bubblewrap)"

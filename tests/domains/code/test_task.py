@@ -10,7 +10,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation import EvaluationFiles, draw_samples
 from dataenvgym.sandbox import Limits
 
-from ...students import Knowing, Student
+from ...fakes import Knowing, Student
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")  # which skips where there is none
 

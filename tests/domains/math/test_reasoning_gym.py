@@ -14,7 +14,7 @@ from dataenvgym.domains.math.reasoning_gym import (
 from dataenvgym.domains.math.reasoning_gym_source import EVALUATES_ANSWERS, dataset_of
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 
-from ...students import Knowing
+from ...fakes import Knowing
 
 SIZES = {"train": 30, "validation": 20, "test": 20}
 SPLITS = tuple(SIZES)

@@ -8,7 +8,7 @@ from dataenvgym.errors import ConfigurationError, InvalidInstanceError, Unparsab
 from dataenvgym.scoring import answers_equal
 from dataenvgym.tasks.rows import HubDataset
 
-from ...students import Knowing
+from ...fakes import Knowing
 
 
 def write(path, answers, *, questions=None):

@@ -22,43 +22,24 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, Message, Provenance, TaskInstance
 from dataenvgym.tasks import Task
 
+from .... import fakes
 
-class Teacher:
-    """Writes new sums for each request, as `spoil` lets it.
 
-    Args:
-        spoil: maps the number of the request and the right answer to the reply.
-        budget: how many requests it answers before it is spent.
-    """
+class Teacher(fakes.Teacher):
+    """Writes new sums for each request, as `spoil(its number, the right answer)` says."""
 
-    def __init__(self, spoil=lambda i, text: text, budget: int | None = None) -> None:
+    def __init__(self, spoil=lambda i, text: text, **options):
+        super().__init__(self._write, **options)
         self.spoil = spoil
-        self.budget = budget
-        self.asked: list[tuple[str, int]] = []
-        self.schemas: list[dict] = []
-        self.malformed = 0
-        self.rounds = 0
 
-    def ask(self, conversations, sampling, *, purpose):
-        assert purpose == "records"
-        self.rounds += 1
-        if self.budget is not None and len(self.asked) >= self.budget:
-            raise BudgetSpentError("the budget is spent")
-        return [self._answer(c, sampling) for c in conversations]
+    @property
+    def schemas(self):
+        return [sampling.json_schema for sampling in self.samplings]
 
-    def count_malformed(self, n: int = 1) -> None:
-        self.malformed += n
-
-    def _answer(self, conversation, sampling):
-        if self.budget is not None and len(self.asked) >= self.budget:
-            return Failure(reason="the budget is spent")
-        i = len(self.asked)
-        text = conversation[-1].content
-        self.asked.append((text, sampling.seed))
-        self.schemas.append(sampling.json_schema)
-        count = int(re.search(r"Write (\d+) new", text)[1])
-        answer = self.spoil(i, sums(range(100 * i, 100 * i + count)))
-        return Reply(text=answer) if isinstance(answer, str) else answer
+    def _write(self, request, sampling):
+        i = len(self.asked) - 1
+        count = int(re.search(r"Write (\d+) new", request)[1])
+        return self.spoil(i, sums(range(100 * i, 100 * i + count)))
 
 
 def sums(numbers) -> str:
@@ -90,7 +71,7 @@ def generate(teacher, *plan: Assignment, seed: int = 0, **options):
 
 def wanted(teacher: Teacher) -> list[int]:
     """How many records each request asked for."""
-    return [int(re.search(r"Write (\d+)", text)[1]) for text, _ in teacher.asked]
+    return [int(re.search(r"Write (\d+)", text)[1]) for text in teacher.asked]
 
 
 # --- requests -----------------------------------------------------------------------------------
@@ -99,28 +80,28 @@ def wanted(teacher: Teacher) -> list[int]:
 def test_a_skill_is_requested_in_batches_and_is_in_the_records():
     teacher = Teacher()
     records, _ = generate(teacher, Assignment(25, skill="sum"), Assignment(3, skill="gcd"))
-    assert [re.search(r"Write (\d+)", text)[1] for text, _ in teacher.asked] == [
+    assert [re.search(r"Write (\d+)", text)[1] for text in teacher.asked] == [
         "10",
         "10",
         "5",
         "3",
     ]
     assert Counter(r.provenance.skill for r in records) == {"sum": 25, "gcd": 3}
-    assert "They teach this skill: gcd" in teacher.asked[-1][0]
-    assert "got the following problems wrong" not in teacher.asked[0][0]
+    assert "They teach this skill: gcd" in teacher.asked[-1]
+    assert "got the following problems wrong" not in teacher.asked[0]
 
 
 def test_a_subskill_is_requested_and_is_in_the_records():
     teacher = Teacher()
     records, _ = generate(teacher, Assignment(2, skill="sum", subskill="with carry"))
     assert {(r.provenance.skill, r.provenance.subskill) for r in records} == {("sum", "with carry")}
-    assert "sum, and of it: with carry" in teacher.asked[0][0]
+    assert "sum, and of it: with carry" in teacher.asked[0]
 
 
 def test_examples_are_shown_with_the_students_reply_and_the_gold_answer():
     teacher = Teacher()
     generate(teacher, Assignment(2, examples=[wrong(7)]))
-    (text, _) = teacher.asked[0]
+    text = teacher.asked[0]
     for part in ("Which number comes after 7?", "I say 6", "The right answer: 8", "do not repeat"):
         assert part in text
     assert "They teach this skill" not in text
@@ -137,7 +118,7 @@ def test_a_blind_policys_examples_are_shown_as_samples_not_as_errors(policy, pro
     plan = BlindPolicy(policy).plan(situation, 4, np.random.default_rng(0))
     teacher = Teacher()
     generate(teacher, *plan, prompt=prompt)
-    (text, _) = teacher.asked[0]
+    text = teacher.asked[0]
     assert re.search(r"Problems of this kind look like this\. [^{}]+:\nProblem 1: Which", text)
     assert "The right answer: " in text
     assert not re.search(r"\bwrong\b|student's answer|I say", text)
@@ -147,7 +128,7 @@ def test_solved_problems_are_samples_and_failed_ones_are_errors():
     right = wrong(7).model_copy(update={"was_correct": True})
     teacher = Teacher()
     generate(teacher, Assignment(1, skill="s", examples=[right, wrong(8)]))
-    errors, samples = teacher.asked[0][0].split("Problems of this kind look like this")
+    errors, samples = teacher.asked[0].split("Problems of this kind look like this")
     assert "comes after 8?" in errors
     assert "comes after 7?" in samples
     assert "comes after 7?" not in errors
@@ -165,7 +146,7 @@ def test_small_assignments_of_one_skill_share_a_request():
 def test_of_many_examples_each_request_shows_a_sample():
     teacher = Teacher()
     generate(teacher, Assignment(40, skill="s", examples=[wrong(i) for i in range(50)]))
-    shown = [set(re.findall(r"comes after (\d+)", text)) for text, _ in teacher.asked]
+    shown = [set(re.findall(r"comes after (\d+)", text)) for text in teacher.asked]
     assert [len(numbers) for numbers in shown] == [5] * 4
     assert len(set().union(*shown)) > 10
 
@@ -174,11 +155,11 @@ def test_without_examples_training_problems_are_shown_and_evaluation_problems_ar
     teacher, task = Teacher(), PocketMathTask()
     generate(teacher, Assignment(2, skill="reversed"), Assignment(2), task=task)
     training = {i.instruction: i.skill for i in task.on("train").instances}
-    for text, _ in teacher.asked:
+    for text in teacher.asked:
         shown = re.findall(r"Problem \d: (.*)", text)
         assert len(shown) == 5
         assert all(question in training for question in shown)
-    first = re.findall(r"Problem \d: (.*)", teacher.asked[0][0])
+    first = re.findall(r"Problem \d: (.*)", teacher.asked[0])
     assert {training[question] for question in first} == {"reversed"}
 
 
@@ -188,7 +169,7 @@ def test_the_same_seed_gives_the_same_request_and_another_seed_a_different_one()
     for seed in (1, 1, 2):
         teacher = Teacher(lambda i, text: text if i % 2 else "garbage")
         generate(teacher, Assignment(30, skill="s", examples=examples), seed=seed)
-        asked.append(teacher.asked)
+        asked.append((teacher.asked, teacher.samplings))
     assert asked[0] == asked[1] != asked[2]
 
 
@@ -259,7 +240,7 @@ def test_malformed_records_duplicates_and_copied_examples_are_counted_and_reques
     records, engine = generate(teacher, Assignment(4, examples=[wrong(7)]))
     assert len(records) == 4
     assert engine.dropped == {"example": 1, "duplicate": 2, "malformed": 1}
-    assert "- What is 100 + 100?" in teacher.asked[1][0]
+    assert "- What is 100 + 100?" in teacher.asked[1]
     assert wanted(teacher) == [4, 3, 1]
 
 
@@ -282,14 +263,14 @@ def test_a_teacher_with_nothing_to_say_is_given_up_after_some_rounds():
     teacher = Teacher(lambda i, text: "garbage")
     records, _ = generate(teacher, Assignment(30, skill="s"), attempts=4)
     assert records == []
-    assert (teacher.rounds, teacher.malformed) == (4, 12)
+    assert (len(teacher.rounds), teacher.malformed) == (4, 12)
 
 
 def test_a_teacher_with_nothing_to_say_to_many_requests_is_not_asked_them_all_again(caplog):
     teacher = Teacher(lambda i, text: "garbage")
     records, _ = generate(teacher, Assignment(1000, skill="s"), attempts=5)
     assert records == []
-    assert (len(teacher.asked), teacher.rounds) == (100 + 4 * 5, 5)
+    assert (len(teacher.asked), len(teacher.rounds)) == (100 + 4 * 5, 5)
     (said,) = caplog.messages
     assert said.startswith("the teacher wrote 0 of 1000 records")
     assert "120 requests, 120 answers without any record; dropped: none" in said
@@ -299,13 +280,13 @@ def test_a_teacher_that_found_nothing_once_is_asked_for_all_again_when_it_does()
     teacher = Teacher(lambda i, text: "garbage" if i < 102 else text)
     records, _ = generate(teacher, Assignment(1000, skill="s"), attempts=5)
     assert len(records) == 1000
-    assert teacher.rounds == 3
+    assert len(teacher.rounds) == 3
 
 
 def test_a_teacher_that_repeats_itself_is_given_up_with_the_records_so_far():
     teacher = Teacher(lambda i, text: sums(range(3)))
     records, _ = generate(teacher, Assignment(5, skill="s"), attempts=2)
-    assert (len(records), teacher.rounds) == (3, 3)
+    assert (len(records), len(teacher.rounds)) == (3, 3)
 
 
 def test_a_teacher_that_answers_no_call_at_all_is_an_error_that_says_why():
@@ -329,7 +310,7 @@ def test_a_spent_budget_without_any_record_is_said():
 def test_an_empty_plan_asks_nothing():
     teacher = Teacher()
     assert generate(teacher)[0] == []
-    assert teacher.rounds == 0
+    assert teacher.rounds == []
 
 
 # --- configuration ------------------------------------------------------------------------------
@@ -420,5 +401,5 @@ def test_a_teacher_reads_problems_as_the_domain_puts_them_and_its_records_are_fr
 
     teacher = Teacher()
     records, _ = generate(teacher, Assignment(2, examples=[wrong(7)]), task=OwnTask())
-    assert "WHICH NUMBER COMES AFTER 7?" in teacher.asked[0][0]
+    assert "WHICH NUMBER COMES AFTER 7?" in teacher.asked[0]
     assert [record.instruction for record in records] == ["What is 0 + 0?!", "What is 1 + 1?!"]

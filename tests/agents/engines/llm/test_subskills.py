@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -7,24 +5,10 @@ from dataenvgym.agents import LLMEngine
 from dataenvgym.agents.engines.llm.subskills import ask_for_subskills
 from dataenvgym.environments.skill_tree import ProposesSubskills
 from dataenvgym.errors import BudgetSpentError
-from dataenvgym.interfaces import Reply, SamplingParameters
+from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
 
-
-class Teacher:
-    """Gives one answer after the other."""
-
-    def __init__(self, *answers: object) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-
-    def ask(self, conversations, sampling, *, purpose):
-        assert purpose == "subskills"
-        self.asked.append(conversations[0][-1].content)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return [Reply(text=answer if isinstance(answer, str) else json.dumps(answer))]
+from ....fakes import Teacher
 
 
 def names(*texts: str) -> dict[str, list[str]]:
@@ -62,11 +46,12 @@ def test_a_teacher_without_ideas_names_fewer():
 
 
 def test_the_llm_engine_asks_its_teacher_for_subskills_and_reports_a_spent_budget():
-    engine = LLMEngine(Teacher(names("carrying"), BudgetSpentError("spent")))
+    engine = LLMEngine(teacher := Teacher(names("carrying"), BudgetSpentError("spent")))
     assert isinstance(engine, ProposesSubskills)
     assert engine.propose_subskills("sums", (), 1, (), np.random.default_rng(0)) == ("carrying",)
     with pytest.raises(BudgetSpentError):
         engine.propose_subskills("sums", (), 1, (), np.random.default_rng(0))
+    assert teacher.purposes == {"subskills"}
 
 
 def test_names_with_control_characters_are_passed_over():

@@ -1,17 +1,16 @@
 """A teacher of tools reads the world, and its calls are carried out there."""
 
-import json
-
 import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, LLMEngine, PreferenceEngine
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, CompletedTaskInstance, Message, PreferenceDatum, ToolCall
 from dataenvgym.tool_formats import as_reply
+
+from .... import fakes
 
 CUSTOMERS = ("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn")
 
@@ -30,19 +29,15 @@ USELESS = (
 )
 
 
-class Teacher:
+class Teacher(fakes.Teacher):
     """Writes records that do nothing, or cannot, and then good ones."""
 
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def ask(self, conversations, sampling, *, purpose):
-        self.asked += [c[-1].content for c in conversations]
+    def __init__(self):
         outputs = [*USELESS, *(f"{find(name)}\nThose are all." for name in CUSTOMERS)]
         records = [
             {"instruction": f"Question {i}: orders?", "output": o} for i, o in enumerate(outputs)
         ]
-        return [Reply(text=json.dumps({"records": records})) for _ in conversations]
+        super().__init__(lambda request, sampling: {"records": records})
 
 
 @pytest.fixture(scope="module")
