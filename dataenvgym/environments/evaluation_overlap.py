@@ -15,12 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dataenvgym.environments.record_texts import (
-    normalized,
-    record_parts,
-    record_questions,
-    words_and_stops,
-)
+from dataenvgym.environments.record_texts import normalized, words_and_stops
 from dataenvgym.records import TrainingDatum
 
 RUN = 13
@@ -124,11 +119,11 @@ class EvaluationOverlap:
         self._runs = WordRuns(plain)
 
     def __contains__(self, record: TrainingDatum) -> bool:
-        questions = record_questions(record)
-        lines = dict.fromkeys(line for part in questions for line in (part, *part.splitlines()))
+        parts = record.questions()
+        lines = dict.fromkeys(line for part in parts for line in (part, *part.splitlines()))
         if any(self._key(line) in self._keys for line in lines):
             return True
-        for part in record_parts(record):
+        for part in record.parts():
             words = words_and_stops(part)
             if self._holds_problem(words) or self._runs.has_run_of(_plain(words)):
                 return True

@@ -4,70 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from zlib import crc32
 
-from dataenvgym.records import (
-    ChatDatum,
-    Conversation,
-    KTODatum,
-    PreferenceDatum,
-    ScoredDatum,
-    SupervisedDatum,
-    TextDatum,
-    Tool,
-    TrainingDatum,
-)
-
-
-def record_parts(record: TrainingDatum) -> list[str]:
-    """Every text of a record: prompt, earlier turns, answers."""
-    match record:
-        case SupervisedDatum() | KTODatum():
-            return [*(m.content for m in record.prompt), record.output]
-        case PreferenceDatum():
-            said = (*record.prompt, *record.segments[0], *record.segments[1])
-            return [*(m.content for m in said), *_calls(said)]
-        case ChatDatum() | ScoredDatum():
-            contents = (m.content for m in record.messages)
-            return [record.system, *contents, *_calls(record.messages)]
-        case TextDatum():
-            return [record.text]
-
-
-def _calls(messages: Conversation) -> list[str]:
-    return [m.model_dump_json() for m in messages if m.tool_calls]
-
-
-def record_questions(record: TrainingDatum) -> list[str]:
-    """The texts of a record that may be a problem: all except the assistant's."""
-    match record:
-        case ChatDatum() | ScoredDatum():
-            return [record.system, *(m.content for m in record.messages if m.role != "assistant")]
-        case TextDatum():
-            return [record.text]
-        case _:
-            return [m.content for m in record.prompt if m.role != "assistant"]
+from dataenvgym.records import TrainingDatum
 
 
 def record_text(record: TrainingDatum) -> str:
-    """Everything that distinguishes a record, as one text.
-
-    The tools of a chat become one number, so that shared tools do not make records similar.
-    """
-    more: list[str] = []
-    match record:
-        case KTODatum():
-            more = [str(record.desirable)]
-        case ScoredDatum():
-            more = [" ".join(map(str, record.weights)), *_tools_number(record.tools)]
-        case ChatDatum():
-            more = _tools_number(record.tools)
-    return "\n".join([record.kind, *more, *record_parts(record)])
-
-
-def _tools_number(tools: tuple[Tool, ...]) -> list[str]:
-    text = "\n".join(tool.model_dump_json() for tool in tools)
-    return [str(crc32(text.encode()))] if tools else []
+    """Everything that distinguishes a record, as one text."""
+    return "\n".join([record.kind, *record.marks(), *record.parts()])
 
 
 def normalized(text: str) -> str:

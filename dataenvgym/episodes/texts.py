@@ -7,17 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from dataenvgym.errors import shorten
-from dataenvgym.records import (
-    ChatDatum,
-    Conversation,
-    KTODatum,
-    Message,
-    PreferenceDatum,
-    ScoredDatum,
-    SupervisedDatum,
-    TextDatum,
-    TrainingDatum,
-)
+from dataenvgym.records import Conversation, Message, TrainingDatum
 
 _BARS = "▁▂▃▄▅▆▇█"
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -106,35 +96,9 @@ def conversation(messages: Conversation) -> str:
 
 
 def record(datum: TrainingDatum) -> str:
-    """A record as text: the prompt and the answer or answers, each under its role."""
-    match datum:
-        case SupervisedDatum():
-            return conversation((*datum.prompt, Message(role="assistant", content=datum.output)))
-        case KTODatum():
-            wanted = "desirable" if datum.desirable else "undesirable"
-            return f"{conversation(datum.prompt)}\nassistant ({wanted}): {datum.output}"
-        case PreferenceDatum():
-            chosen, rejected = map(_answer, datum.segments)
-            return f"{conversation(datum.prompt)}\nchosen: {chosen}\nrejected: {rejected}"
-        case ChatDatum():
-            return conversation(datum.conversation)
-        case ScoredDatum():
-            return _scored(datum)
-        case TextDatum():
-            return datum.text
-
-
-def _scored(datum: ScoredDatum) -> str:
-    weights = iter(datum.weights)
-
-    def shown(message: Message) -> str:
-        if message.role != "assistant":
-            return _turn(message)
-        weight = next(weights)
-        how = "not scored" if weight is None else f"weight {weight:.4g}"
-        return f"assistant ({how}): {_said(message)}"
-
-    return "\n".join(map(shown, datum.conversation))
+    """A record as text: the prompt and the answer or answers, each under its role or label."""
+    turns = ((f"{label}: " if label else "", messages) for label, messages in datum.turns())
+    return "\n".join(f"{label}{_answer(messages)}" for label, messages in turns)
 
 
 def _answer(answer: Conversation) -> str:

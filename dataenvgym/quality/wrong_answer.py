@@ -17,15 +17,14 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.quality.answering import refuse_gone, warn_of_idle_check
-from dataenvgym.records import TaskInstance, TrainingDatum
+from dataenvgym.records import LabeledAnswer, TaskInstance, TrainingDatum, all_hold
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 
 
 class WrongAnswerCheck:
-    """A record fails if one of its claims is false.
+    """A record fails if one of its answers is not as it says: right, or wrong.
 
     A record claims that its answer is right; a preference record, that the chosen answer is right
     and the rejected one is wrong; a KTO record, that its answer is right if it is `desirable`, else
@@ -84,7 +83,7 @@ class WrongAnswerCheck:
     def passes(
         self, records: Sequence[TrainingDatum], predictor: PredictorInterface
     ) -> list[bool | Failure]:
-        """For each record, True if its claims hold; a `Failure` if a question about it failed.
+        """For each record, True if its answers are as labeled; `Failure` if a question failed.
 
         Raises:
             PredictionError: if the teacher no longer answers at all.
@@ -109,19 +108,17 @@ class WrongAnswerCheck:
     def _by_majority(
         self, teacher: TeacherInterface, records: Sequence[TrainingDatum]
     ) -> list[bool | Failure | None]:
-        """For each record, True if its claims hold; None without a majority."""
-        claims = [[(c, _problem(c)) for c in claims_of(record)] for record in records]
+        """For each record, True if its answers are as labeled; None without a majority."""
+        labeled = [[(one, _problem(one)) for one in record.answers()] for record in records]
         if self._no_majority:
-            return [Failure(reason=self._no_majority) if some else None for some in claims]
+            return [Failure(reason=self._no_majority) if some else None for some in labeled]
         problems = {
             problem: TaskInstance(id="record", task=self._task.name, instruction=problem)
-            for some in claims
+            for some in labeled
             for _, problem in some
         }
-        answers = self._solved(teacher, problems)
-        return [
-            self._holds([(claim, problems[p], answers[p]) for claim, p in some]) for some in claims
-        ]
+        solved = self._solved(teacher, problems)
+        return [self._holds([(one, problems[p], solved[p]) for one, p in some]) for some in labeled]
 
     def _solved(
         self, teacher: TeacherInterface, problems: Mapping[str, TaskInstance]
@@ -157,15 +154,15 @@ class WrongAnswerCheck:
         return {p: failures.get(p) if answer is None else answer for p, answer in solved.items()}
 
     def _holds(
-        self, answers: Sequence[tuple[Claim, TaskInstance, str | Failure | None]]
+        self, answers: Sequence[tuple[LabeledAnswer, TaskInstance, str | Failure | None]]
     ) -> bool | Failure | None:
-        """True if all claims hold, given the right answer to each; False if one does not."""
+        """True if all labels hold, given the right answer to each; False if one does not."""
         verdict = all_hold(
             [
-                claim.holds(self._domain.gives(problem, claim.answer, right))
+                answer.holds(self._domain.gives(problem, answer.text, right))
                 if isinstance(right, str)
                 else None
-                for claim, problem, right in answers
+                for answer, problem, right in answers
             ]
         )
         failures = (right for *_, right in answers if isinstance(right, Failure))
@@ -208,8 +205,8 @@ def _no_majority(task: Task, teacher: TeacherInterface | None, prompt: Prompt) -
     return None
 
 
-def _problem(claim: Claim) -> str:
+def _problem(answer: LabeledAnswer) -> str:
     """The prompt as one text: its only message, or all messages with their roles."""
-    if len(claim.prompt) == 1:
-        return claim.question
-    return "\n\n".join(f"{message.role}: {message.content}" for message in claim.prompt)
+    if len(answer.prompt) == 1:
+        return answer.question
+    return "\n\n".join(f"{message.role}: {message.content}" for message in answer.prompt)

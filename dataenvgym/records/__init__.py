@@ -6,7 +6,7 @@ instances      TaskInstance: one problem; CompletedTaskInstance: the problem wit
 faults         who is at fault if an instance was not solved
 reports        PerformanceReport: a summary of completed instances, overall and by skill
 scores         named scores besides the reward
-training       TrainingDatum: one record for training, with its Provenance
+training       TrainingDatum: one record for training, with its Provenance and LabeledAnswers
 parsing        training records from untrusted data
 model          the common base
 
@@ -37,12 +37,14 @@ from dataenvgym.records.training import (
     ChatDatum,
     DatumKind,
     KTODatum,
+    LabeledAnswer,
     PreferenceDatum,
     Provenance,
     ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
+    all_hold,
 )
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "DatumKind",
     "Json",
     "KTODatum",
+    "LabeledAnswer",
     "Message",
     "Model",
     "Note",
@@ -68,6 +71,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "TrainingDatum",
+    "all_hold",
     "check_ids",
     "checked_scores",
     "hashed_json",

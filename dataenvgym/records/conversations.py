@@ -69,3 +69,30 @@ def turns_of(conversation: Conversation) -> Iterator[tuple[int, Conversation]]:
 def is_one_turn(messages: Conversation) -> bool:
     """Whether a chat template gets these as one turn: if a tool or a named user is among them."""
     return any(m.role == "tool" or (m.role == "user" and m.name) for m in messages)
+
+
+def check_turns(messages: Conversation, *, first: str = "user") -> None:
+    """Raise ValueError unless turns of others and the assistant alternate, from `first` on."""
+    if messages[0].role != first:
+        raise ValueError(f"messages[0] has role {messages[0].role!r}, expected {first!r}")
+    for i, message in enumerate(messages):
+        if message.role == "system" or message.tools:
+            what = "role 'system'" if message.role == "system" else "tools"
+            raise ValueError(f"messages[{i}] has {what}, expected it in the record's own field")
+        if message.tool_calls and message.role != "assistant":
+            raise ValueError(
+                f"messages[{i}] has tool calls and role {message.role!r}, expected 'assistant'"
+            )
+    for start, turn in turns_of(messages):
+        if len(turn) > 1 and not is_one_turn(turn):
+            raise ValueError(
+                f"messages[{start + 1}] has role {turn[1].role!r} again, expected "
+                f"{'an assistant' if turn[0].role == 'user' else 'a user or tool'} message"
+            )
+
+
+def check_chat(messages: Conversation) -> None:
+    """Check the turns, and that the last one is the assistant's."""
+    check_turns(messages)
+    if messages[-1].role != "assistant":
+        raise ValueError("messages ends with a turn of others, expected the assistant's")

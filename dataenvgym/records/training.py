@@ -1,12 +1,17 @@
 """Training records: the five kinds that LLaMA-Factory supports, and scored ones.
 
-Each kind is a model of its own, identified by `kind`, and each has a `Provenance`.
+Each kind is a model of its own, identified by `kind`, and each has a `Provenance`. What others need
+to know of any record, it says by itself (see `Datum`), so that only writers (datasets, trainers)
+tell the kinds apart.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import not_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
+from zlib import crc32
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
@@ -14,8 +19,8 @@ from dataenvgym.records.conversations import (
     Conversation,
     Message,
     Tool,
-    is_one_turn,
-    turns_of,
+    check_chat,
+    check_turns,
 )
 from dataenvgym.records.model import Finite, Model, Text
 
@@ -38,11 +43,89 @@ class Provenance(Model):
     iteration: int | None = None
 
 
-class _Datum(Model):
+@dataclass(frozen=True)
+class LabeledAnswer:
+    """An answer to a prompt, and whether the record says that it is right or wrong."""
+
+    prompt: Conversation
+    text: str
+    is_right: bool = True
+
+    @property
+    def question(self) -> str:
+        """The last message of the prompt."""
+        return self.prompt[-1].content
+
+    def holds(self, gives_right: bool | None) -> bool | None:
+        """Whether the label is true, given that the answer is right, wrong or (None) unknown."""
+        return None if gives_right is None else gives_right == self.is_right
+
+
+def all_hold(verdicts: Sequence[bool | None]) -> bool | None:
+    """Whether all labels hold: False if one does not; None if one is unknown or there are none."""
+    if False in verdicts:
+        return False
+    return None if None in verdicts or not verdicts else True
+
+
+class Datum(Model):
+    """A training record of any kind. A new kind defines `prompt`, `question` and `turns`."""
+
     provenance: Provenance = Provenance()
 
+    @property
+    def prompt(self) -> Conversation:
+        """The conversation up to the last answer."""
+        return ()
 
-class _PromptedDatum(_Datum):
+    @property
+    def question(self) -> str:
+        """The instruction, or the first message of a conversation; empty for plain text."""
+        return ""
+
+    def turns(self) -> list[tuple[str, Conversation]]:
+        """Everything in the record, in order: messages, each with its speaker or its label.
+
+        A label says what the record makes of an answer, as "assistant (desirable)" or "chosen".
+        """
+        raise NotImplementedError
+
+    def parts(self) -> list[str]:
+        """Every text of the record, then its tool calls as JSON."""
+        messages = [message for _, turn in self.turns() for message in turn]
+        calls = (m.model_dump_json() for m in messages if m.tool_calls)
+        return [*(m.content for m in messages), *calls]
+
+    def questions(self) -> list[str]:
+        """The texts that may state a problem: all in the prompt except the assistant's."""
+        return [m.content for m in self.prompt if m.role != "assistant"]
+
+    def answers(self) -> tuple[LabeledAnswer, ...]:
+        """The answers that the record labels right or wrong.
+
+        A preference has two: the chosen answer is right, the rejected one is wrong. Of other
+        records it is the last answer. Plain text, scored records, chats with tool calls, and
+        preferences between turns of a conversation have none.
+        """
+        return ()
+
+    def with_questions(self, change: Callable[[str], str]) -> Self:
+        """The record with the user's texts changed: the instruction, or each user's message."""
+        return self
+
+    def marks(self) -> list[str]:
+        """What else distinguishes records with the same texts: labels, weights, tools.
+
+        The tools of a conversation are one number: shared tools do not make records similar.
+        """
+        return []
+
+
+def _spoken(messages: Conversation) -> list[tuple[str, Conversation]]:
+    return [(message.name or message.role, (message,)) for message in messages]
+
+
+class _PromptedDatum(Datum):
     """A record that begins with a prompt: optional system message, earlier turns, instruction.
 
     `input` is put after the instruction, on a line of its own (the alpaca convention).
@@ -64,6 +147,13 @@ class _PromptedDatum(_Datum):
         text = f"{self.instruction}\n{self.input}" if self.input else self.instruction
         return (*messages, Message(role="user", content=text))
 
+    @property
+    def question(self) -> str:
+        return self.prompt[-1].content
+
+    def with_questions(self, change: Callable[[str], str]) -> Self:
+        return self.model_copy(update={"instruction": change(self.instruction)})
+
 
 class SupervisedDatum(_PromptedDatum):
     """A prompt and the answer to learn (LLaMA-Factory: alpaca)."""
@@ -71,16 +161,27 @@ class SupervisedDatum(_PromptedDatum):
     kind: Literal["supervised"] = "supervised"
     output: Text = Field(min_length=1)
 
+    @property
+    def conversation(self) -> Conversation:
+        """The prompt and the answer."""
+        return (*self.prompt, *_messages_of(self.output))
 
-class ChatDatum(_Datum):
-    """A whole conversation to learn, with tools if it uses them (LLaMA-Factory: sharegpt).
+    def turns(self) -> list[tuple[str, Conversation]]:
+        return _spoken(self.conversation)
 
-    Messages of others and of the assistant alternate. The conversation begins with a user and ends
-    with the assistant. Several messages before a reply are one turn if tool results or named users
-    are among them. The system message is in `system`, the tools are in `tools`.
+    def answers(self) -> tuple[LabeledAnswer, ...]:
+        return (LabeledAnswer(self.prompt, self.output),)
+
+
+class _ConversationDatum(Datum):
+    """A conversation that begins with a user and ends with the assistant.
+
+    Messages of others and of the assistant alternate. Several messages before a reply are one turn
+    if tool results or named users are among them. The system message is in `system`, the tools are
+    in `tools`.
     """
 
-    kind: Literal["chat"] = "chat"
+    kind: str
     messages: Conversation = Field(min_length=2)
     system: Text = ""
     tools: tuple[Tool, ...] = ()
@@ -90,10 +191,39 @@ class ChatDatum(_Datum):
         """The conversation in the student's form: with the system message, and tools declared."""
         return _opened(self.system, self.messages, self.tools)
 
+    @property
+    def prompt(self) -> Conversation:
+        return self.conversation[:-1]
+
+    @property
+    def question(self) -> str:
+        return self.messages[0].content
+
+    def turns(self) -> list[tuple[str, Conversation]]:
+        return _spoken(self.conversation)
+
+    def with_questions(self, change: Callable[[str], str]) -> Self:
+        return self.model_copy(update={"messages": _with_questions(self.messages, change)})
+
+    def marks(self) -> list[str]:
+        text = "\n".join(tool.model_dump_json() for tool in self.tools)
+        return [str(crc32(text.encode()))] if self.tools else []
+
     @model_validator(mode="after")
-    def _alternates(self) -> ChatDatum:
-        _check_chat(self.messages)
+    def _alternates(self) -> Self:
+        check_chat(self.messages)
         return self
+
+
+class ChatDatum(_ConversationDatum):
+    """A whole conversation to learn, with tools if it uses them (LLaMA-Factory: sharegpt)."""
+
+    kind: Literal["chat"] = "chat"
+
+    def answers(self) -> tuple[LabeledAnswer, ...]:
+        if any(m.tool_calls or m.role == "tool" for m in self.messages):
+            return ()
+        return (LabeledAnswer(self.prompt, self.messages[-1].content),)
 
 
 def _shortest(answer: str | Conversation) -> str | Conversation:
@@ -107,7 +237,7 @@ def _shortest(answer: str | Conversation) -> str | Conversation:
             )
     if any(m.role == "assistant" and not m.content and not m.tool_calls for m in answer):
         raise ValueError("it is empty, expected text or calls of tools")
-    _check_turns(answer, first="assistant")
+    check_turns(answer, first="assistant")
     is_text = len(answer) == 1 and not answer[0].tool_calls
     return answer[0].content if is_text else answer
 
@@ -152,15 +282,30 @@ class PreferenceDatum(_PromptedDatum):
         return _opened(self.system, self.messages, self.tools)
 
     @property
-    def answers(self) -> tuple[Message, Message]:
-        """The chosen and the rejected answer as messages; of segments, the first messages."""
-        chosen, rejected = self.segments
-        return chosen[0], rejected[0]
+    def question(self) -> str:
+        return self.messages[0].content if self.messages else super().question
 
     @property
     def segments(self) -> tuple[Conversation, Conversation]:
         """The chosen and the rejected answer as conversations, usually of one message."""
         return _messages_of(self.chosen), _messages_of(self.rejected)
+
+    def turns(self) -> list[tuple[str, Conversation]]:
+        chosen, rejected = self.segments
+        return [*_spoken(self.prompt), ("chosen", chosen), ("rejected", rejected)]
+
+    def answers(self) -> tuple[LabeledAnswer, ...]:
+        chosen, rejected = self.segments
+        if self.messages or len(chosen) > 1:
+            return ()
+        prompt = self.prompt
+        better, worse = chosen[0].content, rejected[0].content
+        return LabeledAnswer(prompt, better), LabeledAnswer(prompt, worse, is_right=False)
+
+    def with_questions(self, change: Callable[[str], str]) -> Self:
+        if not self.messages:
+            return super().with_questions(change)
+        return self.model_copy(update={"messages": _with_questions(self.messages, change)})
 
     @model_validator(mode="after")
     def _has_one_prompt(self) -> PreferenceDatum:
@@ -174,7 +319,7 @@ class PreferenceDatum(_PromptedDatum):
             raise ValueError(
                 "messages beside an instruction, an input or a history, expected one prompt"
             )
-        _check_turns(self.messages)
+        check_turns(self.messages)
         if self.messages[-1].role == "assistant":
             raise ValueError("messages ends with the assistant's turn, expected one to answer")
         return self
@@ -199,15 +344,31 @@ class KTODatum(_PromptedDatum):
     output: Text = Field(min_length=1)
     desirable: bool
 
+    def turns(self) -> list[tuple[str, Conversation]]:
+        label = f"assistant ({'desirable' if self.desirable else 'undesirable'})"
+        return [*_spoken(self.prompt), (label, _messages_of(self.output))]
 
-class TextDatum(_Datum):
+    def answers(self) -> tuple[LabeledAnswer, ...]:
+        return (LabeledAnswer(self.prompt, self.output, is_right=self.desirable),)
+
+    def marks(self) -> list[str]:
+        return [str(self.desirable)]
+
+
+class TextDatum(Datum):
     """Plain text to continue pre-training on (LLaMA-Factory: stage `pt`)."""
 
     kind: Literal["text"] = "text"
     text: Text = Field(min_length=1)
 
+    def turns(self) -> list[tuple[str, Conversation]]:
+        return [("", (Message(role="user", content=self.text),))]
 
-class ScoredDatum(_Datum):
+    def questions(self) -> list[str]:
+        return [self.text]
+
+
+class ScoredDatum(_ConversationDatum):
     """A conversation in the form of `ChatDatum`, with a weight for each assistant turn.
 
     A weight may have any sign: a turn with a weight above 0 becomes more likely, below 0 less
@@ -217,19 +378,20 @@ class ScoredDatum(_Datum):
     """
 
     kind: Literal["scored"] = "scored"
-    messages: Conversation = Field(min_length=2)
-    system: Text = ""
-    tools: tuple[Tool, ...] = ()
     weights: tuple[Finite | None, ...]
 
-    @property
-    def conversation(self) -> Conversation:
-        """The conversation in the student's form: with the system message, and tools declared."""
-        return _opened(self.system, self.messages, self.tools)
+    def turns(self) -> list[tuple[str, Conversation]]:
+        weights = iter(self.weights)
+        return [
+            (_label(next(weights)), turn) if turn[0].role == "assistant" else (speaker, turn)
+            for speaker, turn in super().turns()
+        ]
+
+    def marks(self) -> list[str]:
+        return [" ".join(map(str, self.weights)), *super().marks()]
 
     @model_validator(mode="after")
     def _has_a_weight_for_each_turn(self) -> ScoredDatum:
-        _check_chat(self.messages)
         turns = sum(message.role == "assistant" for message in self.messages)
         if len(self.weights) != turns:
             raise ValueError(
@@ -257,28 +419,12 @@ def _messages_of(answer: str | Conversation) -> Conversation:
     return (Message(role="assistant", content=answer),) if isinstance(answer, str) else answer
 
 
-def _check_turns(messages: Conversation, *, first: str = "user") -> None:
-    """Raise ValueError unless turns of others and the assistant alternate, from `first` on."""
-    if messages[0].role != first:
-        raise ValueError(f"messages[0] has role {messages[0].role!r}, expected {first!r}")
-    for i, message in enumerate(messages):
-        if message.role == "system" or message.tools:
-            what = "role 'system'" if message.role == "system" else "tools"
-            raise ValueError(f"messages[{i}] has {what}, expected it in the record's own field")
-        if message.tool_calls and message.role != "assistant":
-            raise ValueError(
-                f"messages[{i}] has tool calls and role {message.role!r}, expected 'assistant'"
-            )
-    for start, turn in turns_of(messages):
-        if len(turn) > 1 and not is_one_turn(turn):
-            raise ValueError(
-                f"messages[{start + 1}] has role {turn[1].role!r} again, expected "
-                f"{'an assistant' if turn[0].role == 'user' else 'a user or tool'} message"
-            )
+def _with_questions(messages: Conversation, change: Callable[[str], str]) -> Conversation:
+    return tuple(
+        m.model_copy(update={"content": change(m.content)}) if m.role == "user" else m
+        for m in messages
+    )
 
 
-def _check_chat(messages: Conversation) -> None:
-    """Check the turns, and that the last one is the assistant's."""
-    _check_turns(messages)
-    if messages[-1].role != "assistant":
-        raise ValueError("messages ends with a turn of others, expected the assistant's")
+def _label(weight: float | None) -> str:
+    return f"assistant ({'not scored' if weight is None else f'weight {weight:.4g}'})"

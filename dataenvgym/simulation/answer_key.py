@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from dataenvgym.agents.engines.record_pool import question_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.records import TaskInstance, TextDatum, TrainingDatum
+from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.tasks.adapted import known_instances, task_of
 from dataenvgym.tasks.pocket import read_exercise
 from dataenvgym.tasks.prompt_template import PromptTemplate
@@ -83,9 +82,7 @@ def skill_of(record: TrainingDatum, known: Collection[str] | None = None) -> str
     named = record.provenance.skill
     if named is not None and (known is None or named in known):
         return named
-    if isinstance(record, TextDatum):
-        return None
-    exercise = read_exercise(question_of(record))
+    exercise = read_exercise(record.question)
     return exercise.skill if exercise else None
 
 

@@ -18,7 +18,6 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.tasks.claims import claims_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import prompt_fields
 
@@ -169,11 +168,11 @@ def lesson_of(record: TrainingDatum) -> SupervisedDatum | None:
     """
     if isinstance(record, SupervisedDatum):
         return record
-    claim = next((claim for claim in claims_of(record) if claim.is_right), None)
-    fields = None if claim is None else prompt_fields(claim.prompt)
-    if claim is None or fields is None or not claim.answer:
+    answer = next((answer for answer in record.answers() if answer.is_right), None)
+    fields = None if answer is None else prompt_fields(answer.prompt)
+    if answer is None or fields is None or not answer.text:
         return None
-    return SupervisedDatum(**fields, output=claim.answer, provenance=record.provenance)
+    return SupervisedDatum(**fields, output=answer.text, provenance=record.provenance)
 
 
 def problem_of(domain: Domain, record: TrainingDatum) -> TaskInstance | None:

@@ -17,12 +17,10 @@ from typing import Any, TypeVar, cast
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Closes
 from dataenvgym.records import (
-    ChatDatum,
     Conversation,
     KTODatum,
     Message,
     PreferenceDatum,
-    ScoredDatum,
     SupervisedDatum,
     TaskInstance,
     TrainingDatum,
@@ -95,24 +93,11 @@ class PromptTemplate:
         """The record without the parts that all prompts of the task share, for comparisons."""
         if self == PLAIN:
             return record
-        changes: dict[str, Any] = {}
-        match record:
-            case ChatDatum() | ScoredDatum() | PreferenceDatum(messages=(_, *_)):
-                changes["messages"] = tuple(
-                    m.model_copy(update={"content": self.instruction_in(m.content)})
-                    if m.role == "user"
-                    else m
-                    for m in record.messages
-                )
-            case SupervisedDatum() | PreferenceDatum() | KTODatum():
-                changes["instruction"] = self.instruction_in(record.instruction)
-                if record.history == self.history:
-                    changes["history"] = ()
-            case _:
-                return record
-        if record.system == self.system:
-            changes["system"] = ""
-        return record.model_copy(update=changes)
+        shared = {"system": self.system, "history": self.history}
+        empty: dict[str, str | tuple[()]] = {"system": "", "history": ()}
+        own = {name for name, value in shared.items() if getattr(record, name, None) == value}
+        plain = record.with_questions(self.instruction_in)
+        return plain.model_copy(update={name: empty[name] for name in own})
 
 
 PLAIN = PromptTemplate()

@@ -69,12 +69,7 @@ def supervised_examples(
 ) -> list[Example]:
     """Stage `sft`: every reply of every record is learned, with its ending."""
     form = ChatFormat.parse(tokenizer)
-    conversations = []
-    for record in records:
-        if isinstance(record, ChatDatum):
-            conversations.append(form.turns(record.conversation))
-        else:
-            conversations.append(form.turns((*record.prompt, _reply(record.output))))
+    conversations = [form.turns(record.conversation) for record in records]
     pieces = _Pieces(tokenizer, (turn for turns in conversations for turn in turns))
     return [_conversation(turns, pieces, cutoff) for turns in conversations]
 

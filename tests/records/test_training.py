@@ -112,7 +112,7 @@ def test_a_preference_for_a_turn_of_a_conversation_keeps_its_calls_and_tools():
     )
     declared = Message(role="system", content="s", tools=(Tool(name="f"),))
     assert pair.prompt == (declared, *TURNS)
-    assert pair.answers == (SAYS_IT, CALLS_AGAIN)
+    assert tuple(side[0] for side in pair.segments) == (SAYS_IT, CALLS_AGAIN)
     assert parse_training_datum(pair.model_dump(mode="json")) == pair
 
 
@@ -164,7 +164,7 @@ def test_an_answer_may_be_a_segment_of_several_turns():
         messages=TURNS, chosen=(SAYS_IT, AGAIN, SAYS_IT), rejected=(CALLS_AGAIN, TURNS[2], SAYS_IT)
     )
     assert [len(segment) for segment in pair.segments] == [3, 3]
-    assert pair.answers == (SAYS_IT, CALLS_AGAIN)
+    assert tuple(side[0] for side in pair.segments) == (SAYS_IT, CALLS_AGAIN)
     assert parse_training_datum(pair.model_dump(mode="json")) == pair
 
 

@@ -146,7 +146,7 @@ def test_two_tries_are_compared_where_they_part():
     wrong = (*SOLVED[:4], student("2"))
     pair = preference_of(tried(*SOLVED), tried(*wrong), ASKED)
     assert pair.prompt == SOLVED[:4]
-    assert pair.answers == (SOLVED[4], wrong[4])
+    assert tuple(side[0] for side in pair.segments) == (SOLVED[4], wrong[4])
     assert pair.provenance.skill == "s"
     early = preference_of(tried(*SOLVED), tried(*ASKED, student("", THREE)), ASKED)
     assert (early.prompt, early.rejected) == (ASKED, (student("", THREE),))

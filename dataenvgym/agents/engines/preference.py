@@ -183,5 +183,4 @@ class PreferenceEngine:
 
 def _question(record: SupervisedDatum | ChatDatum | PreferenceDatum) -> str:
     """A key of the problem: everything before the answer."""
-    prompt = record.conversation[:-1] if isinstance(record, ChatDatum) else record.prompt
-    return "\n".join(message.model_dump_json() for message in prompt)
+    return "\n".join(message.model_dump_json() for message in record.prompt)

@@ -18,10 +18,8 @@ from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_me
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.plans import Assignment
 from dataenvgym.records import (
-    ChatDatum,
     KTODatum,
     PreferenceDatum,
-    ScoredDatum,
     SupervisedDatum,
     TrainingDatum,
     parse_training_datum,
@@ -85,10 +83,6 @@ def _counts(texts: Sequence[str]) -> Any:
     return sparse.csr_matrix((np.array(values, float), columns, ends), shape=shape)
 
 
-PromptedDatum = SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | ScoredDatum
-"""The kinds of records that begin with a question."""
-
-
 class RecordPool:
     """Records by position; finds those that fit an assignment.
 
@@ -114,19 +108,18 @@ class RecordPool:
         _ = self.records if self._path else self._task.on("train").instances
 
     @cached_property
-    def records(self) -> tuple[PromptedDatum, ...]:
+    def records(self) -> tuple[TrainingDatum, ...]:
         """All of them, loaded once."""
         domain = self._task.domain
-        found: list[PromptedDatum] = []
+        found: list[TrainingDatum] = []
         if self._path is None:
             found += gold_records(self._task, self._task.on("train").instances)
         for record in _read(self._path) if self._path else ():
-            if isinstance(record, ChatDatum | ScoredDatum):
-                found.append(record)
-            elif isinstance(record, SupervisedDatum):
-                found.append(domain.frame(record))
-            else:
-                found.append(domain.prompt_template.frame(record))
+            if isinstance(record, SupervisedDatum):
+                record = domain.frame(record)
+            elif isinstance(record, PreferenceDatum | KTODatum):
+                record = domain.prompt_template.frame(record)
+            found.append(record)
         if not found:
             source = self._path or "the task's train split"
             raise ConfigurationError(f"the pool is empty: found no usable records in {source}")
@@ -182,33 +175,24 @@ class RecordPool:
 
     @cached_property
     def _similarity(self) -> TextSimilarity:
-        questions = [question_of(record) for record in self.records]
+        questions = [record.question for record in self.records]
         template = self._task.domain.prompt_template
         return TextSimilarity([template.instruction_in(question) for question in questions])
 
 
-def question_of(record: PromptedDatum) -> str:
-    """The record's question, or the first message of its conversation."""
-    match record:
-        case ChatDatum() | ScoredDatum() | PreferenceDatum(messages=(_, *_)):
-            return record.messages[0].content
-        case _:
-            return record.prompt[-1].content
-
-
-def _read(path: Path) -> list[PromptedDatum]:
+def _read(path: Path) -> list[TrainingDatum]:
     if not path.is_file():
         raise ConfigurationError(f"there is no file {str(path)!r} with records (JSONL)")
-    records = []
+    records: list[TrainingDatum] = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
         try:
-            record: TrainingDatum = parse_training_datum(orjson.loads(line))
+            record = parse_training_datum(orjson.loads(line))
         except (orjson.JSONDecodeError, InvalidRecordError) as error:
             raise ConfigurationError(f"{where} is not a training record: {error}") from error
-        if not isinstance(record, PromptedDatum):
+        if record.kind == "text":
             raise ConfigurationError(
                 f"{where} is a record of kind {record.kind!r}, expected one with an instruction: "
                 "supervised, chat, preference, kto or scored"

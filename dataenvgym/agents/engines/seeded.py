@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.agents.engines.llm.orders import asked_next
-from dataenvgym.agents.engines.record_pool import RecordPool, question_of
+from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.agents.engines.rewriters import Rewriter
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, shorten
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
@@ -79,7 +79,7 @@ class SeededEngine:
             raise ConfigurationError(
                 f"{type(self.rewriter).__name__} can rewrite none of the "
                 f"{len(self.seeds.records)} seeds, such as "
-                f"{shorten(question_of(self.seeds.records[0]))!r}: use supervised seeds of pocket "
+                f"{shorten(self.seeds.records[0].question)!r}: use supervised seeds of pocket "
                 "math, or agent/engine=seeded_teacher with a teacher"
             )
 

@@ -18,12 +18,18 @@ from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest, pr
 from dataenvgym.domains.code.reading import normalized, problem_in, with_known_names
 from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.errors import EvaluationError
-from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance, TrainingDatum
+from dataenvgym.records import (
+    ChatDatum,
+    LabeledAnswer,
+    SupervisedDatum,
+    TaskInstance,
+    TrainingDatum,
+    all_hold,
+)
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.scoring.code.extraction import extract_code
 from dataenvgym.tasks.base import TaskOptions
-from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
@@ -123,7 +129,7 @@ class CodeDomain(Domain):
         Raises:
             SandboxError: if the sandbox failed; nothing was judged.
         """
-        return all_hold([self._holds(claim) for claim in claims_of(record)])
+        return all_hold([self._holds(answer) for answer in record.answers()])
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record as a problem, with the tests that `judge_record` would run; or None."""
@@ -160,16 +166,16 @@ class CodeDomain(Domain):
             ]
         return hashlib.sha256("\0".join(shown).encode("utf-8", "replace")).hexdigest()[:16]
 
-    def _holds(self, claim: Claim) -> bool | None:
-        """Whether a claim is true; None if that cannot be decided."""
-        question = self.prompt_template.instruction_in(claim.question)
+    def _holds(self, answer: LabeledAnswer) -> bool | None:
+        """Whether the label is true; None if that cannot be decided."""
+        question = self.prompt_template.instruction_in(answer.question)
         known = self.known_problem(question)
         problem = known or problem_in(question)
         if problem is None:
             return None
-        code = extract_code(claim.answer, problem.entry_point, starter=problem.starter)
+        code = extract_code(answer.text, problem.entry_point, starter=problem.starter)
         if code is None:
-            return not claim.is_right
+            return not answer.is_right
         if known is None and (problem := with_known_names(problem, code)) is None:
             return None
         try:
@@ -179,7 +185,7 @@ class CodeDomain(Domain):
             return None
         if known is None and any(result.is_no_data for result in verdict.results):
             return None
-        return verdict.passed == claim.is_right
+        return verdict.passed == answer.is_right
 
     @cached_property
     def _known_problems(self) -> dict[str, CodeProblem]:

@@ -22,10 +22,9 @@ import numpy as np
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket_skills import SKILLS, Numbers, PocketSkill
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.records import TaskInstance, TrainingDatum
+from dataenvgym.records import LabeledAnswer, TaskInstance, TrainingDatum, all_hold
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks.base import Task, TaskOptions
-from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
@@ -76,14 +75,14 @@ class PocketMathDomain(MathDomain):
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether a training record is right; None if it is not a problem of the family."""
-        return all_hold([self._holds(claim) for claim in claims_of(record)])
+        return all_hold([self._holds(answer) for answer in record.answers()])
 
-    def _holds(self, claim: Claim) -> bool | None:
-        question = self.prompt_template.instruction_in(claim.question)
+    def _holds(self, answer: LabeledAnswer) -> bool | None:
+        question = self.prompt_template.instruction_in(answer.question)
         if (gold := solve(question)) is None:
             return None
         instance = TaskInstance(id="record", task=POCKET_MATH.name, instruction=question)
-        return claim.holds(self.gives(instance, claim.answer, gold))
+        return answer.holds(self.gives(instance, answer.text, gold))
 
     def overlap_key(self, text: str) -> str:
         """Two problems on the same operands are the same; without numbers, the same words."""

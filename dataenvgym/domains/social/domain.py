@@ -40,7 +40,6 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.store import Store
-from dataenvgym.tasks.claims import claims_of
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
@@ -188,9 +187,9 @@ class SocialDomain(DialogueDomain):
             turns = record.conversation
             said = [message.content for message in turns if message.role == "assistant"]
         else:
-            claims = [claim for claim in claims_of(record) if claim.is_right]
-            turns = claims[0].prompt if claims else ()
-            said = [claim.answer for claim in claims]
+            answers = [answer for answer in record.answers() if answer.is_right]
+            turns = answers[0].prompt if answers else ()
+            said = [answer.text for answer in answers]
         prompt = "\n".join(message.content for message in turns if message.role == "user")
         return "transcript" if any(is_transcript(text, prompt) for text in said) else None
 

@@ -37,8 +37,8 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
     TrainingDatum,
+    all_hold,
 )
-from dataenvgym.tasks.claims import all_hold, claims_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import chat_record
 from dataenvgym.tasks.operand_family import OperandFamily, Operands
@@ -180,17 +180,16 @@ class ProceduralDomain(SocialDomain):
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The scene of the family that a conversation begins with, or None."""
-        prompt = record.conversation if isinstance(record, ChatDatum) else record.prompt
-        return self._problem_in(prompt, id=record.provenance.id or "record")
+        return self._problem_in(record.prompt, id=record.provenance.id or "record")
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether the student's messages in a record reach the goal; None if that is unknown."""
         verdicts: list[bool | None] = []
-        for claim in claims_of(record):
-            problem = self._problem_in(claim.prompt)
-            replies = [m.content for m in claim.prompt if m.role == "assistant"]
-            held = problem and self.conversation(problem, (*replies, claim.answer))
-            verdicts.append(claim.holds(held.was_correct if held else None))
+        for answer in record.answers():
+            problem = self._problem_in(answer.prompt)
+            replies = [m.content for m in answer.prompt if m.role == "assistant"]
+            held = problem and self.conversation(problem, (*replies, answer.text))
+            verdicts.append(answer.holds(held.was_correct if held else None))
         return all_hold(verdicts)
 
     def overlap_key(self, text: str) -> str:

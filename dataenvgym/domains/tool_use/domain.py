@@ -187,5 +187,4 @@ class ToolUseDomain(DialogueDomain):
 
 def _heard(record: SupervisedDatum | ChatDatum) -> list[str]:
     """The results of the calls in a record."""
-    messages = record.messages if isinstance(record, ChatDatum) else ()
-    return [message.content for message in messages if message.role == "tool"]
+    return [message.content for message in record.conversation if message.role == "tool"]

@@ -57,7 +57,7 @@ def test_a_pair_is_the_turn_in_which_a_failed_try_leaves_a_solved_one(tools):
         assert pair.tools == tools.domain.world.tools()
         assert pair.rejected == "I give up."
         assert pair.provenance.skill
-        assert pair.answers[0].tool_calls
+        assert pair.chosen[0].tool_calls
         # of two tries that fail, the second one does so later, if more than one call is needed
         n_calls = student.n_calls[pair.messages[0].content]
         roles = ["user", "assistant", "tool"] if n_calls > 1 else ["user"]

@@ -13,8 +13,13 @@ from dataenvgym.domains.tool_use.plans.metrics import Level, corpus_scores, labe
 from dataenvgym.domains.tool_use.plans.plan import NOWHERE, PlanError, comparable
 from dataenvgym.domains.tool_use.plans.tools import PlanTool
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
-from dataenvgym.tasks.claims import Claim, all_hold, claims_of
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    LabeledAnswer,
+    TaskInstance,
+    TrainingDatum,
+    all_hold,
+)
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
@@ -100,20 +105,20 @@ class PlansDomain(Domain):
         wrong if it cannot be parsed, calls a tool that is not in the tool list, or refers to a step
         that is not an earlier one; any other plan is unknown.
         """
-        return all_hold([self._holds(claim) for claim in claims_of(record)])
+        return all_hold([self._holds(answer) for answer in record.answers()])
 
-    def _holds(self, claim: Claim) -> bool | None:
-        problem = self._problems.get(self.prompt_template.instruction_in(claim.question))
+    def _holds(self, answer: LabeledAnswer) -> bool | None:
+        problem = self._problems.get(self.prompt_template.instruction_in(answer.question))
         if problem is not None:
-            return claim.holds(self.judge(problem, claim.answer))
-        plan = self.form.read(claim.answer).plan
+            return answer.holds(self.judge(problem, answer.text))
+        plan = self.form.read(answer.text).plan
         try:
             check_tools(plan, self.tools)
         except PlanError:
-            return claim.holds(False)
+            return answer.holds(False)
         texts = (comparable(value) for step in plan for value in step.args.values())
         is_possible = bool(plan) and not any(NOWHERE in text for text in texts)
-        return claim.holds(None if is_possible else False)
+        return answer.holds(None if is_possible else False)
 
     @cached_property
     def _problems(self) -> dict[str, TaskInstance]:

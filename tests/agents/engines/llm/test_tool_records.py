@@ -105,7 +105,7 @@ def test_a_student_that_does_otherwise_than_a_written_record_makes_a_pair(shop):
     assert len(pairs) == 3
     for pair in pairs:
         assert isinstance(pair, PreferenceDatum)
-        chosen, rejected = pair.answers
+        (chosen, *_), (rejected, *_) = pair.segments
         assert chosen.tool_calls[0].arguments["customer"] in CUSTOMERS
         assert rejected.tool_calls[0].arguments["customer"] == "Nobody"
         assert [message.role for message in pair.messages] == ["user"]

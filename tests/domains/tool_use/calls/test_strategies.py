@@ -100,7 +100,7 @@ def test_wrong_calls_make_pairs_in_which_calls_stay_calls(task):
     assert len(pairs) == 3
     for pair in pairs:
         assert isinstance(pair, PreferenceDatum)
-        chosen, rejected = pair.answers
+        (chosen, *_), (rejected, *_) = pair.segments
         assert (*pair.prompt, chosen) in records
         assert chosen.tool_calls[0].arguments["a"] >= 100
         assert rejected.tool_calls == (wrong,)
