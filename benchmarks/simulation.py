@@ -21,8 +21,7 @@ import numpy as np
 
 from benchmarks.common import print_table, write_results
 from dataenvgym.simulation import SimulatedStudent, read_curves
-from dataenvgym.simulation.forest import SimulatedForest
-from dataenvgym.simulation.skill_tree import SimulatedSkillTree
+from dataenvgym.simulation.environments import SimulatedForest, SimulatedSkillTree
 from dataenvgym.wrappers import FixedForest
 
 REPEATS = 7

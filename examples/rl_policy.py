@@ -18,7 +18,7 @@ import numpy as np
 
 import dataenvgym  # noqa: F401  registers the environments
 from dataenvgym.simulation import read_curves
-from dataenvgym.simulation.forest import SimulatedForest
+from dataenvgym.simulation.environments import SimulatedForest
 from dataenvgym.wrappers import FEATURES, FixedForest
 
 CURVES = read_curves("pocket_math")

@@ -7,8 +7,8 @@ answer_key    the skill of a question or a record, and the right answer
 recordings    recorded runs, as counts taught and accuracies reached
 fitting       recorded runs -> learning curves
 validation    the errors of the curves on runs that they were not fitted on
-skill_tree    `SkillTree-v0` around a simulated student, without files
-forest        the same with the fixed boxes of `dataenvgym.wrappers`, on arrays: for RL libraries
+environments  `SkillTree-v0` around a simulated student, without files: SimulatedSkillTree, and
+              SimulatedForest with the fixed boxes of `dataenvgym.wrappers`, for RL libraries
 
 `student=simulated` is the `SimulatedPredictor`.
 `python -m dataenvgym.simulation RUN... --output FILE` fits curves to your own runs.

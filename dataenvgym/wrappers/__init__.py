@@ -1,10 +1,5 @@
-"""Gymnasium wrappers around the teaching environments.
+"""Gymnasium wrappers around the teaching environments: `SkillTree-v0` with arrays of fixed size."""
 
-fixed_layout   the layout of forests and actions as arrays of fixed size
-fixed_forest   `SkillTree-v0` with these arrays, for RL libraries
-"""
-
-from dataenvgym.wrappers.fixed_forest import FixedForest
-from dataenvgym.wrappers.fixed_layout import FEATURES, FixedLayout
+from dataenvgym.wrappers.fixed_forest import FEATURES, FixedForest, FixedLayout
 
 __all__ = ["FEATURES", "FixedForest", "FixedLayout"]

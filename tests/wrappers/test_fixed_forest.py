@@ -11,7 +11,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.skill_tree import Exploit, Explore
 from dataenvgym.errors import ConfigurationError, InvalidActionError
 from dataenvgym.simulation import LearningCurves, SimulatedPredictor
-from dataenvgym.simulation.skill_tree import SimulatedSkillTree
+from dataenvgym.simulation.environments import SimulatedSkillTree
 from dataenvgym.wrappers import FEATURES, FixedForest
 
 CURVES = LearningCurves(

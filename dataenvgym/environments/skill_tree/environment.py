@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-import gymnasium
-
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.options import EnvironmentOptions
 from dataenvgym.environments.rendering import forest_table
@@ -19,7 +17,7 @@ from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.skill_tree.actions import TreeAction, parse_tree_action
 from dataenvgym.environments.skill_tree.files import TreeFiles
 from dataenvgym.environments.skill_tree.forest import Forest
-from dataenvgym.environments.skill_tree.spaces import ForestSpace, TreeActionSpace
+from dataenvgym.environments.skill_tree.spaces import TreeActionSpace, tree_observation_space
 from dataenvgym.environments.skill_tree.training_sample import (
     answer_again,
     renewed_sample,
@@ -46,7 +44,6 @@ from dataenvgym.plans import Engine, warn_of_shortage
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_rng
-from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 from dataenvgym.tasks.adapted import known_instances, task_of
 
 
@@ -98,13 +95,7 @@ class SkillTree(TeachingEnvironment):
         self.train_sample = train_sample
         self.agent_name = agent_name
         self.action_space: TreeActionSpace = TreeActionSpace()
-        self.observation_space = gymnasium.spaces.Dict(
-            {
-                "completed": CompletedInstancesSpace(),
-                "report": ReportSpace(),
-                "forest": ForestSpace(),
-            }
-        )
+        self.observation_space = tree_observation_space()
         self._forest = self._plan = Forest()
         self._completed: Sequence[CompletedTaskInstance] = ()
         self._trained: Sequence[TaskInstance] = ()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 from pydantic import TypeAdapter
 
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
+from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 from dataenvgym.spaces.conversation import RecordSpace, is_tuple_of
 from dataenvgym.spaces.samples import draw_skills
 
@@ -23,6 +25,17 @@ class ForestSpace(RecordSpace[Forest]):
 
     def draw(self, rng: np.random.Generator) -> Forest:
         return Forest(trees=tuple(_tree(skill, rng) for skill in draw_skills(rng)))
+
+
+def tree_observation_space() -> gymnasium.spaces.Dict:
+    """The observations of `SkillTree`."""
+    return gymnasium.spaces.Dict(
+        {
+            "completed": CompletedInstancesSpace(),
+            "report": ReportSpace(),
+            "forest": ForestSpace(),
+        }
+    )
 
 
 class TreeActionSpace(RecordSpace[TreeAction]):
