@@ -6,6 +6,7 @@ one test what the site generates, and that Python blocks and commands run.
 
 import os
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,16 @@ def test_the_page_on_strategies_names_each_option(group):
     named = set(re.findall(r"`(?:[\w/]+=)?(\w+)`", PAGES["docs/strategies.md"]))
     options = {name for name in files_by_group()[group] if not is_base(name)}
     assert options - named - {"custom"} == set()
+
+
+def test_the_page_on_architecture_names_each_part_of_the_floors():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = contracts["contracts"][0]["layers"]
+    parts = {part for layer in layers for part in layer.split(" : ")}
+    named = set(re.findall(r"`(\w+)`", PAGES["docs/architecture.md"]))
+    assert parts - named == {"domains"}
+    drawn = set((ROOT / "docs/architecture.svg").read_text().replace("<", ">").split(">"))
+    assert {part for part in parts if (ROOT / "dataenvgym" / part).is_dir()} - drawn == {"domains"}
 
 
 def test_the_world_of_the_front_page_is_the_one_of_the_example():
