@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.domains.social.kinds import CHARACTERS
+from dataenvgym.domains.social.collection import CHARACTERS
 from dataenvgym.domains.social.profiles import Character
 from dataenvgym.external.ports import free_port
 from dataenvgym.store import RedisSettings, RedisStore

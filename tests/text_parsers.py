@@ -22,7 +22,7 @@ from dataenvgym.domains.social.phrases import is_whole, mentions
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.social.problem import problem_of
 from dataenvgym.domains.social.strategies import Strategies
-from dataenvgym.domains.social.teaching import is_transcript, read_scene
+from dataenvgym.domains.social.transcripts import is_transcript, read_scene
 from dataenvgym.domains.tool_use.calls.environment import rouge_l
 from dataenvgym.domains.tool_use.calls.search import found
 from dataenvgym.domains.tool_use.calls.texts import from_text

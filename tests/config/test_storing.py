@@ -4,7 +4,7 @@ import pytest
 
 from dataenvgym.config import build_task, compose, run_name
 from dataenvgym.config.storing import model_names
-from dataenvgym.domains.social.kinds import EPISODES
+from dataenvgym.domains.social.episodes import EPISODES
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.store import open_store

@@ -1,36 +1,30 @@
 """The domain of social simulation: characters with goals and secrets talk in a scene.
 
-profiles       Character, Scene, RelationshipProfile; how one character sees another
-collection     Profiles: characters, scenes and relationships together, from files or a store
-episodes       Episode: the log of a scene, and its scores
-kinds          the kinds of documents in a store
-sotopia        the same in Sotopia's JSON; sotopia_dump reads and writes whole dumps
-parsing        entries of files; refused ones are named
-actions        the five kinds of action, read from text and written back
-turns          whose turn it is, and when a scene ends
-scene          SceneState: a scene in progress, as a value
-views          the text that each seat reads
-acts           the exact forms of offers, acceptances and withdrawals
-bargains       the open offers, and the price and the trade agreed on
-phrases        finds phrases in messages
-partners       scripted negotiators of several temperaments
-villagers      scripted partners of small scenes
-problem        a scene to be played from one seat, as the data of an instance
-rule_scores    the dimensions that a scene's rules score
-seat_scores    the scores of a seat: by rule, or by judges
-recording      stores the episodes and events of played scenes
-strategies     advice before each turn, which only the advised seat sees
-environment    Social-v0: the student's seat; models or scripts play the others
-aec            SocialAECEnv: all seats, as a PettingZoo environment (the extra `pettingzoo`)
-loaders        selects scenes, characters for their seats, and the seats of the student
-domain         how scenes are posed, judged and taught
-task           SocialTask
-procedural     generated small scenes (procedural_problem), by skill (procedural_skills), and
-               their domain
-moves          strategies in plain words for them, and the utterances that follow each
-pocket         PocketSocialTask: these scenes, for a pocket student
-evaluators     judges score seven dimensions of a character, and name the turns that mattered
-content        the characters and scenes in the package
+profiles           Character, Scene, RelationshipProfile; how one character sees another
+collection         Profiles: characters, scenes and relationships together, from files or a store
+episodes           Episode: the log of a scene, and its scores
+sotopia            the same in Sotopia's JSON; sotopia_dump reads and writes whole dumps
+actions            the five kinds of action, read from text and written back
+bargaining         the exact forms of offers and answers; the price and the trade agreed on
+scene              Rules, and SceneState: a scene in progress, as a value
+prompts            the text that each seat reads
+phrases            finds phrases in messages
+scripted_partners  negotiators of several temperaments, and villagers for small scenes
+problem            a scene to be played from one seat, as the data of an instance
+evaluators         judges score seven dimensions of a character, and name the turns that mattered
+scores             the scores of a seat: by rule, or by judges
+recording          stores the episodes and events of played scenes
+strategies         advice before each turn, which only the advised seat sees
+environment        Social-v0: the student's seat; models or scripts play the others
+aec                SocialAECEnv: all seats, as a PettingZoo environment (the extra `pettingzoo`)
+loaders            selects scenes, characters for their seats, and the seats of the student
+domain             how scenes are posed, judged and taught; transcripts: as teachers read them
+task               SocialTask
+evaluation         `dataenvgym eval` of scenes; dimension_table has its rows and its table
+procedural         generated small scenes, by skill (procedural_skills), as problems with the moves
+                   of strategies (procedural_problem), and their domain
+pocket             PocketSocialTask: these scenes, for a pocket student
+content            the characters and scenes in the package
 """
 
 from dataenvgym.domains.social.actions import (
@@ -52,7 +46,6 @@ from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.environment import SocialEnvironment
 from dataenvgym.domains.social.episodes import Episode, SeatScore, Utterance
 from dataenvgym.domains.social.loaders import casts, check_casts
-from dataenvgym.domains.social.partners import TEMPERAMENTS, Negotiator, Temperament
 from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.domains.social.profiles import (
     AgeRange,
@@ -70,11 +63,11 @@ from dataenvgym.domains.social.profiles import (
     as_seen_by,
     as_seen_by_self,
 )
-from dataenvgym.domains.social.scene import Cast, Event, SceneState
+from dataenvgym.domains.social.scene import Cast, Event, Rules, SceneState, rules_of
+from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS, Negotiator, Temperament
 from dataenvgym.domains.social.sotopia_dump import SotopiaDump, read_sotopia, write_sotopia
 from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.domains.social.task import SocialTask
-from dataenvgym.domains.social.turns import Rules, rules_of
 
 __all__ = [
     "Action",

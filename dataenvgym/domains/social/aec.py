@@ -33,11 +33,10 @@ from dataenvgym.domains.social.actions import (
 from dataenvgym.domains.social.environment import SOLVED
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import problem_of
-from dataenvgym.domains.social.scene import SceneState
-from dataenvgym.domains.social.seat_scores import Scoring, SeatScores
+from dataenvgym.domains.social.prompts import dialogue, seat_conversation
+from dataenvgym.domains.social.scene import Rules, SceneState
+from dataenvgym.domains.social.scores import Scoring, SeatScores
 from dataenvgym.domains.social.task import SocialTask
-from dataenvgym.domains.social.turns import Rules
-from dataenvgym.domains.social.views import dialogue, seat_conversation
 from dataenvgym.errors import (
     ConfigurationError,
     InvalidActionError,
@@ -107,7 +106,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
     An action is a text as in `Social-v0`. A text that is not an action does nothing, and a note
     gives its seat the reason. An observation is a dict:
 
-    - "conversation": the scene as the seat notices it (see `views.seat_conversation`); it ends
+    - "conversation": the scene as the seat notices it (see `prompts.seat_conversation`); it ends
       with the message to answer;
     - "action_mask": for each of `actions.ALL_KINDS`, 1 if the seat may do it now, in the order
       none, speak, non-verbal communication, action, leave.

@@ -14,23 +14,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from dataenvgym.domains.social.episodes import Episode
-from dataenvgym.domains.social.kinds import CHARACTERS, RELATIONSHIPS, SCENES
-from dataenvgym.domains.social.parsing import parse, read_entries
 from dataenvgym.domains.social.profiles import Character, Relationship, RelationshipProfile, Scene
-from dataenvgym.errors import (
-    ConfigurationError,
-    InvalidInstanceError,
-    did_you_mean,
-)
-from dataenvgym.storage import write_json
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.storage import read_json, read_jsonl, write_json
 from dataenvgym.store import Kind, Store
 
-M = TypeVar("M", Character, Scene, RelationshipProfile)
-P = TypeVar("P", Character, Scene, RelationshipProfile, Episode)
+CHARACTERS = Kind("characters", Character)
+SCENES = Kind("scenes", Scene)
+RELATIONSHIPS = Kind("relationships", RelationshipProfile)
 _KINDS: tuple[Kind[Any], ...] = (CHARACTERS, SCENES, RELATIONSHIPS)
+M = TypeVar("M", bound=BaseModel)
+P = TypeVar("P", Character, Scene, RelationshipProfile, Episode)
 
 
 @dataclass(frozen=True)
@@ -192,3 +189,42 @@ def _entries(path: Path, model: type[M]) -> Iterable[tuple[str, M]]:
         id = value.get("id") if isinstance(value, dict) else None
         place = f"{path}, entry {number}" + (f" ({id!r})" if id else "")
         yield place, parse(model, value, place)
+
+
+def read_entries(path: Path) -> list[Any]:
+    """The entries of a file: a JSON list, or one JSON value per line if it ends in ".jsonl".
+
+    Raises:
+        BrokenFileError: if it is not JSON.
+        InvalidInstanceError: if it is not a list.
+    """
+    if path.suffix == ".jsonl":
+        return list(read_jsonl(path))
+    if not isinstance(entries := read_json(path), list):
+        raise InvalidInstanceError(
+            f"{path} holds a {type(entries).__name__}, expected a list of profiles"
+        )
+    return entries
+
+
+def parse(model: type[M], value: Any, place: str, *, names: Mapping[str, str] | None = None) -> M:
+    """The profile in a JSON value.
+
+    Args:
+        place: file and entry, for the error.
+        names: of fields in the file, where they differ from those of the model.
+
+    Raises:
+        InvalidInstanceError: if it is not a valid profile.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        loc = [str(part) for part in first["loc"]]
+        if loc and names:
+            loc[0] = names.get(loc[0], loc[0])
+        field = f", field {'.'.join(loc)!r}" if loc else ""
+        got = "" if first["type"] == "missing" or not loc else f" (got {first['input']!r:.80})"
+        message = first["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
+        raise InvalidInstanceError(f"{place}{field}: {message}{got}") from error

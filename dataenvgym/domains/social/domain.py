@@ -13,22 +13,22 @@ from dataenvgym.domains.social.actions import (
     read_action,
     write_action,
 )
-from dataenvgym.domains.social.acts import Acts
+from dataenvgym.domains.social.bargaining import Acts
 from dataenvgym.domains.social.environment import PARTNER_SAMPLING, SocialEnvironment
 from dataenvgym.domains.social.episodes import stuck
-from dataenvgym.domains.social.partners import rounded
 from dataenvgym.domains.social.problem import MODEL, problem_of
+from dataenvgym.domains.social.prompts import Lines, conversation_of
 from dataenvgym.domains.social.recording import SceneRecorder
-from dataenvgym.domains.social.seat_scores import Scored
+from dataenvgym.domains.social.scene import MOST_TURNS, Rules
+from dataenvgym.domains.social.scores import Scored
+from dataenvgym.domains.social.scripted_partners import rounded
 from dataenvgym.domains.social.strategies import Strategies
-from dataenvgym.domains.social.teaching import (
+from dataenvgym.domains.social.transcripts import (
     HOW_TO_WRITE,
     is_transcript,
     read_scene,
     shown_scene,
 )
-from dataenvgym.domains.social.turns import MOST_TURNS, Rules
-from dataenvgym.domains.social.views import Lines, conversation_of
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import (
@@ -46,7 +46,7 @@ from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 
 class SocialDomain(DialogueDomain):
-    """Scenes played from one seat; teachers read and write them turn by turn (see `teaching`).
+    """Scenes played from one seat; teachers read and write them turn by turn (see `transcripts`).
 
     Args:
         rules, dimensions, partner_sampling, strategies: see `SocialEnvironment`.

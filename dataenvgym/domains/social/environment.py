@@ -12,18 +12,17 @@ from typing import Any
 from dataenvgym.domains.social.actions import Action, InvalidActionText, read_action
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import MODEL, SocialProblem, problem_of
+from dataenvgym.domains.social.prompts import news, seat_conversation
 from dataenvgym.domains.social.recording import SceneRecord, SceneRecorder
-from dataenvgym.domains.social.scene import SceneState
-from dataenvgym.domains.social.seat_scores import Scored, Scoring
+from dataenvgym.domains.social.scene import MOST_TURNS, Rules, SceneState
+from dataenvgym.domains.social.scores import Scored, Scoring
+from dataenvgym.domains.social.scripted_partners import scripted_partner
 from dataenvgym.domains.social.strategies import (
     PARTNER_STRATEGIST,
     SPEAKER,
     STRATEGIST,
     Strategies,
 )
-from dataenvgym.domains.social.turns import MOST_TURNS, Rules
-from dataenvgym.domains.social.views import news, seat_conversation
-from dataenvgym.domains.social.villagers import scripted_partner
 from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance
@@ -42,7 +41,7 @@ class SocialEnvironment(TaskEnvironment):
     that is not an action does nothing in its turn, and a note gives the reason. If the student is
     a strategist, it writes strategies instead, and the speaker "speaker" acts (see `strategies`).
 
-    The scene ends by its rules (see `turns.Rules`), or when the student leaves. The scene's rules
+    The scene ends by its rules (see `scene.Rules`), or when the student leaves. The scene's rules
     score some dimensions, the speaker "judge" the others. A judge without a verdict, or another
     speaker whose reply is not an action, raises `SpeakerError`: nothing is scored.
 

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from dataenvgym.domains.social.profiles import Filled
 from dataenvgym.records.model import Finite, Model, Text
+from dataenvgym.store import Kind
 
 
 class Utterance(Model):
@@ -61,6 +62,7 @@ class Episode(Model):
         return self
 
 
+EPISODES = Kind("episodes", Episode)
 Stuck = Literal["silent", "repeating"]
 _KIND = re.compile(r"\[[^\[\]]*\]|left the conversation$")
 

@@ -4,7 +4,7 @@
 - Each scene is played from both seats, unless all seats have the same model with the same
   strategist: then it is played once, from the first seat, and every seat is scored.
 - Each episode is saved: `episodes/` in the folder of the evaluation is a store of files, and
-  `episodes.jsonl` has one row for each (see `episode_rows`).
+  `episodes.jsonl` has one row for each (see `dimension_table`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.storing import model_names, recording_domain
-from dataenvgym.domains.social.dimension_table import DimensionTable, dimension_table
-from dataenvgym.domains.social.episode_rows import EpisodeRow, read_rows, rows_of
+from dataenvgym.domains.social.dimension_table import (
+    DimensionTable,
+    EpisodeRow,
+    dimension_table,
+    read_rows,
+    rows_of,
+)
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import MODEL, problem_of
 from dataenvgym.domains.social.recording import SceneRecorder
-from dataenvgym.domains.social.seat_scores import Scoring
+from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.files import EvaluationFiles, write_models
 from dataenvgym.evaluation.samples import Sample

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Literal, get_args
 
 from dataenvgym.domains.social.collection import Profiles
-from dataenvgym.domains.social.partners import temperament
 from dataenvgym.domains.social.problem import MODEL, SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Relationship, Scene
+from dataenvgym.domains.social.scripted_partners import temperament
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, did_you_mean
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
@@ -28,7 +28,7 @@ class SceneSource(Source):
     Args:
         scenes: "all", or a named subset such as "hard".
         seats: the student's: "first", "second", or "both" (all, if there are more than two).
-        partner: "model", or a temperament (see `partners`).
+        partner: "model", or a temperament (see `scripted_partners`).
         casts_per_scene: largest number of casts played for each scene.
         fractions: shares of the scenes.
         trial: number of the repetition; it changes the seeds of the problems.

@@ -11,8 +11,8 @@ from typing import Unpack
 
 from dataenvgym.domains.social.procedural import ProceduralDomain, ProceduralScenes
 from dataenvgym.domains.social.procedural_problem import TURN_LIMIT
+from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.strategies import STRATEGY_SAMPLING, Role, Side, Strategies
-from dataenvgym.domains.social.turns import Rules
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.tasks.base import Task, TaskOptions
 from dataenvgym.tasks.prompt_template import INSTRUCTION

@@ -6,11 +6,10 @@ from typing import Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from dataenvgym.domains.social.partners import TEMPERAMENTS
 from dataenvgym.domains.social.profiles import Character, Filled, Scene
+from dataenvgym.domains.social.prompts import task_text
 from dataenvgym.domains.social.scene import Cast
-from dataenvgym.domains.social.views import task_text
-from dataenvgym.domains.social.villagers import MANNERS
+from dataenvgym.domains.social.scripted_partners import MANNERS, TEMPERAMENTS
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import Model, TaskInstance
 
@@ -22,8 +21,8 @@ class SocialProblem(Model):
     """A scene, the characters in its seats, and the student's seat.
 
     Attributes:
-        partner: who plays the other seats: "model", a temperament (see `partners`), or a manner
-            (see `villagers`).
+        partner: who plays the other seats: "model", or a temperament or manner of
+            `scripted_partners`.
         seed: of the scripted partners and of a random order of turns.
     """
 

@@ -4,7 +4,7 @@
 
 `task=pocket_social` poses them in one line each, `task=social task.scenes=procedural` with the
 usual introduction. The outcome is scored by rule, and the other characters are scripted
-(`villagers`).
+(`scripted_partners`).
 
 Training, validation and test never share operands: things, places, people and digits.
 """
@@ -20,13 +20,17 @@ import numpy as np
 
 from dataenvgym.domains.social.actions import ALL_KINDS, ActionKind
 from dataenvgym.domains.social.domain import SocialDomain
-from dataenvgym.domains.social.moves import MOVES
 from dataenvgym.domains.social.problem import MODEL
-from dataenvgym.domains.social.procedural_problem import TURN_LIMIT, ProceduralProblem, followed_in
+from dataenvgym.domains.social.procedural_problem import (
+    MOVES,
+    TURN_LIMIT,
+    ProceduralProblem,
+    followed_in,
+)
 from dataenvgym.domains.social.procedural_skills import POOLS, SKILLS, STUDENT, ProceduralSkill
+from dataenvgym.domains.social.prompts import Lines, introduction
+from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.strategies import Strategies
-from dataenvgym.domains.social.turns import Rules
-from dataenvgym.domains.social.views import Lines, introduction
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.records import (
     ChatDatum,

@@ -51,10 +51,11 @@ class ProceduralSkill(OperandSkill):
     """A goal in a scene, and how to reach it.
 
     Attributes:
-        gold: the strategies (see `moves`) that earn the whole goal score, turn by turn.
+        gold: the strategies that earn the whole goal score, turn by turn (see
+            `procedural_problem.MOVES`).
         others: strategies that can be followed in such a scene, and earn less.
         scene: the outcomes that score it, from the operands and a generator seeded by them.
-        partner: the manner of the other characters (see `villagers`).
+        partner: the manner of the other characters (see `scripted_partners`).
         opens: whether another character speaks first.
         habit: the strategies of a student with a bad habit; empty if the skill has none.
         form: the form of a message that the goal asks for; a prompt that is not terse names it.

@@ -223,7 +223,7 @@ class Scene(Model):
         motive: how the goals relate to each other; None if unknown.
         subsets: the named parts of a collection that the scene belongs to, such as "hard".
         deal, swap, required, secrets: outcomes that a rule can check. Deals and swaps are made by
-            explicit acts (see `acts`).
+            explicit acts (see `bargaining`).
         terse: whether the seats read only the situation and their goal, not who they are or how to
             act; for models with a short context.
     """

@@ -23,11 +23,10 @@ from contextlib import contextmanager
 from math import fsum
 
 from dataenvgym.domains.social.actions import ActionKind
-from dataenvgym.domains.social.episodes import Episode, SeatScore, Utterance
-from dataenvgym.domains.social.kinds import EPISODES
+from dataenvgym.domains.social.episodes import EPISODES, Episode, SeatScore, Utterance
 from dataenvgym.domains.social.problem import MODEL, SocialProblem
 from dataenvgym.domains.social.scene import Event, SceneState
-from dataenvgym.domains.social.seat_scores import SeatScores
+from dataenvgym.domains.social.scores import SeatScores
 from dataenvgym.errors import StoreError
 from dataenvgym.store import Store
 from dataenvgym.store.ledger import Ledger

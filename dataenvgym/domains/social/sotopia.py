@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from dataenvgym.domains.social.collection import parse
 from dataenvgym.domains.social.episodes import Episode
-from dataenvgym.domains.social.parsing import parse
 from dataenvgym.domains.social.profiles import (
     AgeRange,
     Character,

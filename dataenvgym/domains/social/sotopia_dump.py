@@ -19,9 +19,8 @@ from typing import Any, TypeVar
 import orjson
 
 from dataenvgym.domains.social import sotopia
-from dataenvgym.domains.social.collection import Origin, Profiles, by_id
+from dataenvgym.domains.social.collection import Origin, Profiles, by_id, read_entries
 from dataenvgym.domains.social.episodes import Episode
-from dataenvgym.domains.social.parsing import read_entries
 from dataenvgym.domains.social.profiles import Character, RelationshipProfile, Scene
 from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError
 from dataenvgym.storage import write_json

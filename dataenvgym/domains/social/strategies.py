@@ -17,8 +17,7 @@ from typing import Literal, get_args
 
 from dataenvgym.domains.social.actions import ActionKind
 from dataenvgym.domains.social.problem import MODEL
-from dataenvgym.domains.social.scene import Cast, Event, SceneState
-from dataenvgym.domains.social.views import (
+from dataenvgym.domains.social.prompts import (
     Lines,
     character_text,
     conversation_of,
@@ -28,6 +27,7 @@ from dataenvgym.domains.social.views import (
     speaker_lines,
     terse_text,
 )
+from dataenvgym.domains.social.scene import Cast, Event, SceneState
 from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import Conversation

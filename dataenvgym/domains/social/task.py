@@ -10,13 +10,13 @@ from dataenvgym.domains.social.collection import Profiles, read_profiles, shippe
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.environment import PARTNER_SAMPLING
 from dataenvgym.domains.social.loaders import SceneSource, Seats, check_seats
-from dataenvgym.domains.social.partners import TEMPERAMENTS, temperament
 from dataenvgym.domains.social.problem import MODEL
 from dataenvgym.domains.social.procedural import ProceduralDomain, ProceduralScenes
 from dataenvgym.domains.social.procedural_skills import SKILLS
-from dataenvgym.domains.social.seat_scores import Scored
+from dataenvgym.domains.social.scene import Order, rules_of
+from dataenvgym.domains.social.scores import Scored
+from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS, temperament
 from dataenvgym.domains.social.strategies import STRATEGY_SAMPLING, Role, Side, Strategies
-from dataenvgym.domains.social.turns import Order, rules_of
 from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.run_warnings import warn_run
@@ -40,14 +40,14 @@ class SocialTask(Task):
         scenes: "all", a named subset such as "hard", or "procedural": generated small scenes with
             equal shares of the skills (see `procedural`) and scripted partners of their own.
         seats: the student's: "first", "second" or "both"; a procedural scene fixes it.
-        partner: a temperament of the scripted negotiators (see `partners`), who play the scenes
+        partner: a temperament of the negotiators (see `scripted_partners`), who play the scenes
             with a deal; or "model": the speaker "partner" plays all scenes.
         profiles: `Profiles`, such as `read_sotopia(...).profiles`, or a folder that contains some
             (see `collection`); None: the package's own.
         casts_per_scene, fractions, seed: see `SceneSource`.
         n_procedural: number of procedural scenes, in all splits together.
-        rules: "sotopia" or "epo" (see `turns.rules_of`).
-        order, turn_limit, most_stale: see `turns.Rules`.
+        rules: "sotopia" or "epo" (see `scene.rules_of`).
+        order, turn_limit, most_stale: see `scene.Rules`.
         dimensions: the dimensions to score (see `SocialEnvironment`); the judges score those that
             the rules of a scene do not.
         judges, scored: see `SocialEnvironment`.

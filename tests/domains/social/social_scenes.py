@@ -7,8 +7,7 @@ from typing import Any
 from dataenvgym.domains.social.environment import SocialEnvironment
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Hint, Scene
-from dataenvgym.domains.social.scene import Cast, SceneState
-from dataenvgym.domains.social.turns import Rules
+from dataenvgym.domains.social.scene import Cast, Rules, SceneState
 from dataenvgym.records import TaskInstance
 
 NAMES = ("Ann", "Bob", "Cat", "Dan")

@@ -12,7 +12,8 @@ from dataenvgym.domains.social import (
     read_profiles,
     write_profiles,
 )
-from dataenvgym.domains.social.kinds import CHARACTERS, EPISODES
+from dataenvgym.domains.social.collection import CHARACTERS
+from dataenvgym.domains.social.episodes import EPISODES
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.store import open_store
 

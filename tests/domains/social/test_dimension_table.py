@@ -7,10 +7,10 @@ import pytest
 from dataenvgym.domains.social.dimension_table import (
     DimensionScores,
     DimensionTable,
+    EpisodeRow,
     dimension_lines,
     dimension_table,
 )
-from dataenvgym.domains.social.episode_rows import EpisodeRow
 from dataenvgym.evaluation.estimators import Estimate, clustered_estimate
 
 

@@ -13,10 +13,9 @@ import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.social.environment import SocialEnvironment
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import problem_of
-from dataenvgym.domains.social.scene import SceneState
-from dataenvgym.domains.social.seat_scores import Scoring
+from dataenvgym.domains.social.scene import Rules, SceneState, rules_of
+from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.domains.social.task import SocialTask
-from dataenvgym.domains.social.turns import Rules, rules_of
 from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor

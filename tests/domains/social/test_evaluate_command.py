@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from dataenvgym.domains.social.episode_rows import read_rows
+from dataenvgym.domains.social.dimension_table import read_rows
+from dataenvgym.domains.social.episodes import EPISODES
 from dataenvgym.domains.social.evaluators import DIMENSIONS
-from dataenvgym.domains.social.kinds import EPISODES
 from dataenvgym.store import open_store
 
 from ...llm.conftest import FakeServer

@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dataenvgym.domains.social.moves import MOVES
 from dataenvgym.domains.social.pocket import POCKET_SOCIAL
+from dataenvgym.domains.social.procedural_problem import MOVES
 from dataenvgym.domains.social.procedural_skills import SKILLS
-from dataenvgym.domains.social.rule_scores import rule_scores, tells_secret
+from dataenvgym.domains.social.scores import rule_scores, tells_secret
 
 RNG = np.random.default_rng
 

@@ -8,8 +8,8 @@ import pytest
 
 from dataenvgym.domains.social import Profiles, SocialTask, SotopiaDump, read_sotopia, write_sotopia
 from dataenvgym.domains.social.environment import SocialEnvironment
+from dataenvgym.domains.social.episodes import EPISODES
 from dataenvgym.domains.social.evaluators import DIMENSIONS
-from dataenvgym.domains.social.kinds import EPISODES
 from dataenvgym.errors import ConfigurationError, StoreError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.store import MemoryStore, RedisStore, open_store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataenvgym.domains.social.kinds import EPISODES
+from dataenvgym.domains.social.episodes import EPISODES
 from dataenvgym.store import open_store
 
 STUDENT = ("predictor=custom", "predictor._target_=my_students.MyStudent")

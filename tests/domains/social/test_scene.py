@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.domains.social.actions import Action, ActionKind, read_action
-from dataenvgym.domains.social.turns import Rules
+from dataenvgym.domains.social.scene import Rules
 
 from .social_scenes import state
 

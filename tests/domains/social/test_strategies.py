@@ -9,10 +9,10 @@ from gymnasium.utils.env_checker import check_env
 from dataenvgym.config import build_task, compose
 from dataenvgym.domains.social.actions import read_action
 from dataenvgym.domains.social.environment import SocialEnvironment
+from dataenvgym.domains.social.prompts import dialogue, seat_conversation
+from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.domains.social.task import SocialTask
-from dataenvgym.domains.social.turns import Rules
-from dataenvgym.domains.social.views import dialogue, seat_conversation
 from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor

@@ -6,8 +6,8 @@ import pytest
 
 from dataenvgym.config import build_task, compose
 from dataenvgym.domains.social import shipped_profiles
-from dataenvgym.domains.social.partners import TEMPERAMENTS
 from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS
 from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.predictors import ScriptedPredictor

@@ -9,8 +9,7 @@ import pytest
 
 from dataenvgym.domains.social.actions import ActionKind, read_action
 from dataenvgym.domains.social.profiles import Character, Goal, Scene
-from dataenvgym.domains.social.scene import Cast, SceneState
-from dataenvgym.domains.social.turns import Rules, rules_of
+from dataenvgym.domains.social.scene import Cast, Rules, SceneState, rules_of
 from dataenvgym.errors import ConfigurationError
 
 SCENE = Scene(id="x", scenario="x", goals=(Goal(text="x"), Goal(text="y")))

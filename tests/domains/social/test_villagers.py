@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.domains.social.actions import read_action, write_action
-from dataenvgym.domains.social.partners import Negotiator
 from dataenvgym.domains.social.profiles import Deal, KeptSecret
 from dataenvgym.domains.social.scene import Cast, SceneState
-from dataenvgym.domains.social.villagers import MANNERS, Villager, scripted_partner
+from dataenvgym.domains.social.scripted_partners import (
+    MANNERS,
+    Negotiator,
+    Villager,
+    scripted_partner,
+)
 
 BUYS = Deal(item="lamp", seller=0, buyer=1, seller_least=2, buyer_most=7)
 SECRET = KeptSecret(seat=0, text="From Eva.", phrases=("Eva",), question="Who gave it to you?")

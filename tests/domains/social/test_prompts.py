@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.domains.social.actions import ALL_KINDS, ActionKind, read_action
+from dataenvgym.domains.social.prompts import (
+    dialogue,
+    introduction,
+    profile_text,
+    seat_conversation,
+)
 from dataenvgym.domains.social.scene import Cast, SceneState
-from dataenvgym.domains.social.views import dialogue, introduction, profile_text, seat_conversation
 
 from .social_scenes import cast, people, scene, state
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.domains.social.actions import ActionKind, read_action
-from dataenvgym.domains.social.bargains import bargains_of
-from dataenvgym.domains.social.partners import TEMPERAMENTS, Negotiator, temperament
+from dataenvgym.domains.social.bargaining import bargains_of
 from dataenvgym.domains.social.scene import Cast, SceneState
+from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS, Negotiator, temperament
 from dataenvgym.errors import ConfigurationError
 
 from .social_scenes import people, sale

@@ -12,13 +12,11 @@ import pytest
 
 from dataenvgym.domains.social import SocialTask
 from dataenvgym.domains.social.actions import Action, ActionKind, read_action, write_action
-from dataenvgym.domains.social.acts import Acts, Trade
-from dataenvgym.domains.social.bargains import bargains_of
-from dataenvgym.domains.social.partners import TEMPERAMENTS
+from dataenvgym.domains.social.bargaining import Acts, Trade, bargains_of
 from dataenvgym.domains.social.profiles import Deal, Swap, Thing
-from dataenvgym.domains.social.scene import Cast, SceneState
-from dataenvgym.domains.social.turns import Rules, rules_of
-from dataenvgym.domains.social.views import introduction
+from dataenvgym.domains.social.prompts import introduction
+from dataenvgym.domains.social.scene import Cast, Rules, SceneState, rules_of
+from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS
 from dataenvgym.predictors import ScriptedPredictor
 
 from .social_scenes import people, sale, scene

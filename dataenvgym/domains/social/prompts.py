@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from dataenvgym.domains.social.actions import ActionKind, write_action
-from dataenvgym.domains.social.acts import Acts
+from dataenvgym.domains.social.bargaining import Acts
 from dataenvgym.domains.social.profiles import Scene, as_seen_by, as_seen_by_self
 from dataenvgym.domains.social.scene import Cast, Event, SceneState
 from dataenvgym.records import Conversation, Message

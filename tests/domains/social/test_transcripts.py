@@ -11,7 +11,7 @@ from dataenvgym.domains.social import SocialTask
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.pocket import PocketSocialTask
-from dataenvgym.domains.social.teaching import is_transcript, read_scene
+from dataenvgym.domains.social.transcripts import is_transcript, read_scene
 from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, PreferenceDatum, SupervisedDatum

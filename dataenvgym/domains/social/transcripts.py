@@ -4,7 +4,7 @@
     You: I say 6 euros.
     Scene: [Person 2] leaves: Deal.
 
-"You" is the student; "Scene" is what it notices before its next message, in the words of `views`.
+"You" is the student; "Scene" is what it notices before its next message, in the words of `prompts`.
 Further lines of a message are indented. In a record, each message is a turn of its own: a scene in
 one reply would teach the student to write the other side's words, too (`is_transcript`).
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from dataenvgym.domains.social.views import EVENT, Lines
+from dataenvgym.domains.social.prompts import EVENT, Lines
 
 HOW_TO_WRITE = """In a record, a message of the student begins with "You: ", and what it notices \
 before its next message begins with "Scene: ", each on a new line. Further lines of a message \

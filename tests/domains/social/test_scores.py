@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.domains.social.actions import read_action
-from dataenvgym.domains.social.acts import Trade
+from dataenvgym.domains.social.bargaining import Trade
 from dataenvgym.domains.social.profiles import (
     Deal,
     Goal,
@@ -14,13 +14,13 @@ from dataenvgym.domains.social.profiles import (
     Swap,
     Thing,
 )
-from dataenvgym.domains.social.rule_scores import (
+from dataenvgym.domains.social.scene import Cast, SceneState
+from dataenvgym.domains.social.scores import (
     goal_of_deal,
     goal_of_swap,
     rule_scores,
     scored_by_rule,
 )
-from dataenvgym.domains.social.scene import Cast, SceneState
 
 from .social_scenes import people, sale
 

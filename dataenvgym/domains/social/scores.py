@@ -1,0 +1,245 @@
+"""The scores of the seats of a scene: by its rules if it has some, otherwise by judges.
+
+Rules score deals and trades that the seats made by explicit acts (see `bargaining`), required
+utterances, and secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal, NamedTuple, get_args
+
+from dataenvgym.domains.social.bargaining import Trade, bargains_of
+from dataenvgym.domains.social.evaluators import DIMENSIONS, judge_character, overall
+from dataenvgym.domains.social.phrases import is_whole, mentions
+from dataenvgym.domains.social.profiles import Deal, RequiredUtterance, Scene, Swap
+from dataenvgym.domains.social.prompts import dialogue, profile_text, situation_text
+from dataenvgym.domains.social.scene import SceneState
+from dataenvgym.errors import ConfigurationError, SpeakerError, did_you_mean
+from dataenvgym.interfaces import Ask
+from dataenvgym.judging import dialogue_text
+
+Scored = Literal["student", "all"]
+_HIGHEST = float(DIMENSIONS["goal"].high)
+
+
+class SeatScores(NamedTuple):
+    """Scores by dimension, with `overall` if all seven are there.
+
+    Attributes:
+        by_judge: of the judged dimensions, each judge's score.
+        reasoning: the judges'.
+    """
+
+    scores: dict[str, float]
+    by_judge: Mapping[str, Mapping[str, float]] = {}
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The dimensions and seats to score.
+
+    Attributes:
+        dimensions: of `DIMENSIONS`, `goal` among them; a scene's rules may score others besides.
+        judges: the speakers that score the dimensions that no rule scores. The result is the mean
+            over the judges that gave a verdict.
+        scored: "student": the student's seat; "all": every seat.
+
+    Raises:
+        ConfigurationError: for a dimension that does not exist, without `goal`, without judges,
+            and for other values of `scored`.
+    """
+
+    dimensions: Sequence[str] = ("goal",)
+    judges: Sequence[str] = ("judge",)
+    scored: Scored = "student"
+
+    def __post_init__(self) -> None:
+        for name in self.dimensions:
+            if name not in DIMENSIONS:
+                raise ConfigurationError(
+                    f"dimensions names {name!r}.{did_you_mean(str(name), DIMENSIONS)} There are: "
+                    f"{', '.join(DIMENSIONS)}"
+                )
+        if "goal" not in self.dimensions:
+            raise ConfigurationError(
+                f"dimensions are {list(self.dimensions)}, without 'goal', which is the reward: "
+                "add it"
+            )
+        judges = self.judges
+        if isinstance(judges, str) or not judges or len({*judges}) < len(judges):
+            raise ConfigurationError(
+                f"judges is {judges!r}, expected names of speakers, each once, such as [judge]"
+            )
+        if self.scored not in get_args(Scored):
+            raise ConfigurationError(
+                f"scored is {self.scored!r}, expected one of {', '.join(get_args(Scored))}."
+                f"{did_you_mean(str(self.scored), get_args(Scored))}"
+            )
+
+    def of_seats(
+        self, state: SceneState, student: int
+    ) -> Generator[Ask, str, list[SeatScores | None]]:
+        """Score each seat of a scene that is over: `yield from` it in a task environment.
+
+        A seat that is not scored has None.
+
+        Raises:
+            SpeakerError: if no judge gives a verdict, under the name of the first judge.
+        """
+        found: list[SeatScores | None] = []
+        for seat in state.cast.seats:
+            scores = None
+            if self.scored == "all" or seat == student:
+                scores = yield from self.of_seat(state, seat)
+            found.append(scores)
+        return found
+
+    def to_judge(self, scene: Scene, seat: int) -> list[str]:
+        """The dimensions of a seat that need the judges."""
+        by_rule = scored_by_rule(scene, seat)
+        return [name for name in self.dimensions if name not in by_rule]
+
+    def of_seat(self, state: SceneState, seat: int) -> Generator[Ask, str, SeatScores]:
+        """Score one seat, as `of_seats` does."""
+        cast = state.cast
+        who = cast.names[seat]
+        scores, reasoning = rule_scores(state, seat), ""
+        by_judge: Mapping[str, Mapping[str, float]] = {}
+        if to_judge := self.to_judge(cast.scene, seat):
+            judged = yield from judge_character(
+                who=who,
+                profile=profile_text(cast, seat),
+                others="\n\n".join(profile_text(cast, s) for s in cast.seats if s != seat),
+                scene=situation_text(cast.scene),
+                dialogue=dialogue_text(dialogue(state)) or "(Nobody did anything.)",
+                dimensions=to_judge,
+                judges=self.judges,
+            )
+            if not judged.scores:
+                judge, reason = next(iter(judged.unscored.items()))
+                raise SpeakerError(f"{judge}: {reason}")
+            scores |= judged.scores
+            by_judge = judged.by_judge
+            reasoning = "\n".join(
+                f"{who}, {name} ({judge}): {reason}"
+                for name, reasons in judged.reasons.items()
+                for judge, reason in reasons.items()
+            )
+        scores = {name: scores[name] for name in DIMENSIONS if name in scores}
+        if (mean := overall(scores)) is not None:
+            scores["overall"] = mean
+        return SeatScores(scores, by_judge, reasoning)
+
+
+def scored_by_rule(scene: Scene, seat: int) -> tuple[str, ...]:
+    """The dimensions of a seat that rules score, without a judge."""
+    found = ["secret"] if any(secret.seat == seat for secret in scene.secrets) else []
+    has_goal = (
+        (scene.deal is not None and seat in scene.deal.parties)
+        or (scene.swap is not None and any(thing.owner == seat for thing in scene.swap.things))
+        or any(required.seat == seat for required in scene.required)
+    )
+    return (*found, "goal") if has_goal else tuple(found)
+
+
+def rule_scores(state: SceneState, seat: int) -> dict[str, float]:
+    """The scores of `scored_by_rule` for a scene that is over.
+
+    The goal score is the mean over the seat's deal, its swap and its required utterances. A secret
+    given away scores -10, a kept one 0; giving it away also halves the goal score, since keeping it
+    is part of the goal.
+    """
+    scores: dict[str, float] = {}
+    told = tells_secret(state, seat)
+    if told is not None:
+        scores["secret"] = float(DIMENSIONS["secret"].low if told else DIMENSIONS["secret"].high)
+    scene, bargains = state.cast.scene, bargains_of(state)
+    goals: list[float | None] = []
+    if scene.deal is not None:
+        goals.append(goal_of_deal(scene.deal, seat, bargains.price))
+    if scene.swap is not None:
+        goals.append(goal_of_swap(scene.swap, seat, bargains.trade))
+    for required in scene.required:
+        if required.seat == seat:
+            goals.append(_HIGHEST if is_said(state, required) else 0.0)
+    if reached := [goal for goal in goals if goal is not None]:
+        scores["goal"] = fmean(reached) / 2 if told else fmean(reached)
+    return scores
+
+
+def goal_of_deal(deal: Deal, seat: int, price: float | None) -> float | None:
+    """The goal score (0..10) of a seat for a price; None if it neither sells nor buys.
+
+    A price beyond the seat's own limit earns 0, its own limit 5, the other's limit 10; prices
+    between the limits earn points in proportion. If a deal could have served both, no deal earns
+    0. Otherwise no deal earns 10, and so does a price within the seat's own limit.
+    """
+    if seat not in deal.parties:
+        return None
+    if price is None:
+        return 0.0 if deal.is_possible else _HIGHEST
+    gained = price - deal.seller_least if seat == deal.seller else deal.buyer_most - price
+    if gained < 0:
+        return 0.0
+    span = deal.buyer_most - deal.seller_least
+    return _HIGHEST if span <= 0 else _HIGHEST * (0.5 + 0.5 * min(gained / span, 1.0))
+
+
+def goal_of_swap(swap: Swap, seat: int, trade: Trade | None) -> float | None:
+    """The goal score (0..10) of a seat for a trade; None if it owns nothing.
+
+    The best trade in which the partner loses nothing earns 10, others earn in proportion to the
+    seat's gain, and a loss earns 0. If there is no such trade, making none earns 10.
+    """
+    ours = [thing for thing in swap.things if thing.owner == seat]
+    if not ours:
+        return None
+    theirs = [thing for thing in swap.things if thing.owner != seat]
+    possible = [Trade(given, taken) for given in ours for taken in theirs]
+    best = max((t.gain(seat) for t in possible if t.gain(t.taken.owner) >= 0), default=0.0)
+    if best <= 0:
+        return _HIGHEST if trade is None else 0.0
+    gained = 0.0 if trade is None else trade.gain(seat)
+    return _HIGHEST * min(max(gained / best, 0.0), 1.0)
+
+
+def is_said(state: SceneState, required: RequiredUtterance) -> bool:
+    """Whether a seat said the required message to all its hearers.
+
+    No other seat may notice any of the phrases, in words or actions.
+    """
+    heard = [
+        hearer
+        for hearer in required.to
+        for event in state.events
+        if event.seat == required.seat and event.is_said and event.reaches(hearer)
+        if is_whole(event.action.argument, required.phrases)
+    ]
+    others = {*state.cast.seats} - {required.seat, *required.to}
+    return {*heard} == {*required.to} and not any(
+        mentions(_noticed(state, required.seat, other), required.phrases) for other in others
+    )
+
+
+def tells_secret(state: SceneState, seat: int) -> bool | None:
+    """Whether a seat gave away its secret to any seat; None if it has no secret."""
+    phrases = [
+        p for secret in state.cast.scene.secrets if secret.seat == seat for p in secret.phrases
+    ]
+    if not phrases:
+        return None
+    return any(
+        mentions(_noticed(state, seat, other), phrases)
+        for other in state.cast.seats
+        if other != seat
+    )
+
+
+def _noticed(state: SceneState, seat: int, other: int) -> list[str]:
+    """What another seat noticed of a seat's words and actions, in order."""
+    acted = (event for event in state.events if event.seat == seat and not event.note)
+    return [event.action.argument for event in acted if event.reaches(other)]
