@@ -9,12 +9,7 @@ from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.student import Student
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import (
-    PerformanceReport,
-    PreferenceDatum,
-    SupervisedDatum,
-    TrainingDatum,
-)
+from dataenvgym.records import PerformanceReport, PreferenceDatum, SupervisedDatum, TrainingDatum
 
 REPORT = PerformanceReport(task="t", score=0.0, accuracy=0.0, n=1, n_errors=0)
 

@@ -10,13 +10,7 @@ import signal
 import threading
 from pathlib import Path
 
-from dataenvgym.agents import (
-    Agent,
-    AlternatingPolicy,
-    PocketEngine,
-    SkillListPolicy,
-    TreeAgent,
-)
+from dataenvgym.agents import Agent, AlternatingPolicy, PocketEngine, SkillListPolicy, TreeAgent
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList, SkillTree
 from dataenvgym.episodes import EpisodeCallback, run_episode

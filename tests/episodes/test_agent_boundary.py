@@ -5,12 +5,7 @@ import pytest
 from dataenvgym.environments.identity import installed_versions
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.errors import AgentError, EvaluationError
-from dataenvgym.interfaces import (
-    Connects,
-    SamplingParameters,
-    Submits,
-    TrainablePredictorInterface,
-)
+from dataenvgym.interfaces import Connects, SamplingParameters, Submits, TrainablePredictorInterface
 from dataenvgym.records import Message, PerformanceReport
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import read_json, write_json

@@ -6,12 +6,7 @@ import pytest
 
 from dataenvgym.environments import SkillList
 from dataenvgym.episodes import EpisodeCallback, read_summary, run_episode
-from dataenvgym.errors import (
-    ConfigurationError,
-    EvaluationError,
-    RunDirectoryError,
-    TrainingError,
-)
+from dataenvgym.errors import ConfigurationError, EvaluationError, RunDirectoryError, TrainingError
 from dataenvgym.interfaces import Failure
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_json, read_jsonl, write_json

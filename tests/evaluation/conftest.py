@@ -87,11 +87,7 @@ def complete(
     instance = TaskInstance(**{"id": "i", "task": "t", "instruction": "?", "answer": "1", **data})
     said = (Message(role="user", content="?"), Message(role="assistant", content=reply))
     return CompletedTaskInstance(
-        instance=instance,
-        transcript=said,
-        reward=float(right),
-        was_correct=right,
-        error=error,
+        instance=instance, transcript=said, reward=float(right), was_correct=right, error=error
     )
 
 

@@ -124,8 +124,7 @@ def test_an_adapter_is_trained(train, method):
 
 
 @pytest.mark.parametrize(
-    ("method", "options"),
-    [("full", {}), ("freeze", {"extra": {"freeze_trainable_layers": 1}})],
+    ("method", "options"), [("full", {}), ("freeze", {"extra": {"freeze_trainable_layers": 1}})]
 )
 def test_the_students_own_weights_are_trained(train, method, options):
     from safetensors.torch import load_file

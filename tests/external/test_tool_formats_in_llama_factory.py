@@ -21,14 +21,7 @@ from dataenvgym.llama_factory import TrainingConfig, read_dataset, write_dataset
 from dataenvgym.pocket import student_path
 from dataenvgym.predictors.generation import encode_prompts
 from dataenvgym.records import ChatDatum, Conversation, Message, Tool, ToolCall
-from dataenvgym.tool_formats import (
-    HERMES,
-    LLAMA3,
-    LLAMA_FACTORY,
-    MISTRAL,
-    ToolFormat,
-    as_function,
-)
+from dataenvgym.tool_formats import HERMES, LLAMA3, LLAMA_FACTORY, MISTRAL, ToolFormat, as_function
 from dataenvgym.trainers.examples import IGNORED, supervised_examples
 from dataenvgym.trainers.student import load_tokenizer
 

@@ -60,7 +60,7 @@ PLAIN_CHAT: dict[str, Any] = {
         Message(role="assistant", content="2024-01-02"),
         Message(role="user", content=NASTY),
         Message(role="assistant", content=NASTY),
-    ),
+    )
 }
 BATCHES: dict[str, list[TrainingDatum]] = {
     "supervised": [PLAIN, SupervisedDatum(**PROMPT, input=NASTY, output=NASTY)],

@@ -80,11 +80,7 @@ def test_a_pair_is_two_replies_to_the_same_beginning():
     bad = dialogue("a", "A", "b", "X", "c", "C", weights=(0.1, 0.2, 0.9), name="bad")
     (pair,) = without_weights([bad, good], "dpo")  # "A" is the same; "C" answers another dialogue
     assert pair == PreferenceDatum(
-        messages=good.messages[:3],
-        system="s",
-        chosen="B",
-        rejected="X",
-        provenance=good.provenance,
+        messages=good.messages[:3], system="s", chosen="B", rejected="X", provenance=good.provenance
     )
 
 

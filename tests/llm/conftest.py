@@ -56,10 +56,7 @@ class FakeServer:
         self.respond = respond
 
     def answer(
-        self,
-        answer: Callable[[dict[str, Any]], str],
-        *,
-        tokens: tuple[int, int] | None = None,
+        self, answer: Callable[[dict[str, Any]], str], *, tokens: tuple[int, int] | None = None
     ) -> None:
         """Answer with `answer(payload)`, and say how many tokens prompt and answer have."""
         usage = None

@@ -61,9 +61,7 @@ def test_an_unknown_name_is_found_when_the_prompt_is_read():
 def test_a_missing_name_is_found_when_the_prompt_is_read():
     with pytest.raises(ConfigurationError, match=r"'records' has no \{problem\}"):
         as_prompt(
-            "records",
-            needs=("problem",),
-            may=("count", "skill", "examples", "samples", "written"),
+            "records", needs=("problem",), may=("count", "skill", "examples", "samples", "written")
         )
 
 

@@ -7,13 +7,7 @@ import pytest
 from dataenvgym.config import compose
 from dataenvgym.config.building import build_teacher
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
-from dataenvgym.interfaces import (
-    Failure,
-    Reply,
-    SamplingParameters,
-    TeacherInterface,
-    TrainingRun,
-)
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface, TrainingRun
 from dataenvgym.llm import StudentTeacher
 from dataenvgym.llm.transcript import read_calls
 from dataenvgym.llm.usage import read_usage

@@ -396,8 +396,7 @@ def test_a_spent_budget_says_which_how_much_and_the_way_out(server, teach):
 
 
 @pytest.mark.parametrize(
-    ("budget", "said"),
-    [({"max_tokens": 100}, "105 tokens"), ({"max_cost": 0.00041}, r"\$0.0004")],
+    ("budget", "said"), [({"max_tokens": 100}, "105 tokens"), ({"max_cost": 0.00041}, r"\$0.0004")]
 )
 def test_tokens_and_money_stop_the_teacher_as_soon_as_they_are_counted(server, teach, budget, said):
     server.answer(lambda payload: "yes", tokens=(10, 5))  # 15 tokens, 60 millionths of a dollar

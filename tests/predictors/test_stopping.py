@@ -7,7 +7,7 @@ from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import Message
 
-ASKED = [(Message(role="user", content=f"{n} " * (n % 5 + 1)),) for n in range(23)]
+ASKED = [(Message(role="user", content=f"{n} " * (n % 5 + 1)),) for n in range(11)]
 LONG = SamplingParameters(max_tokens=40)
 
 
@@ -38,7 +38,7 @@ def test_without_it_parameters_are_written_as_before():
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-@pytest.mark.parametrize("batch_size", [1, 8, 64])
+@pytest.mark.parametrize("batch_size", [1, 4, 64])
 def test_a_student_in_this_process_stops_where_it_would_have_said_it(
     tiny_student, batch_size, temperature
 ):

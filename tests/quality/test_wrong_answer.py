@@ -7,11 +7,7 @@ from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.math.task import MathTask
-from dataenvgym.errors import (
-    ConfigurationError,
-    PredictionError,
-    SandboxError,
-)
+from dataenvgym.errors import ConfigurationError, PredictionError, SandboxError
 from dataenvgym.interfaces import Failure
 from dataenvgym.llm.prompts import default_prompt
 from dataenvgym.predictors import ScriptedPredictor
@@ -103,10 +99,7 @@ def test_the_teachers_prompt_has_the_whole_problem():
         Message(role="assistant", content="#### 1"),
     ]
     check = WrongAnswerCheck(
-        MathTask("none.jsonl"),
-        teacher=teacher,
-        samples=1,
-        prompt={"user": "Go: {instruction}"},
+        MathTask("none.jsonl"), teacher=teacher, samples=1, prompt={"user": "Go: {instruction}"}
     )
     assert passes(check, ChatDatum(messages=turns, system="Be brief.")) == [True]
     assert teacher.asked == [

@@ -68,7 +68,7 @@ def test_results_are_the_same_with_and_without_rounds_of_student_and_others():
     assert all(result == results[0] for result in results)
     assert all(c.was_correct and c.error is None and c.note == "yes" for c in results[0])
     assert [m.content for m in results[0][2].transcript] == [
-        *("Sag 2! BEGIN I2", "0", "TURN 1 OF I2", "1", "TURN 2 OF I2", "2"),
+        *("Sag 2! BEGIN I2", "0", "TURN 1 OF I2", "1", "TURN 2 OF I2", "2")
     ]
 
 

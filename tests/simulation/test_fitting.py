@@ -1,12 +1,7 @@
 import numpy as np
 import pytest
 
-from dataenvgym.simulation.fitting import (
-    Recordings,
-    fit_curves,
-    one_step,
-    whole_trajectory,
-)
+from dataenvgym.simulation.fitting import Recordings, fit_curves, one_step, whole_trajectory
 
 
 def test_curves_are_found_again_in_the_runs_that_they_made(curves, record):

@@ -23,11 +23,7 @@ def test_another_run_labels_the_same_questions_in_the_same_way(task, earlier, tm
     found = [label.skill for label in labeler.label(task.instances)]
     assert found == [label.skill for label in before.labels]
     kept = read_catalog(tmp_path / "run")
-    assert (kept.skills, kept.labels, kept.method) == (
-        before.skills,
-        before.labels,
-        "clusters",
-    )
+    assert (kept.skills, kept.labels, kept.method) == (before.skills, before.labels, "clusters")
 
 
 def test_the_run_keeps_a_copy_and_no_longer_needs_the_file(task, earlier, tmp_path):

@@ -46,11 +46,7 @@ def test_with_a_bad_server_every_question_gets_a_skill_and_failures_are_counted(
     task, server, tmp_path
 ):
     teacher = Teacher(
-        "m",
-        base_url=server.url,
-        api_key_variable=None,
-        retries=0,
-        directory=tmp_path,
+        "m", base_url=server.url, api_key_variable=None, retries=0, directory=tmp_path
     )
     labeler = DiscoveredSkills(teacher, task=task, directory=tmp_path, batch_size=4)
     labels = labeler.label(task.instances)

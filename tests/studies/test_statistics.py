@@ -8,13 +8,7 @@ import pytest
 from scipy import stats
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.studies.statistics import (
-    choose_test,
-    holm,
-    instance_error,
-    paired_t,
-    sign_flip,
-)
+from dataenvgym.studies.statistics import choose_test, holm, instance_error, paired_t, sign_flip
 
 # Student (1908): hours of sleep gained by two drugs, ten patients; t = -4.0621, p = .00283
 SLEEP = [

@@ -11,13 +11,7 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum, TaskInstance
 from dataenvgym.tasks import Ask, Domain, Outcome, TaskEnvironment, report_on
-from dataenvgym.tasks.adapted import (
-    AdaptedTask,
-    attemptable,
-    known_instances,
-    one_by_one,
-    task_of,
-)
+from dataenvgym.tasks.adapted import AdaptedTask, attemptable, known_instances, one_by_one, task_of
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
 WORD = TaskInstance(id="w", task="theirs", instruction="Say hi.", answer="hi")

@@ -16,13 +16,7 @@ from dataenvgym.records import (
     ToolCall,
 )
 from dataenvgym.tasks.domain import last_reply
-from dataenvgym.tasks.lessons import (
-    lesson_of,
-    preference_of,
-    prefix_records,
-    problem_of,
-    record_of,
-)
+from dataenvgym.tasks.lessons import lesson_of, preference_of, prefix_records, problem_of, record_of
 from dataenvgym.tool_formats import read_reply
 
 SYSTEM = Message(role="system", content="Be brief.")

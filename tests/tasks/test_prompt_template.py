@@ -14,11 +14,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tasks.adapted import task_of
-from dataenvgym.tasks.prompt_template import (
-    PLAIN,
-    PromptTemplate,
-    prompt_fields,
-)
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
 
 FRAMED = PromptTemplate("Be brief.", "Solve: {instruction}\nUse \\frac{a}{b}.")
 TWICE = PromptTemplate(template="{instruction}\nAgain: {instruction}!")

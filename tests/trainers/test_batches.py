@@ -26,11 +26,7 @@ def test_accumulated_batches_make_one_step_and_an_epochs_rest_another():
     config = TrainingConfig(
         per_device_train_batch_size=2, gradient_accumulation_steps=2, num_train_epochs=1
     )
-    assert [[len(b) for b in step.batches] for step in updates(9, config)] == [
-        [2, 2],
-        [2, 2],
-        [1],
-    ]
+    assert [[len(b) for b in step.batches] for step in updates(9, config)] == [[2, 2], [2, 2], [1]]
 
 
 def test_a_fraction_of_an_epoch_and_a_number_of_steps_end_a_training_early():

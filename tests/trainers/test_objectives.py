@@ -5,13 +5,7 @@ import pytest
 import torch
 
 from dataenvgym.llama_factory import TrainingConfig, without_weights
-from dataenvgym.records import (
-    KTODatum,
-    Message,
-    PreferenceDatum,
-    ScoredDatum,
-    SupervisedDatum,
-)
+from dataenvgym.records import KTODatum, Message, PreferenceDatum, ScoredDatum, SupervisedDatum
 from dataenvgym.trainers.compute import workers
 from dataenvgym.trainers.examples import (
     judged_examples,

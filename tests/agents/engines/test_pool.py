@@ -138,9 +138,7 @@ def test_uncertainty_tries_only_some_candidates_for_each_record():
     assert len(student.asked) == 3 * 4 * 5
 
 
-def test_uncertainty_about_tools_compares_results_of_calls_and_needs_their_world(
-    monkeypatch,
-):
+def test_uncertainty_about_tools_compares_results_of_calls_and_needs_their_world(monkeypatch):
     shop = ToolUseTask("shop")
     for task, n in ((PocketToolsTask(n_train=40), 4), (shop, 1)):
         taken = generate(PoolEngine(UncertaintySelection(task), task), Assignment(n))

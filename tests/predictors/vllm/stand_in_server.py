@@ -141,10 +141,7 @@ class StandIn:
             "/questions": self.wait_for_questions,
         }
         if os.environ.get("VLLM_ALLOW_RUNTIME_LORA_UPDATING") == "True":
-            routes |= {
-                "/v1/load_lora_adapter": self.load,
-                "/v1/unload_lora_adapter": self.unload,
-            }
+            routes |= {"/v1/load_lora_adapter": self.load, "/v1/unload_lora_adapter": self.unload}
         if self.options.enable_sleep_mode and os.environ.get("VLLM_SERVER_DEV_MODE") == "1":
             routes |= {"/sleep": self.sleep, "/wake_up": self.wake_up}
         return routes

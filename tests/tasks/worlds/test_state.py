@@ -168,8 +168,7 @@ def test_new_ids_count_and_skip_those_that_are_taken(store):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [(5, 5.0), (0.0, -0.0), (Decimal("5"), Decimal("5.00")), (5, Decimal("5.0"))],
+    ("one", "other"), [(5, 5.0), (0.0, -0.0), (Decimal("5"), Decimal("5.00")), (5, Decimal("5.0"))]
 )
 def test_equal_numbers_have_one_digest(one, other):
     states = [Store(items={"a": Item.model_construct(name="a", price=p)}) for p in (one, other)]

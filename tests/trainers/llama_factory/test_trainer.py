@@ -282,10 +282,7 @@ def test_scored_records_are_trained_on_in_the_stage_that_is_chosen(
 ):
     records = [
         ScoredDatum(
-            messages=(
-                Message(role="user", content="q"),
-                Message(role="assistant", content=text),
-            ),
+            messages=(Message(role="user", content="q"), Message(role="assistant", content=text)),
             weights=(weight,),
         )
         for text, weight in (("yes", 1.0), ("no", -1.0))

@@ -80,12 +80,7 @@ def wanted(teacher: Teacher) -> list[int]:
 def test_a_skill_is_requested_in_batches_and_is_in_the_records():
     teacher = Teacher()
     records, _ = generate(teacher, Assignment(25, skill="sum"), Assignment(3, skill="gcd"))
-    assert [re.search(r"Write (\d+)", text)[1] for text in teacher.asked] == [
-        "10",
-        "10",
-        "5",
-        "3",
-    ]
+    assert [re.search(r"Write (\d+)", text)[1] for text in teacher.asked] == ["10", "10", "5", "3"]
     assert Counter(r.provenance.skill for r in records) == {"sum": 25, "gcd": 3}
     assert "They teach this skill: gcd" in teacher.asked[-1]
     assert "got the following problems wrong" not in teacher.asked[0]
