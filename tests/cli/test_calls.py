@@ -93,20 +93,6 @@ def test_eval_shows_the_score_of_each_subset_and_the_errors(dataenvgym, folder):
     assert completed[0].note.startswith("expected say(")
 
 
-def test_eval_draws_samples_for_pass_at_and_pass_hat(dataenvgym, folder):
-    metrics = "metrics=[pass@1,pass@3,pass^3]"
-    arguments = ("task=bfcl", "task.sources=bfcl", *STUDENT, "+predictor.wit=50", "--split", "all")
-    result = dataenvgym("eval", *arguments, "samples=3", metrics)
-    assert result.code == 0
-    values = {
-        line.split()[0]: line.split()[1] for line in result.out.splitlines() if "pass" in line
-    }
-    assert 0 < float(values["pass^3"]) < 1
-    assert values["pass^3"] == values["pass@3"]  # it says the same each time
-    (evaluation,) = (folder / "evaluations").iterdir()
-    assert dataenvgym("rescore", str(evaluation)).code == 0
-
-
 @pytest.mark.parametrize(
     "agent",
     ["gold", "skill_list", *(pytest.param(n, marks=SLOW) for n in ("open_ended", "skill_tree"))],

@@ -375,15 +375,6 @@ def test_a_killed_evaluation_resumes_and_ends_with_the_same_files(dataenvgym, ta
     assert tree(evaluations / "killed") == tree(evaluations / "undisturbed")
 
 
-def test_the_pocket_student_draws_samples_that_differ(dataenvgym, folder):
-    pocket = ("task.n_validation=40", "task.sampling.temperature=1.0", "samples=3", "name=e")
-    result = dataenvgym("eval", *pocket, "metrics=[pass@1,pass@3,pass^3,majority@3]")
-    assert (result.code, result.err) == (0, "")
-    found = [metric(result.out, name) for name in ("pass^3", "pass@1", "pass@3")]
-    assert 0.0 < found[0] < found[1] < found[2] < 1.0
-    assert found[0] <= metric(result.out, "majority@3") <= found[2]
-
-
 # --- options over a run's sections ---
 
 

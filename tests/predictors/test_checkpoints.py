@@ -73,12 +73,6 @@ def test_the_initial_adapter_must_exist(adapter, tmp_path, monkeypatch):
         initial_folder("b")
 
 
-def test_a_training_that_leaves_nothing_is_an_error(tmp_path):
-    run = TrainingRun(directory=tmp_path)
-    with pytest.raises(TrainingError, match=r"Full returned .*/nowhere, where there is no adapter"):
-        train_on(DATA, run, trainer=Full(tmp_path / "nowhere"), student="s", current=lambda: None)
-
-
 def test_an_adapter_is_not_trained_on_top_of_a_whole_student(make_trainer, whole, tmp_path):
     run = TrainingRun(directory=tmp_path)
     with pytest.raises(ConfigurationError, match="is a whole student, and finetuning_type 'lora'"):

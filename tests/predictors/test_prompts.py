@@ -64,7 +64,3 @@ def test_a_conversation_that_the_template_cannot_render_fails_alone(tokenizer):
     assert "no system" in first.reason
     assert isinstance(second, list)
     assert isinstance(third, Failure)
-
-
-def test_no_conversations_make_no_prompts(tokenizer):
-    assert encode_prompts(tokenizer, [], LLAMA_FACTORY, context=None) == []

@@ -7,7 +7,6 @@ from dataenvgym.domains.math.pocket_skills import SKILLS
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance
-from dataenvgym.scoring import answers_equal, extract_final_answer
 
 
 def generate(*plan: Assignment, seed: int = 0):
@@ -39,16 +38,6 @@ def test_a_record_modelled_on_an_example_asks_for_the_same_in_the_same_words():
         (record,) = generate(Assignment(1, examples=(model,)))
         assert recognize(record.instruction) == recognize(model.instance.instruction)
         assert record.instruction != model.instance.instruction
-
-
-def test_the_tasks_own_scorer_accepts_its_records():
-    task = PocketMathTask()
-    for instance in task.instances[:60]:
-        skill, phrasing = recognize(instance.instruction)
-        numbers = [int(w.strip(".?")) for w in instance.instruction.split() if w[0].isdigit()]
-        answer = extract_final_answer(f"#### {skill.answer(tuple(numbers))}")
-        assert answers_equal(instance.answer, answer)
-        assert phrasing in skill.phrasings
 
 
 def test_an_example_it_cannot_read_is_passed_over():

@@ -6,7 +6,6 @@ import pytest
 
 from dataenvgym.agents import (
     Assignment,
-    ContrastEngine,
     RejectionSamplingEngine,
     SelfConsistencyEngine,
 )
@@ -18,7 +17,7 @@ from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.scoring import answers_equal
-from dataenvgym.tasks import Outcome, Task, TaskEnvironment, report_on
+from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 
 from ...fakes import Student
 
@@ -176,35 +175,6 @@ def test_more_records_than_there_are_problems_gives_those_there_are(task):
 def test_impossible_options_are_named(task, options, named):
     with pytest.raises(ConfigurationError, match=named):
         SelfConsistencyEngine(task, **options)
-
-
-def test_a_task_without_splits_is_refused_before_anything_is_run():
-    class Bare:
-        name = "bare"
-
-        def evaluate(self, predictor):
-            return []
-
-        def generate_performance_report(self, completed):
-            return report_on(self.name, completed)
-
-    with pytest.raises(ConfigurationError, match="Bare has no splits"):
-        SelfConsistencyEngine(Bare()).prepare()
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("self_consistency", SelfConsistencyEngine),
-        ("rejection_sampling", RejectionSamplingEngine),
-        ("contrast", ContrastEngine),
-    ],
-)
-def test_the_configuration_makes_it(task, name, kind):
-    from dataenvgym.config import build_agent, compose
-
-    engine = build_agent(compose([f"agent/engine={name}"]), task=task).engine
-    assert isinstance(engine, kind)
 
 
 # --- several turns ------------------------------------------------------------------------------

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from dataenvgym.agents.engines.record_pool import TextSimilarity
@@ -24,8 +23,3 @@ def test_rare_words_weigh_more_than_common_ones():
     similarity = TextSimilarity(["the cat sat", "the dog sat", "the cow sat"])
     cat, dog, _ = similarity.to(["the cat"])[0]
     assert cat > 2 * dog
-
-
-def test_it_does_not_depend_on_the_process():
-    one = TextSimilarity(TEXTS).to(["What comes second in 1 2?"])
-    assert np.array_equal(one, TextSimilarity(TEXTS).to(["What comes second in 1 2?"]))

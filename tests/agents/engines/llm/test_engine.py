@@ -254,13 +254,6 @@ def test_a_teacher_that_fails_three_times_in_ten_still_fills_the_plan(bad, seed)
     assert Counter(r.provenance.skill for r in records) == {"s": 200, "t": 100}
 
 
-def test_a_teacher_with_nothing_to_say_is_given_up_after_some_rounds():
-    teacher = Teacher(lambda i, text: "garbage")
-    records, _ = generate(teacher, Assignment(30, skill="s"), attempts=4)
-    assert records == []
-    assert (len(teacher.rounds), teacher.malformed) == (4, 12)
-
-
 def test_a_teacher_with_nothing_to_say_to_many_requests_is_not_asked_them_all_again(caplog):
     teacher = Teacher(lambda i, text: "garbage")
     records, _ = generate(teacher, Assignment(1000, skill="s"), attempts=5)
@@ -320,17 +313,6 @@ def test_impossible_options_are_named(name):
 def test_a_prompt_that_does_not_say_how_many_is_refused():
     with pytest.raises(ConfigurationError, match=r"has no \{count\}"):
         LLMEngine(Teacher(), prompt={"user": "Write records like {examples}"})
-
-
-@pytest.mark.parametrize("prompt", ["records", "math_records"])
-def test_the_configuration_makes_it_with_the_prompt_of_that_name(prompt):
-    from dataenvgym.config import build_agent, compose
-    from dataenvgym.llm.prompts import default_prompt
-
-    config = compose(["agent=open_ended", "agent/engine=llm", f"prompt={prompt}"])
-    engine = build_agent(config, task=PocketMathTask(), teacher=Teacher()).engine
-    assert isinstance(engine, LLMEngine)
-    assert engine.prompt == default_prompt(prompt)
 
 
 def test_each_of_its_two_prompts_is_chosen_by_name():
