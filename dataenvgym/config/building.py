@@ -9,7 +9,6 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from dataenvgym.config.overrides import speaker_override
 from dataenvgym.config.shapes import check_agent_parts, check_trainer
 from dataenvgym.config.storing import ledger_of, record_in_store
 from dataenvgym.config.targets import (
@@ -67,7 +66,7 @@ def _speakers(others: Any, directory: str | Path | None) -> dict[str, Any]:
         if isinstance(value, str):
             raise ConfigurationError(
                 f"task.others.{who} is {value!r}, expected a predictor or a teacher, such as "
-                f"{speaker_override(f'task.others.{who}', value)}"
+                f"task.others.{who}=openai/NAME"
             )
     kept = {who: None if directory is None else Path(directory) / "others" / who for who in others}
     made = {

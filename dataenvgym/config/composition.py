@@ -24,10 +24,12 @@ from dataenvgym.config.overrides import (
     check_keys,
     check_values,
     keys_of,
+    new_speakers,
     parse_overrides,
 )
 from dataenvgym.config.own_classes import with_own_classes
 from dataenvgym.config.source_overrides import is_source, lay_sources
+from dataenvgym.config.targets import section_target
 from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.secrets import keep_secrets_of
 from dataenvgym.shipped_configs import config_directory
@@ -71,6 +73,10 @@ def compose(
     check_keys(parsed, default, groups, partial(_options_with, config_dir))
     config = copy.deepcopy(default)
     lay_values(config, [o for o in parsed if o.key not in groups])
+    if (named := new_speakers(parsed)) and config.task.get("_target_") is not None:
+        options_for = getattr(section_target(config, "task"), "options_for", lambda _: ())
+        typed = {o.key for o in parsed}
+        lay_values(config, [o for o in parse_overrides(options_for(named)) if o.key not in typed])
     _lay_sources(config, sources)
     if not allow_missing:
         _check_resolvable(config, parsed)

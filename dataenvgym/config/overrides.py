@@ -16,12 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.arguments import takes_null
-from dataenvgym.config.short_names import (
-    SPEAKERS,
-    model_overrides,
-    speaker_overrides,
-    strategists_override,
-)
+from dataenvgym.config.short_names import is_model, model_overrides, speaker_overrides
 from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
 from dataenvgym.own_modules import import_own
 
@@ -31,7 +26,9 @@ if TYPE_CHECKING:
 
 _PARTS = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=@]+)(?:@[^=]*)?(?:=(?P<value>.*))?", re.DOTALL)
 
-_SPEAKER = re.compile(r"task\.others\.[^.]+")
+_OTHERS = "task.others."
+_SPEAKER = re.compile(rf"{re.escape(_OTHERS)}\w+")
+_NAMED = re.compile(rf"[^=]*(?:@{re.escape(_OTHERS)}(\w+)|\+{re.escape(_OTHERS)}(\w+)\._target_)=")
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,6 @@ def parse_overrides(texts: Sequence[str]) -> list[Override]:
         ConfigurationError: for a text that is not `key=value`.
     """
     parsed: list[Override] = []
-    named: set[str] = set()
     for text in texts:
         match = _PARTS.fullmatch(text)
         if match is None or (match["value"] is None and match["sign"] != "~"):
@@ -66,14 +62,17 @@ def parse_overrides(texts: Sequence[str]) -> list[Override]:
             )
         if match["key"] == "model":
             parsed += parse_overrides(model_overrides(match["value"] or ""))
-        elif match["key"] in SPEAKERS and not match["sign"]:
-            named.add(match["key"])
-            parsed += parse_overrides(speaker_overrides(match["key"], match["value"] or ""))
-        elif match["key"] == "trial" and not match["sign"]:
-            parsed += parse_overrides([f"task.trial={match['value']}"])
+        elif _SPEAKER.fullmatch(match["key"]) and not match["sign"] and match["value"][:1] != "{":
+            parsed += parse_overrides(speaker_overrides(match["key"], match["value"]))
         else:
             parsed.append(Override(text, match["sign"] or "", match["key"], match["value"]))
-    return parsed + parse_overrides(strategists_override(named)) if named else parsed
+    return parsed
+
+
+def new_speakers(overrides: Sequence[Override]) -> list[str]:
+    """The speakers that the overrides add to the task."""
+    matches = (_NAMED.match(override.text) for override in overrides)
+    return [match[1] or match[2] for match in matches if match]
 
 
 def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection[str]]) -> None:
@@ -127,6 +126,8 @@ def check_keys(
         groups: the options of each group.
         options_with: names the options that would have a key.
     """
+    from omegaconf import OmegaConf
+
     known = list(keys_of(config))
     for override in overrides:
         _refuse_removal(override, config)
@@ -143,12 +144,13 @@ def check_keys(
             )
         if override.key in groups or override.sign in ("+", "++"):
             continue
+        is_section = "." not in override.key and OmegaConf.is_dict(config.get(override.key))
+        if (override.key not in known or is_section) and is_model(override.value or ""):
+            raise ConfigurationError(
+                f"{override.text!r} names a model. Models of the task are its speakers: "
+                f"{_OTHERS}{override.key}={override.value}; the student is model=..."
+            )
         if override.key not in known:
-            if _SPEAKER.fullmatch(override.key) and override.value:
-                raise ConfigurationError(
-                    f"there is no speaker {override.key!r} to change. A new one is a teacher or a "
-                    f"predictor: {speaker_override(override.key, override.value)}"
-                )
             if others := options_with(override.key):
                 more = f" and {len(others) - 5} more" if len(others) > 5 else ""
                 raise ConfigurationError(
@@ -186,12 +188,6 @@ def _needed(override: Override) -> ConfigurationError:
         f"{override.key} cannot be left out ({override.text}): it is always needed. "
         f"Choose another one, {override.key}=..."
     )
-
-
-def speaker_override(key: str, option: str) -> str:
-    """The part of a message that says how to add a speaker to the task."""
-    others = f"+predictor@{key}=..., or +speaker@{key}=student for the student itself"
-    return f"+teacher@{key}={option} (or {others})"
 
 
 def check_values(overrides: Sequence[Override], config: DictConfig, default: DictConfig) -> None:

@@ -31,6 +31,11 @@ class RecordsEpisodes(Protocol):
         """Also save all episodes from now on in this store."""
         ...
 
+    @staticmethod
+    def model_names(config: DictConfig) -> dict[str, str]:
+        """The name of the model in each role of the configuration's task (see `model_name`)."""
+        ...
+
 
 def record_in_store(config: DictConfig, task: TaskInterface) -> None:
     """Let the task save its episodes in the store of `config.store`, if there is one.
@@ -43,10 +48,10 @@ def record_in_store(config: DictConfig, task: TaskInterface) -> None:
     store = build_section(config, "store")
     if (domain := recording_domain(task)) is None:
         raise ConfigurationError(
-            f"store keeps episodes of several characters, such as those of task=social, and task "
-            f"{short_name(config.task)!r} has none: leave store out"
+            f"store keeps episodes of several characters, and task {short_name(config.task)!r} has "
+            "none: leave store out"
         )
-    domain.record_in(store, model_names(config))
+    domain.record_in(store, domain.model_names(config))
     where = str(config.store.get("where"))
     place = RedisSettings(where).place if is_redis_url(where) else where
     lasting = config.store.get("expires_s") is None
@@ -78,24 +83,7 @@ def recording_domain(task: TaskInterface) -> RecordsEpisodes | None:
     return domain if isinstance(domain, RecordsEpisodes) else None
 
 
-def model_names(config: DictConfig) -> dict[str, str]:
-    """The names of the models: the student's, then those of the task's speakers.
-
-    Several judges count as one, "judge"; a scripted partner has the name of its temperament.
-    """
-    task = config.task
-    others = task.get("others") or {}
-    judges = [name for name in task.get("judges", ["judge"]) if name in others]
-    names = {"student": _name(config.predictor)} if "predictor" in config else {}
-    if task.get("partner") is not None:
-        names["partner"] = str(task.partner)
-    names |= {who: _name(others[who]) for who in others if who not in judges}
-    if judges:
-        names["judge"] = " + ".join(_name(others[judge]) for judge in judges)
-    return names
-
-
-def _name(section: Any) -> str:
+def model_name(section: Any) -> str:
     """The name of a model: on its server, or its path with its adapter; else its class."""
     if model := section.get("model"):
         return str(model)

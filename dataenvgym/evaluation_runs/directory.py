@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dataenvgym.config.composition import compose, overlay
 from dataenvgym.config.identity import decisive_values, digest, run_name, task_name
-from dataenvgym.config.overrides import Override, parse_overrides
+from dataenvgym.config.overrides import Override, new_speakers, parse_overrides
 from dataenvgym.config.resolved import literal
-from dataenvgym.config.short_names import SPEAKERS
 from dataenvgym.config.targets import section_target
 from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.config.workspaces import Workspaces
@@ -143,14 +142,13 @@ def settings_to_rescore(
     from omegaconf import OmegaConf
 
     settings = EVALUATIONS.read(directory)
-    for text in overrides:
-        if (who := text.partition("=")[0]) in SPEAKERS:
-            raise ConfigurationError(
-                f"{text!r} names a speaker, and rescore asks those of the evaluation. Change one "
-                f"by its options (task.others.{who}.model=NAME); the metric 'judge' has its own "
-                "judge (teacher=openai teacher.model=NAME)"
-            )
     parsed = parse_overrides(overrides)
+    for who in new_speakers(parsed):
+        raise ConfigurationError(
+            f"task.others.{who} would be another speaker, and rescore asks those of the "
+            f"evaluation. Change one by its options (task.others.{who}.model=NAME); the metric "
+            "'judge' has its own judge (teacher=openai teacher.model=NAME)"
+        )
     settings, overrides, chosen = with_judges(settings, parsed)
     known = ["metrics", *decisive_values(OmegaConf.create({"task": settings.task}))]
     for override in parse_overrides(overrides):

@@ -16,7 +16,7 @@ from dataenvgym.config.bases import read_with_bases
 from dataenvgym.config.building import build_predictor, build_task
 from dataenvgym.config.composition import compose, files_by_group, overlay
 from dataenvgym.config.identity import short_name
-from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.overrides import new_speakers, parse_overrides
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.run_directory import find_run, is_hand_made, read_config
 from dataenvgym.config.trust import refuse_untrusted
@@ -61,10 +61,10 @@ def compose_for_run(
     }
     if "student" in chosen:
         chosen.add("predictor")
-    named = next((o.text for o in parsed if "@task.others." in o.text), None)
-    if named is not None and "task" not in chosen:
+    if (named := new_speakers(parsed)) and "task" not in chosen:
         raise ConfigurationError(
-            f"{named!r} names a speaker, and --run takes the task with the speakers of the run: "
+            f"task.others.{named[0]} would be a new speaker, and --run takes the task with the "
+            "speakers of the run: "
             "choose the task, too (such as task=social)"
         )
     taken = [section for section in SECTIONS if section not in chosen]

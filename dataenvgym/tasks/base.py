@@ -275,6 +275,11 @@ class Task:
         """What the domain adds to evaluations (see `evaluation.additions`), or None."""
         return None
 
+    @classmethod
+    def options_for(cls, speakers: Sequence[str]) -> Sequence[str]:
+        """Overrides that follow from new speakers on the command line, such as task.judges=[a]."""
+        return ()
+
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
         """Let the predictor try every problem of the split, in order.
 

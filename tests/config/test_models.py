@@ -67,7 +67,9 @@ def test_the_pocket_student_is_the_one_that_the_task_names(chosen):
 
 
 def test_a_partner_and_a_judge_behind_an_api_are_teachers():
-    config = compose(["task=social", "partner=openai/P", "judge=openai/ft:J:1"])
+    config = compose(
+        ["task=social", "task.others.partner=openai/P", "task.others.judge=openai/ft:J:1"]
+    )
     others = config.task.others
     assert config.task.partner == "model"
     assert {name: others[name]._target_ for name in others} == dict.fromkeys(
@@ -77,14 +79,11 @@ def test_a_partner_and_a_judge_behind_an_api_are_teachers():
 
 
 def test_a_partner_with_weights_is_a_predictor_with_its_adapter():
-    partner = compose(["task=social", "model=hf/A", "partner=hf/B:c"]).task.others.partner
+    partner = compose(
+        ["task=social", "model=hf/A", "task.others.partner=hf/B:c"]
+    ).task.others.partner
     assert partner._target_ == "dataenvgym.predictors.InProcessPredictor"
     assert (partner.student, partner.adapter) == ("B", "c")
-
-
-def test_a_partner_without_a_slash_is_a_scripted_one():
-    config = compose(["task=social", "partner=tough"])
-    assert (config.task.partner, "others" in config.task) == ("tough", False)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ def test_a_partner_without_a_slash_is_a_scripted_one():
     [("student", "current"), ("student/former", "former"), ("student//runs/a", "/runs/a")],
 )
 def test_the_partner_may_be_the_student_itself(text, adapter):
-    config = compose(["task=social", f"partner={text}"])
+    config = compose(["task=social", f"task.others.partner={text}"])
     assert config.task.partner == "model"
     assert config.task.others.partner == {
         "_target_": "dataenvgym.rollouts.StudentSpeaker",
@@ -102,40 +101,51 @@ def test_the_partner_may_be_the_student_itself(text, adapter):
 
 def test_several_judges_have_numbers_and_options_of_their_own():
     url = "task.others.judge_2.base_url=http://localhost:1"
-    config = compose(["task=social", "judge=[openai/A,'openai/B']", url])
+    config = compose(["task=social", "task.others.judge=[openai/A,'openai/B']", url])
     assert config.task.judges == ["judge_1", "judge_2"]
     assert [config.task.others[judge].model for judge in config.task.judges] == ["A", "B"]
     assert config.task.others.judge_2.base_url == "http://localhost:1"
 
 
 def test_strategists_are_named_by_the_side_that_they_advise():
-    texts = ["partner_strategist=openai/T", "strategist=openai/S"]
-    by_key = {o.key: o.value for o in parse_overrides(texts)}
-    assert by_key["task.strategists"] == "[own,partner]"
-    assert parse_overrides(texts[:1])[-1].text == "task.strategists=[partner]"
+    texts = ["task.others.partner_strategist=openai/T", "task.others.strategist=openai/S"]
+    assert compose(["task=social", *texts]).task.strategists == ["own", "partner"]
+    assert compose(["task=social", *texts[:1]]).task.strategists == ["partner"]
+    typed = compose(
+        ["task=social", *texts, "task.strategists=[own]", "task.others.partner=student"]
+    )
+    assert (typed.task.strategists, typed.task.partner) == (["own"], "model")
 
 
 def test_a_class_of_your_own_may_be_a_speaker():
-    config = compose(["task=social", "partner=my_module.Partner", "judge=my_module.make_judge"])
+    config = compose(
+        [
+            "task=social",
+            "task.others.partner=my_module.Partner",
+            "task.others.judge=my_module.make_judge",
+        ]
+    )
     assert config.task.partner == "model"
     assert config.task.others.partner == {"_target_": "my_module.Partner"}
     assert config.task.others.judge == {"_target_": "my_module.make_judge"}
 
 
-def test_a_trial_is_an_option_of_the_task():
-    assert compose(["task=social", "trial=2"]).task.trial == 2
-    with pytest.raises(ConfigurationError, match=r"no option 'task\.trial'"):
-        compose(["task=pocket_math", "trial=2"])
+def test_any_task_takes_speakers_by_the_short_names_of_their_models():
+    others = compose(["task=calendar", "task.others.user=openai/U"]).task.others
+    assert (others.user._target_, others.user.model) == ("dataenvgym.llm.Teacher", "U")
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("judge=gpt", "judge is 'gpt', expected vllm/BASE"),
-        ("judge=[openai/A,gpt]", "judge is 'gpt', expected vllm/BASE"),
-        ("partner=opnai/X", "Did you mean 'openai'"),
-        ("partner=", "my_module.MyClass), or the name of a scripted partner"),
-        ("strategist=openai/", "strategist is 'openai/'"),
+        ("task.others.judge=gpt", "judge is 'gpt', expected vllm/BASE"),
+        ("task.others.judge=[openai/A,gpt]", "judge_2 is 'gpt', expected vllm/BASE"),
+        ("task.others.partner=opnai/X", "Did you mean 'openai'"),
+        ("task.others.partner=", "or your own class (my_module.MyClass)"),
+        ("task.others.strategist=openai/", "strategist is 'openai/'"),
+        ("judge=openai/J", "its speakers: task.others.judge=openai/J; the student is model=..."),
+        ("partner=fair", "Did you mean 'task.partner'?"),
+        ("trial=2", "Did you mean 'task.trial'?"),
     ],
 )
 def test_invalid_names_of_speakers_are_refused(text, expected):

@@ -3,7 +3,7 @@
 import pytest
 
 from dataenvgym.config import build_task, compose, run_name
-from dataenvgym.config.storing import model_names
+from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.episodes import EPISODES
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
@@ -32,12 +32,19 @@ def test_no_store_is_the_default_and_a_store_does_not_change_the_name_of_a_run(t
 
 def test_who_is_who():
     config = compose(
-        ["task=social", "model=hf/A:b", "partner=openai/P", "judge=[openai/J,openai/K]"]
+        [
+            "task=social",
+            "model=hf/A:b",
+            "task.others.partner=openai/P",
+            "task.others.judge=[openai/J,openai/K]",
+        ]
     )
-    assert model_names(config) == {"student": "A:b", "partner": "P", "judge": "J + K"}
-    assert model_names(compose(["task=social", "partner=soft"]))["partner"] == "soft"
-    itself = compose(["task=social", "partner=student/former"])
-    assert model_names(itself)["partner"] == "student/former"
+    assert SocialDomain.model_names(config) == {"student": "A:b", "partner": "P", "judge": "J + K"}
+    assert (
+        SocialDomain.model_names(compose(["task=social", "task.partner=soft"]))["partner"] == "soft"
+    )
+    itself = compose(["task=social", "task.others.partner=student/former"])
+    assert SocialDomain.model_names(itself)["partner"] == "student/former"
 
 
 @pytest.mark.parametrize(

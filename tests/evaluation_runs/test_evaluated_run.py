@@ -41,8 +41,8 @@ def test_a_section_that_is_chosen_is_the_chosen_one_alone(run):
 
 def test_other_speakers_need_a_task_that_is_chosen(run):
     with pytest.raises(ConfigurationError, match="choose the task, too"):
-        compose_for_run(run, ["partner=openai/NAME"])
-    config, _ = compose_for_run(run, ["task=social", "partner=openai/NAME"])
+        compose_for_run(run, ["task.others.partner=openai/NAME"])
+    config, _ = compose_for_run(run, ["task=social", "task.others.partner=openai/NAME"])
     assert config.task.others.partner.model == "NAME"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from dataenvgym.domains.social.actions import (
     Action,
@@ -43,6 +44,9 @@ from dataenvgym.store import Store
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 
 class SocialDomain(DialogueDomain):
@@ -103,6 +107,25 @@ class SocialDomain(DialogueDomain):
         self.recorder = self.recorder or SceneRecorder()
         self.recorder.models |= models or {}
         self.recorder.keep_in(store, events=events)
+
+    @staticmethod
+    def model_names(config: DictConfig) -> dict[str, str]:
+        """The names of the models: the student's, then those of the task's speakers.
+
+        Several judges count as one, "judge"; a scripted partner has the name of its temperament.
+        """
+        from dataenvgym.config.storing import model_name
+
+        task = config.task
+        others = task.get("others") or {}
+        judges = [name for name in task.get("judges", ["judge"]) if name in others]
+        names = {"student": model_name(config.predictor)} if "predictor" in config else {}
+        if task.get("partner") is not None:
+            names["partner"] = str(task.partner)
+        names |= {who: model_name(others[who]) for who in others if who not in judges}
+        if judges:
+            names["judge"] = " + ".join(model_name(others[judge]) for judge in judges)
+        return names
 
     def prompt(self, instance: TaskInstance) -> Conversation:
         """The conversation that the student sees first, without a model's opening words."""

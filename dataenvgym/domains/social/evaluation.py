@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.storing import model_names, recording_domain
+from dataenvgym.config.storing import recording_domain
 from dataenvgym.domains.social.dimension_table import (
     DimensionTable,
     EpisodeRow,
@@ -24,6 +24,7 @@ from dataenvgym.domains.social.dimension_table import (
     read_rows,
     rows_of,
 )
+from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import MODEL, problem_of
 from dataenvgym.domains.social.recording import SceneRecorder
@@ -62,7 +63,7 @@ class Scenes:
     """The scenes of an evaluation, and the models in their seats.
 
     Args:
-        names: the names of the models (see `config.storing.model_names`).
+        names: the names of the models (see `SocialDomain.model_names`).
         section: the task's section of the configuration.
         are_seats_alike: True if each scene is played once, with the same model in every seat.
     """
@@ -96,7 +97,7 @@ class Scenes:
         alike = task.seats == "both" and _are_seats_alike(config, adapter)
         if alike:
             task.seats, task.scored = "first", "all"
-        names = model_names(config)
+        names = SocialDomain.model_names(config)
         if adapter is not None:
             names["student"] = f"{names['student']}:{adapter}"
         if config.chunk is None:
@@ -115,7 +116,7 @@ class Scenes:
             return None
         with naming_damage(path, "remove the file, and `dataenvgym eval` writes it again"):
             before = DimensionTable.model_validate_json(path.read_bytes())
-        names = model_names(settings) | {"student": before.models["student"]}
+        names = SocialDomain.model_names(settings) | {"student": before.models["student"]}
         return cls(names, settings.task, are_seats_alike=before.every_seat)
 
     def check(
@@ -131,7 +132,7 @@ class Scenes:
             if problem.partner == MODEL and "partner" not in task.others:
                 raise ConfigurationError(
                     "task.partner is 'model', but there is no such speaker: name it with "
-                    "partner=openai/NAME, or take a scripted one (partner=fair)"
+                    "task.others.partner=openai/NAME, or take a scripted one (task.partner=fair)"
                 )
             seats = problem.cast.seats if self.are_seats_alike else (problem.seat,)
             unscored = [n for seat in seats for n in self._scoring.to_judge(problem.scene, seat)]
@@ -140,7 +141,7 @@ class Scenes:
                 names = ", ".join(dict.fromkeys(unscored))
                 raise ConfigurationError(
                     f"no rule scores {names} in scene {problem.scene.id!r}, but there is no "
-                    f"speaker {missing[0]!r} to judge: name one with judge=openai/NAME"
+                    f"speaker {missing[0]!r} to judge: name one with task.others.judge=openai/NAME"
                 )
         refuse_long_scenes(task, predictor, instances)
 

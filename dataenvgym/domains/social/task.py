@@ -67,6 +67,17 @@ class SocialTask(Task):
 
         return Scenes
 
+    @classmethod
+    def options_for(cls, speakers: Sequence[str]) -> Sequence[str]:
+        named = {"own": "strategist", "partner": "partner_strategist"}
+        sides = [side for side, who in named.items() if who in speakers]
+        judges = [who for who in speakers if who.startswith("judge_")]
+        return [
+            *(["task.partner=model"] if "partner" in speakers else ()),
+            *([f"task.judges=[{','.join(judges)}]"] if judges else ()),
+            *([f"task.strategists=[{','.join(sides)}]"] if sides else ()),
+        ]
+
     def __init__(
         self,
         scenes: str = "all",

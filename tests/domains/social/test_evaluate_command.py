@@ -54,7 +54,7 @@ def scenes(dataenvgym, folder, server, monkeypatch):
     ]
 
     def run(*options, model="openai/gym", partner="openai/other", judge="openai/judge"):
-        who = (f"model={model}", f"partner={partner}", f"judge={judge}")
+        who = (f"model={model}", f"task.others.partner={partner}", f"task.others.judge={judge}")
         return dataenvgym("eval", "task=social", "task.scenes=hard", *who, *urls, *options)
 
     return run
@@ -102,7 +102,11 @@ def test_strategists_advise_either_side_and_the_row_says_who(scenes, server, fol
     urls = [
         f"task.others.{who}.base_url={server.url}" for who in ("strategist", "partner_strategist")
     ]
-    both = ("strategist=openai/guide", "partner_strategist=openai/guru", *urls)
+    both = (
+        "task.others.strategist=openai/guide",
+        "task.others.partner_strategist=openai/guru",
+        *urls,
+    )
     assert scenes("name=e", "--limit", "2", *both).code == 0
     first, second = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")
     assert first.models == ("judge", "gym advised by guide", "other advised by guru")
@@ -165,7 +169,7 @@ def test_a_finished_evaluation_sends_no_requests_and_another_trial_is_another_ev
     again = scenes("--limit", "4")
     assert server.requests == []
     assert "finished already" in again.out
-    assert scenes("trial=1", "--limit", "4").code == first.code == 0
+    assert scenes("task.trial=1", "--limit", "4").code == first.code == 0
     assert len(list((folder / "evaluations").iterdir())) == 2
 
 
@@ -213,8 +217,8 @@ def test_several_judges_have_a_mean_and_their_agreement(dataenvgym, folder, serv
         for key in ("predictor", "task.others.judge_1", "task.others.judge_2")
     ]
     result = dataenvgym(
-        *("eval", "task=social", "partner=fair", "model=openai/gym", "name=e", "--limit", "2"),
-        *("judge=[openai/judge-a,openai/judge-b]", *urls),
+        *("eval", "task=social", "task.partner=fair", "model=openai/gym", "name=e", "--limit", "2"),
+        *("task.others.judge=[openai/judge-a,openai/judge-b]", *urls),
     )
     assert result.code == 0
     assert "judge judge-a + judge-b" in result.out
@@ -237,7 +241,7 @@ def test_a_folder_with_another_name_keeps_its_rows(scenes, folder):
 
 def test_scenes_are_judged_again_by_another_judge_of_the_same_name(scenes, dataenvgym, server):
     scenes("name=e", "--limit", "2")
-    refused = dataenvgym("rescore", "e", "judge=openai/judge-2")
+    refused = dataenvgym("rescore", "e", "task.others.judge=openai/judge-2")
     assert refused.code == 2
     assert "task.others.judge.model=NAME" in refused.err
     server.requests.clear()

@@ -13,7 +13,12 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation_runs.directory import addition_of
 from dataenvgym.predictors import ScriptedPredictor
 
-SAME = ("task=social", "model=openai/A", "partner=openai/A", "judge=openai/J")
+SAME = (
+    "task=social",
+    "model=openai/A",
+    "task.others.partner=openai/A",
+    "task.others.judge=openai/J",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -29,12 +34,12 @@ def prepared(*overrides, adapter=None):
 def test_with_a_judge_all_seven_dimensions_are_scored_unless_some_are_named():
     assert list(prepared(*SAME)[0].task.dimensions) == list(DIMENSIONS)
     assert prepared(*SAME, "task.dimensions=[goal]")[0].task.dimensions == ["goal"]
-    assert prepared("task=social", "partner=fair")[0].task.dimensions == ["goal"]
+    assert prepared("task=social", "task.partner=fair")[0].task.dimensions == ["goal"]
 
 
 def test_a_task_that_is_not_chosen_now_has_the_dimensions_that_it_had():
     config = compose(SAME, name="eval")
-    Scenes.of(config, ["judge=openai/J"], None)
+    Scenes.of(config, ["task.others.judge=openai/J"], None)
     assert config.task.dimensions == ["goal"]
 
 
@@ -48,17 +53,22 @@ def test_the_same_model_in_both_seats_plays_each_scene_once_and_every_seat_is_sc
 @pytest.mark.parametrize(
     "overrides",
     [
-        (*SAME, "partner=openai/B"),
+        (*SAME, "task.others.partner=openai/B"),
         (*SAME, "task.others.partner.base_url=http://127.0.0.1:1"),
         (*SAME, "task.partner_sampling.temperature=1.0"),
         (*SAME, "task.system_prompt=Be nice."),
-        ("task=social", "partner=fair"),
-        ("task=social", "model=hf/A", "partner=hf/A:b"),
-        (*SAME, "strategist=openai/S"),
-        (*SAME, "strategist=openai/S", "partner_strategist=openai/T"),
+        ("task=social", "task.partner=fair"),
+        ("task=social", "model=hf/A", "task.others.partner=hf/A:b"),
+        (*SAME, "task.others.strategist=openai/S"),
+        (*SAME, "task.others.strategist=openai/S", "task.others.partner_strategist=openai/T"),
         (*SAME, "task.role=strategist"),
         (*SAME, "task.scenes=procedural"),
-        ("task=social", "model=openai/A", "partner=student/former", "judge=openai/J"),
+        (
+            "task=social",
+            "model=openai/A",
+            "task.others.partner=student/former",
+            "task.others.judge=openai/J",
+        ),
     ],
 )
 def test_different_models_play_from_both_seats(overrides):
@@ -68,17 +78,22 @@ def test_different_models_play_from_both_seats(overrides):
 
 
 def test_weights_are_the_same_with_the_same_adapter():
-    overrides = ("task=social", "model=hf/A", "partner=hf/A:b", "judge=openai/J")
+    overrides = (
+        "task=social",
+        "model=hf/A",
+        "task.others.partner=hf/A:b",
+        "task.others.judge=openai/J",
+    )
     assert prepared(*overrides, adapter=Path("b"))[1].are_seats_alike
     assert not prepared(*overrides, adapter=Path("c"))[1].are_seats_alike
 
 
 def test_the_student_as_its_own_partner_makes_the_seats_equal():
-    assert prepared("task=social", "model=hf/A", "partner=student")[1].are_seats_alike
+    assert prepared("task=social", "model=hf/A", "task.others.partner=student")[1].are_seats_alike
 
 
 def test_the_same_strategist_on_both_sides_makes_the_seats_equal():
-    both = ("strategist=openai/S", "partner_strategist=openai/S")
+    both = ("task.others.strategist=openai/S", "task.others.partner_strategist=openai/S")
     assert prepared(*SAME, *both)[1].are_seats_alike
 
 
@@ -96,8 +111,11 @@ def test_other_tasks_add_nothing_to_evaluations():
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (("partner=model",), "partner=openai/NAME"),
-        (("partner=openai/A",), "no speaker 'judge' to judge: name one with judge=openai/NAME"),
+        (("task.partner=model",), "task.others.partner=openai/NAME"),
+        (
+            ("task.others.partner=openai/A",),
+            "no speaker 'judge' to judge: name one with task.others.judge=openai/NAME",
+        ),
     ],
 )
 def test_a_speaker_that_is_missing_is_named_before_any_is_asked(overrides, expected):
@@ -108,6 +126,6 @@ def test_a_speaker_that_is_missing_is_named_before_any_is_asked(overrides, expec
 
 
 def test_deals_need_no_judge_for_their_goals():
-    config, scenes = prepared("task=social", "model=openai/A", "partner=fair")
+    config, scenes = prepared("task=social", "model=openai/A", "task.partner=fair")
     task = build_task(config).whole()
     scenes.check(task, ScriptedPredictor([]), task.instances)
