@@ -1,7 +1,7 @@
 """Progress messages of long operations: "50 of 57 training steps, loss 0.208".
 
-Working code calls `tell`, or counts with `counting`; a display enters `listening`. Messages go
-through the logger with this module's name, so no object has to be passed around.
+Working code calls `tell`, or counts with `counting`; an episode or a display enters `listening`,
+and hears what is said in its context (see `Listeners`). No object has to be passed around.
 """
 
 from __future__ import annotations
@@ -9,10 +9,47 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import Generic, TypeVar
 
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+class Listeners(Generic[_T]):
+    """Functions that hear the messages of their context: of their episode, and of no other.
+
+    A thread that was started without its context (other than by `ContextThreadPool`) has no
+    episode: all functions hear it, so that nothing is lost.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._here: ContextVar[tuple[Callable[[_T], None], ...]] = ContextVar(name, default=())
+        self._all: tuple[Callable[[_T], None], ...] = ()
+        self._lock = threading.Lock()
+
+    def tell(self, message: _T) -> bool:
+        """Pass a message on; False if there is no listener."""
+        listeners = self._here.get() or self._all
+        for hear in listeners:
+            hear(message)
+        return bool(listeners)
+
+    @contextmanager
+    def added(self, hear: Callable[[_T], None]) -> Iterator[None]:
+        """Pass the messages of this context to `hear` until the block ends."""
+        with self._lock:
+            self._all = (*self._all, hear)
+        token = self._here.set((*self._here.get(), hear))
+        try:
+            yield
+        finally:
+            self._here.reset(token)
+            with self._lock:
+                left = list(self._all)
+                left.remove(hear)
+                self._all = tuple(left)
 
 
 class ProgressMessage(str):
@@ -21,29 +58,23 @@ class ProgressMessage(str):
     Attributes:
         done, total: the numbers of a count; None without a count.
         skipped: the part of `done` that existed before, and took no time.
-        source: name of the run directory of an episode in another process; "" for this process.
     """
 
     done: int | None = None
     total: int | None = None
     skipped: int = 0
-    source: str = ""
 
 
-def tell(
-    text: str,
-    *,
-    done: int | None = None,
-    total: int | None = None,
-    skipped: int = 0,
-    source: str = "",
-) -> None:
+_listeners: Listeners[ProgressMessage] = Listeners("progress")
+
+
+def tell(text: str, *, done: int | None = None, total: int | None = None, skipped: int = 0) -> None:
     """Send a short progress message."""
     message = ProgressMessage(text)
-    message.done, message.total = done, total
-    message.skipped, message.source = skipped, source
+    message.done, message.total, message.skipped = done, total, skipped
     # counts are too many for a log
     _log.log(logging.INFO if total is None else logging.DEBUG, message)
+    _listeners.tell(message)
 
 
 class Count:
@@ -131,38 +162,6 @@ def counting(what: str, total: int) -> Iterator[Count]:
         _innermost.reset(token)
 
 
-@contextmanager
-def listening(show: Callable[[ProgressMessage], None]) -> Iterator[None]:
-    """Pass messages, from any thread, to `show` until the block ends."""
-
-    def pass_on(record: logging.LogRecord) -> None:
-        if isinstance(record.msg, ProgressMessage):
-            show(record.msg)
-
-    with passing(_log, logging.DEBUG, pass_on):
-        yield
-
-
-@contextmanager
-def passing(
-    log: logging.Logger, level: int, show: Callable[[logging.LogRecord], None]
-) -> Iterator[None]:
-    """Pass the records of a logger, from this level on, to `show` until the block ends."""
-    handler = _Shown(show)
-    before = log.level
-    log.addHandler(handler)
-    log.setLevel(level)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(before)
-
-
-class _Shown(logging.Handler):
-    def __init__(self, show: Callable[[logging.LogRecord], None]) -> None:
-        super().__init__()
-        self._show = show
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._show(record)
+def listening(hear: Callable[[ProgressMessage], None]) -> AbstractContextManager[None]:
+    """Pass the messages of this context, from any thread, to `hear` until the block ends."""
+    return _listeners.added(hear)

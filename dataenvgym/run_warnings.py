@@ -1,8 +1,8 @@
 """Warnings of a run: facts that the user should know although nothing failed.
 
 Examples: an agent returned no records, a plan was cut to the budget, a check could not judge.
-Any code may call `warn_run`. The runner receives the texts through `listening`, shows them at once
-and saves them in the run directory.
+Any code may call `warn_run`. The runner receives the texts of its episode through `listening`,
+shows them at once and saves them in the run directory.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from dataenvgym.progress import passing
+from dataenvgym.progress import Listeners
 from dataenvgym.records.model import escaped
 
 _log = logging.getLogger(__name__)
+_listeners: Listeners[str] = Listeners("run_warnings")
 
 
 def warn_run(text: str) -> None:
@@ -23,9 +24,12 @@ def warn_run(text: str) -> None:
     Control characters and lone surrogates are escaped. The runner adds the iteration, and keeps
     the same text once per iteration.
     """
-    _log.warning("%s", escaped(text))
+    text = escaped(text)
+    # without any handler, logging would write it to the terminal, also if a display does
+    if not _listeners.tell(text) or _log.hasHandlers():
+        _log.warning("%s", text)
 
 
-def listening(show: Callable[[str], None]) -> AbstractContextManager[None]:
-    """Pass each warning, from any thread, to `show` until the block ends."""
-    return passing(_log, logging.WARNING, lambda record: show(record.getMessage()))
+def listening(hear: Callable[[str], None]) -> AbstractContextManager[None]:
+    """Pass the warnings of this context, from any thread, to `hear` until the block ends."""
+    return _listeners.added(hear)

@@ -5,6 +5,10 @@ passes through `redact`: files of `storage`, the logs of a run, the teacher's tr
 terminal. A server's answer is redacted on arrival, so a key that it repeats does not get into a
 record, and memory and files agree.
 
+A secret belongs to the episode that registered it (`apart`), so that the files of an episode do not
+depend on what else runs in the process. What is registered outside of any episode is redacted
+everywhere, and the terminal shows none of all secrets.
+
 Values of fewer than 8 characters, and values of fewer than 16 that are only letters or only digits,
 are not redacted, because they may occur in ordinary text. `without_secrets`, for configurations,
 hides the password of a URL of any length.
@@ -18,8 +22,9 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TextIO
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -32,20 +37,61 @@ _USER = re.compile(r"(?<=://)(?:[^/?#\s@:]*:)?[^/?#\s@]*(?=@)")
 _ESCAPED = re.compile("%[0-9A-F]{2}")
 _QUERY = re.compile(rf"(?i)(?<=[?&])({_NAMES}=)[^&#\s]+")
 
+
+class _Secrets:
+    """Texts to redact, the longest first."""
+
+    def __init__(self, texts: tuple[str, ...] = ()) -> None:
+        self.texts: tuple[str, ...] = ()
+        self.bytes: tuple[bytes, ...] = ()
+        self.add(texts)
+
+    def add(self, texts: Iterable[str]) -> None:
+        self.texts = tuple(sorted({*self.texts, *texts}, key=len, reverse=True))
+        self.bytes = tuple(text.encode("utf-8", "surrogatepass") for text in self.texts)
+
+    def redact(self, text: str) -> str:
+        for secret in self.texts:
+            if secret in text:
+                text = text.replace(secret, REDACTED)
+        return text
+
+
 _lock = threading.Lock()
-_texts: tuple[str, ...] = ()
-_bytes: tuple[bytes, ...] = ()
+_all, _common = _Secrets(), _Secrets()
+_apart: list[_Secrets] = []
+_own: ContextVar[_Secrets | None] = ContextVar("secrets", default=None)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Keep the secrets registered in the block for its context, an episode's.
+
+    Within such a block it changes nothing.
+    """
+    if _own.get() is not None:
+        yield
+        return
+    with _lock:
+        own = _Secrets(_common.texts)
+        _apart.append(own)
+    token = _own.set(own)
+    try:
+        yield
+    finally:
+        _own.reset(token)
+        with _lock:
+            _apart.remove(own)
 
 
 def keep_secret(value: str | None) -> None:
-    """Redact `value` in all output from now on, in all its usual spellings."""
-    global _texts, _bytes
+    """Redact `value` in all output of this context from now on, in all its usual spellings."""
     if value is None or not _is_long_enough(value):
         return
+    own, spellings = _own.get(), _spellings(value)
     with _lock:
-        known = {*_texts, *_spellings(value)}
-        _texts = tuple(sorted(known, key=len, reverse=True))
-        _bytes = tuple(text.encode("utf-8", "surrogatepass") for text in _texts)
+        for known in (_all, _common, *_apart) if own is None else (_all, own):
+            known.add(spellings)
 
 
 def keep_secrets_of(text: str) -> None:
@@ -69,20 +115,17 @@ def keep_secrets_of(text: str) -> None:
 
 def are_known() -> bool:
     """True if there is anything to redact."""
-    return bool(_texts)
+    return bool((_own.get() or _all).texts)
 
 
 def redact(text: str) -> str:
     """Replace each secret in the text by `REDACTED`."""
-    for secret in _texts:
-        if secret in text:
-            text = text.replace(secret, REDACTED)
-    return text
+    return (_own.get() or _all).redact(text)
 
 
 def redact_bytes(data: bytes) -> bytes:
     """The same for UTF-8 bytes."""
-    for secret in _bytes:
+    for secret in (_own.get() or _all).bytes:
         if secret in data:
             data = data.replace(secret, REDACTED.encode())
     return data
@@ -117,7 +160,7 @@ class _Redacting:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        self._stream.write(redact(text))
+        self._stream.write(_all.redact(text))
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:

@@ -1,14 +1,16 @@
 import logging
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dataenvgym.progress import ProgressMessage, counting, listening, tell
+from dataenvgym.progress import counting, listening, tell
+from dataenvgym.threads import ContextThreadPool
 
 
 def test_events_reach_listeners_in_any_thread_until_the_block_ends():
-    heard: list[ProgressMessage] = []
+    heard = []
     with listening(heard.append):
         tell("50 % done")
         thread = threading.Thread(target=tell, args=("from a thread",))
@@ -18,9 +20,28 @@ def test_events_reach_listeners_in_any_thread_until_the_block_ends():
     assert heard == ["50 % done", "from a thread"]
 
 
+def test_listeners_of_different_contexts_hear_only_their_own_and_a_stray_thread_is_heard_by_all():
+    first = []
+    second = []
+
+    def run_second():
+        with listening(second.append):
+            with ContextThreadPool(1) as pool:
+                pool.submit(tell, "of the second").result()
+            with ThreadPoolExecutor(1) as stray:
+                stray.submit(tell, "of somebody").result()
+
+    with listening(first.append):
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(run_second).result()
+        tell("of the first")
+    assert first == ["of somebody", "of the first"]
+    assert second == ["of the second", "of somebody"]
+
+
 def test_listeners_do_not_disturb_each_other():
-    first: list[ProgressMessage] = []
-    second: list[ProgressMessage] = []
+    first = []
+    second = []
     with listening(first.append):
         with listening(second.append):
             tell("a")
@@ -36,7 +57,7 @@ def test_a_runs_log_has_it_too(caplog):
 
 @pytest.fixture
 def heard():
-    messages: list[ProgressMessage] = []
+    messages = []
     with listening(messages.append):
         yield messages
 

@@ -1,3 +1,4 @@
+import contextvars
 import json
 import logging
 import re
@@ -16,8 +17,9 @@ from dataenvgym.storage import write_json, write_jsonl, write_text
 @pytest.fixture(autouse=True)
 def forget(monkeypatch):
     """No secret outlives its test."""
-    monkeypatch.setattr(secrets, "_texts", ())
-    monkeypatch.setattr(secrets, "_bytes", ())
+    monkeypatch.setattr(secrets, "_all", secrets._Secrets())
+    with secrets.apart():
+        yield
 
 
 @pytest.mark.parametrize("spelled", [str, lambda key: json.dumps(key)[1:-1]])
@@ -114,3 +116,17 @@ def test_the_log_and_the_terminal_show_none(tmp_path, capsys):
         sys.stderr.writelines(["sk-0123456789\n"])
         assert not sys.stdout.isatty()
     assert tuple(capsys.readouterr()) == ("REDACTED\n", "REDACTED\n")
+
+
+def test_secrets_of_an_episode_are_not_redacted_in_another_one_but_on_the_terminal(capsys):
+    def registers(own: str) -> str:
+        with secrets.apart():
+            keep_secret(own)
+            return redact("sk-of-first, sk-of-second, sk-of-all")
+
+    contextvars.Context().run(keep_secret, "sk-of-all")
+    in_both = [contextvars.Context().run(registers, own) for own in ("sk-of-first", "sk-of-second")]
+    assert in_both == ["REDACTED, sk-of-second, REDACTED", "sk-of-first, REDACTED, REDACTED"]
+    with secrets.redacted_output():
+        print("sk-of-first sk-of-second")
+    assert capsys.readouterr().out == "REDACTED REDACTED\n"

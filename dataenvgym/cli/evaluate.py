@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def evaluate(arguments: Namespace) -> None:
     """Evaluate the student on the problems, with several samples; show its scores and metrics."""
     quieten()
-    from dataenvgym.cli.progress_bar import showing_progress
+    from dataenvgym.episodes.display import showing_progress
 
     console = open_console()
     if arguments.dry:

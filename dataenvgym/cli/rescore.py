@@ -26,7 +26,7 @@ REASONS = 3
 def rescore(arguments: Namespace) -> None:
     """Judge the samples again, write the new scores beside the old ones, show what changed."""
     quieten()
-    from dataenvgym.cli.progress_bar import showing_progress
+    from dataenvgym.episodes.display import showing_progress
 
     console = open_console()
     with showing_warnings(console), showing_progress(console, "judging"):

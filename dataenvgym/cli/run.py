@@ -50,12 +50,12 @@ def _composed(arguments: Namespace) -> DictConfig:
 
 
 def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
-    from dataenvgym.episodes.progress import make_progress
+    from dataenvgym.episodes.display import EpisodeDisplay
     from dataenvgym.executors import Episode, build_executor
 
     directory = run_directory(config)
     executor = build_executor(config)
-    callbacks = [make_progress(console), *_metrics(config, directory)]
+    callbacks = [EpisodeDisplay(console), *_metrics(config, directory)]
     with noting_interrupt(directory):
         (outcome,) = executor.run([Episode(config, callbacks, fresh)])
     outcome.result()

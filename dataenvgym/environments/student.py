@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -11,13 +12,36 @@ from dataenvgym.environments.history import History
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
-from dataenvgym.errors import DataEnvGymError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import SharesBase, TrainablePredictorInterface, TrainingRun
 from dataenvgym.llama_factory import stage_of
 from dataenvgym.records import TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
 
-_HOLDERS: WeakValueDictionary[int, Student] = WeakValueDictionary()  # by the predictor's `id`
+_HOLDERS: WeakValueDictionary[int, Student] = WeakValueDictionary()
+"""The episode whose adapter a predictor has, by the `id` of the predictor: a fact about the
+predictor, which episodes of several contexts may use in turn."""
+
+_IN_USE: set[int] = set()
+
+
+@contextmanager
+def used_alone(predictor: TrainablePredictorInterface) -> Iterator[None]:
+    """Let only one episode run with the predictor until the block ends.
+
+    Raises:
+        ConfigurationError: if another episode in this process runs with it.
+    """
+    if id(predictor) in _IN_USE:
+        raise ConfigurationError(
+            f"another episode in this process runs with the same {type(predictor).__name__} "
+            "object: give each episode a predictor of its own, or run them one after another"
+        )
+    _IN_USE.add(id(predictor))
+    try:
+        yield
+    finally:
+        _IN_USE.discard(id(predictor))
 
 
 class Student:

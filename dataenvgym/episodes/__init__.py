@@ -3,8 +3,9 @@
 runner      `run_episode`: the loop of agent and environment
 recorded_agent  the agent, with its state saved so that a killed run can be resumed
 bookkeeping the summary, the test scores, the end
-callbacks   notified while it runs: event log, experiment trackers
-progress    the display while it runs
+callbacks   notified while it runs, such as those of experiment trackers
+events      `events.jsonl`, written while it runs
+display     the display while it runs
 log         the log messages of libraries while it runs
 summary     the result: `summary.json`
 run_files   reads a run directory
@@ -14,12 +15,8 @@ show        its records and transcripts, before and after
 export      its records and adapters, for use elsewhere
 """
 
-from dataenvgym.episodes.callbacks import (
-    EpisodeCallback,
-    EpisodePlan,
-    EventLog,
-    MetricsCallback,
-)
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, MetricsCallback
+from dataenvgym.episodes.events import EventLog
 from dataenvgym.episodes.runner import run_episode
 from dataenvgym.episodes.summary import IterationSummary, Summary, read_summary
 

@@ -12,13 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dataenvgym import progress, run_warnings
 from dataenvgym.environments.checks import reasons_in_words
 from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import read_completed, write_completed
 from dataenvgym.environments.marks import MarkedFolder
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.student import load_adapter
-from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog, PhaseEvent
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
+from dataenvgym.episodes.events import EventLog
 from dataenvgym.episodes.summary import (
     IterationSummary,
     Status,
@@ -33,8 +35,9 @@ from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.usage import read_usage
 from dataenvgym.plans import engine_fit
+from dataenvgym.progress import ProgressMessage
 from dataenvgym.records.model import escaped
-from dataenvgym.run_warnings import listening, warn_run
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted import evaluated_by, report_of, task_of
 from dataenvgym.tasks.base import attempts_for
@@ -69,7 +72,7 @@ class Bookkeeping:
         self.seed = seed
         self.directory = directory
         self.clock = PhaseClock()
-        self._log = EventLog(self.directory / "events.jsonl", waits=True)
+        self._log = EventLog(directory, waits=True)
         self.callbacks = (self._log, *callbacks)
         self._tasks = {"validation": teaching.task, "test": test_task}
         self.warnings = WarningLog(self.directory, self._show)
@@ -116,7 +119,7 @@ class Bookkeeping:
             )
         self.clock.listeners.append(self._on_phase)
         try:
-            with listening(self.warnings.hear):
+            with run_warnings.listening(self.warnings.hear), progress.listening(self._hear):
                 for callback in self.callbacks:
                     self._started.append(callback)
                     callback.on_start(plan)
@@ -207,6 +210,10 @@ class Bookkeeping:
         """Write warnings and events from now on: the directory has accepted the episode."""
         self.warnings.open()
         self._log.open()
+
+    def _hear(self, message: ProgressMessage) -> None:
+        for callback in self._started:
+            callback.on_progress(message)
 
     def _show(self, warning: RunWarning) -> None:
         for callback in self._started:

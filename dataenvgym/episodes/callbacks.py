@@ -1,25 +1,22 @@
 """Callbacks of an episode while it runs.
 
-A subclass of `EpisodeCallback` overrides the methods that it needs. `EventLog` writes
-`events.jsonl`; `MetricsCallback` sends scores to TensorBoard, Weights & Biases or MLflow; the
-progress displays are in `progress`.
+A subclass of `EpisodeCallback` overrides the methods that it needs. `MetricsCallback` sends scores
+to TensorBoard, Weights & Biases or MLflow; `events.EventLog` writes `events.jsonl`; the display is
+in `display`.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import orjson
-
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.secrets import redact_bytes
+from dataenvgym.progress import ProgressMessage
 
 PhaseEvent = Literal["begin", "end"]
 
@@ -59,6 +56,9 @@ class EpisodeCallback:
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         """Called when a phase begins, or has ended after `seconds`."""
 
+    def on_progress(self, message: ProgressMessage) -> None:
+        """Called with the progress within a phase, many times, perhaps from another thread."""
+
     def on_warning(self, warning: RunWarning) -> None:
         """Called with a warning for the user, perhaps from another thread."""
 
@@ -67,56 +67,6 @@ class EpisodeCallback:
 
     def on_end(self, summary: Summary) -> None:
         """Called when the episode is finished, interrupted or failed."""
-
-
-class EventLog(EpisodeCallback):
-    """Writes each event as a line of JSON to `path`. The package never reads this log.
-
-    Args:
-        waits: write nothing before `open`, so that a run directory that refuses the episode stays
-            unchanged.
-    """
-
-    def __init__(self, path: Path, *, waits: bool = False) -> None:
-        self._path = path
-        self._known = -1
-        self._waiting: list[bytes] | None = [] if waits else None
-
-    def open(self) -> None:
-        """Write the events so far; from now on write each event at once."""
-        if self._waiting is not None:
-            lines, self._waiting = self._waiting, None
-            self._append(b"".join(lines))
-
-    def on_start(self, plan: EpisodePlan) -> None:
-        self._write(event="start", name=plan.name, finished_iterations=plan.n_finished)
-        self._known = plan.n_finished - 1
-
-    def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
-        if event == "end":
-            self._write(event="phase", iteration=iteration, phase=phase, seconds=round(seconds, 4))
-
-    def on_warning(self, warning: RunWarning) -> None:
-        self._write(event="warning", **warning.model_dump(mode="json"))
-
-    def on_iteration(self, summary: IterationSummary) -> None:
-        if summary.iteration > self._known:
-            self._write(event="iteration", **summary.model_dump(mode="json"))
-
-    def on_end(self, summary: Summary) -> None:
-        self._write(event="end", status=summary.status, error=summary.error)
-
-    def _write(self, **event: Any) -> None:
-        line = orjson.dumps({"time": time.time(), **event}, option=orjson.OPT_APPEND_NEWLINE)
-        if self._waiting is None:
-            self._append(line)
-        else:
-            self._waiting.append(line)
-
-    def _append(self, lines: bytes) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as stream:
-            stream.write(redact_bytes(lines))
 
 
 class MetricsCallback(EpisodeCallback):

@@ -15,12 +15,14 @@ from typing import Any
 
 import gymnasium
 
+from dataenvgym import secrets
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import refuse_damaged_run
+from dataenvgym.environments.student import used_alone
 from dataenvgym.episodes.bookkeeping import Bookkeeping, name_of
 from dataenvgym.episodes.callbacks import EpisodeCallback
-from dataenvgym.episodes.progress import automatic_progress
+from dataenvgym.episodes.display import automatic_display
 from dataenvgym.episodes.recorded_agent import RecordedAgent
 from dataenvgym.episodes.summary import Goal, Summary, is_finished, read_summary, whole_summary
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
@@ -86,9 +88,11 @@ def run_episode(
     else:
         options["test_tasks"] = (test_task,)
     with ExitStack() as stack:
+        stack.enter_context(secrets.apart())
+        stack.enter_context(used_alone(teaching.predictor))
         if lock and not is_temporary:
             stack.enter_context(opened(folder))
-        watchers = (*automatic_progress(progress), *callbacks)
+        watchers = (*automatic_display(progress), *callbacks)
         books = Bookkeeping(teaching, folder, agent, seed, watchers, test_task)
         # a temporary folder is not found again: each call there is a new episode
         if not is_temporary:

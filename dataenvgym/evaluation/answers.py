@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.domain import Domain, last_reply
+from dataenvgym.threads import ContextThreadPool
 from dataenvgym.tool_formats import as_reply
 
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def answers_of(
         for c in completed
     ]
     different = dict(zip(keys, completed, strict=True))
-    with ThreadPoolExecutor(task.threads) as pool:
+    with ContextThreadPool(task.threads) as pool:
         read = pool.map(partial(_answer_of, task.domain), different.values())
         found = dict(zip(different, read, strict=True))
     return [found[key] for key in keys]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from dataenvgym.rollouts import student_speakers
 from dataenvgym.storage import publishing, write_json, write_text
 from dataenvgym.tasks.adapted import known_instances, one_by_one
 from dataenvgym.tasks.base import Task, attempts_for
+from dataenvgym.threads import ContextThreadPool
 from dataenvgym.tool_formats import as_reply
 
 REPLAYED = "replayed: "
@@ -176,7 +176,7 @@ def rescore(
         with attempts_for(run, sample.phase):
             return replay(tried, instances[sample.instance_id], sample)
 
-    with ThreadPoolExecutor(threads, thread_name_prefix="rescore") as pool:
+    with ContextThreadPool(threads, thread_name_prefix="rescore") as pool:
         replayed = list(pool.map(again, samples))
     judged = judgments_of(task, replayed)
     return [

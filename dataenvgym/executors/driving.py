@@ -19,14 +19,15 @@ from typing import Any, Generic, Protocol, TypeVar
 from dataenvgym.config.resolved import resolved_yaml
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.bookkeeping import described
-from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
+from dataenvgym.episodes.events import EventLog
 from dataenvgym.episodes.summary import Status, Summary, whole_summary
 from dataenvgym.episodes.warning_log import read_warnings
 from dataenvgym.errors import WorkerLostError
 from dataenvgym.executors.errors import CarriedError
 from dataenvgym.executors.interface import Episode, EpisodeOutcome, build_episode
 from dataenvgym.executors.worker import CallbackMessage, Order, WorkerContext
-from dataenvgym.progress import ProgressMessage, tell
+from dataenvgym.progress import ProgressMessage
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import remove_temporaries, write_json
 
@@ -147,7 +148,7 @@ class DrivenEpisode:
                 return
             summary = self._failed_summary(self._plan, error)
             write_json(self.directory / "summary.json", summary.model_dump(mode="json"))
-            EventLog(self.directory / "events.jsonl").on_end(summary)
+            EventLog(self.directory).on_end(summary)
             self._on_end(summary)
 
     def _hold(self) -> Path:
@@ -165,9 +166,6 @@ class DrivenEpisode:
         match told.method:
             case "on_start":
                 self._on_start(*told.arguments)
-            case "on_progress":
-                (message,) = told.arguments
-                self._tell(message)
             case "on_iteration" if told.arguments[0].iteration < self._n_announced:
                 pass  # a second worker repeats the messages of the first one
             case "on_end":
@@ -187,17 +185,9 @@ class DrivenEpisode:
                 f"the process of {name!r}{times} {lost.how}; the same command continues{said}"
             )
         remove_temporaries(self.directory)
-        self._tell(ProgressMessage(f"the process of {name!r} {lost.how}: another one continues"))
-
-    def _tell(self, message: ProgressMessage) -> None:
-        """Say how far this episode is, as if it ran here."""
-        tell(
-            message,
-            done=message.done,
-            total=message.total,
-            skipped=message.skipped,
-            source=self.directory.name,
-        )
+        message = ProgressMessage(f"the process of {name!r} {lost.how}: another one continues")
+        for callback in self._started:
+            callback.on_progress(message)
 
     def _on_start(self, plan: EpisodePlan) -> None:
         if self._plan is not None:

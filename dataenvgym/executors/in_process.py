@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 
+from dataenvgym import secrets
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.config.storing import check_stored
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
@@ -36,9 +37,11 @@ def run_here(episode: Episode, opened: AbstractContextManager[object]) -> Episod
     config, directory = episode.config, episode.directory
     try:
         early = _EarlyWarnings()
-        with listening(early.texts.append):
-            environment, agent = build_episode(config, directory)
-        with ExitStack() as stack, opened, log_to(directory / "log.txt"):
+        with secrets.apart(), ExitStack() as stack:
+            with listening(early.texts.append):
+                environment, agent = build_episode(config, directory)
+            stack.enter_context(opened)
+            stack.enter_context(log_to(directory / "log.txt"))
             stack.callback(close_speakers_of, environment)
             summary = run_episode(
                 environment,

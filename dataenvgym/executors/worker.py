@@ -24,7 +24,7 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors.errors import CarriedError
 from dataenvgym.executors.in_process import run_here
 from dataenvgym.executors.interface import Episode
-from dataenvgym.progress import ProgressMessage, listening
+from dataenvgym.progress import ProgressMessage
 from dataenvgym.secrets import redacted_output
 
 _PERIOD = 0.2
@@ -84,7 +84,7 @@ Method = Literal["on_start", "on_phase", "on_warning", "on_iteration", "on_end",
 
 @dataclass(frozen=True)
 class CallbackMessage:
-    """A call of a `Relay` method, a callback's or `on_progress`, with its arguments."""
+    """A call of a callback's method, with its arguments."""
 
     method: Method
     arguments: tuple[Any, ...]
@@ -99,7 +99,7 @@ def run_order(order: Order, tell: Callable[[CallbackMessage], None]) -> Summary 
     relay = Relay(tell)
     episode = Episode(config, [relay], order.fresh)
     try:
-        with redacted_output(), listening(relay.on_progress):
+        with redacted_output():
             if order.holder is None:
                 return run_here(episode, open_run(config, fresh=order.fresh)).result()
             if not order.holder.exists():

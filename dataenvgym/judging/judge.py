@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Generic
 
@@ -14,6 +13,7 @@ from dataenvgym.judging.panel import Judged
 from dataenvgym.judging.verdicts import Unscored, VerdictT, verdict_schema
 from dataenvgym.llm.usage import count_malformed
 from dataenvgym.records import Conversation
+from dataenvgym.threads import ContextThreadPool
 
 _Inquiry = Generator[Conversation, str, VerdictT | Unscored]
 
@@ -76,7 +76,7 @@ class Judge(Generic[VerdictT]):
             ExternalError: if a judge's cache cannot be reached.
         """
         known = [{}] * len(questions) if but is None else but
-        with ThreadPoolExecutor(len(self.teachers), thread_name_prefix="judge") as pool:
+        with ContextThreadPool(len(self.teachers), thread_name_prefix="judge") as pool:
             said = list(pool.map(partial(self._ask_one, questions, known), self.teachers))
         judged = []
         for i, already in enumerate(known):

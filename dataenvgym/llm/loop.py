@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -89,5 +90,7 @@ def in_daemon_thread(function: Callable[[], T]) -> asyncio.Future[T]:
         with suppress(RuntimeError):  # the loop has ended, and no caller waits
             loop.call_soon_threadsafe(settle, *settled)
 
-    threading.Thread(target=call, name="dataenvgym-llm-revival", daemon=True).start()
+    threading.Thread(
+        target=copy_context().run, args=(call,), name="dataenvgym-llm-revival", daemon=True
+    ).start()
     return result

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
+from concurrent.futures import Future, wait
 from queue import SimpleQueue
 
 from dataenvgym.interfaces import Failure, Reply
@@ -14,6 +13,7 @@ from dataenvgym.records.instances import INFRASTRUCTURE
 from dataenvgym.rollouts.faults import STUDENT
 from dataenvgym.rollouts.instance_rollout import Rollout
 from dataenvgym.rollouts.speakers import Speaker
+from dataenvgym.threads import ContextThreadPool
 
 Answer = Reply | Failure
 Ready = tuple[int, Future[Answer] | Answer | None]
@@ -52,14 +52,13 @@ class Driver:
         self._stalled: SimpleQueue[None] = SimpleQueue()  # filled when nothing moves
         self._over = False
 
-    def run(self, pool: ThreadPoolExecutor, threads: int) -> None:
+    def run(self, pool: ContextThreadPool, threads: int) -> None:
         """Run all rollouts to their end, or raise an exception that is for the caller."""
         if not self._rollouts:
             return
         for position in range(len(self._rollouts)):
             self._ready.put((position, None))
-        # in copies of this context, so that their counts are part of the counts here
-        workers = [pool.submit(copy_context().run, self._work) for _ in range(threads)]
+        workers = [pool.submit(self._work) for _ in range(threads)]
         try:
             while waiting := self._next_round():
                 for ready in list(self._answered(waiting)):

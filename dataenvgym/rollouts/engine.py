@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import (
@@ -19,6 +18,7 @@ from dataenvgym.rollouts.driver import Driver
 from dataenvgym.rollouts.faults import STUDENT
 from dataenvgym.rollouts.instance_rollout import Rollout
 from dataenvgym.rollouts.speakers import Speaker, speakers_of, with_student
+from dataenvgym.threads import ContextThreadPool
 
 
 def rollout(
@@ -61,7 +61,7 @@ def rollout(
                 model.connect()
         speakers = [Speaker(name, model) for name, model in models.items()]
         rollouts = [Rollout(i, make_environment, sampling) for i in instances]
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="rollout")
+        pool = ContextThreadPool(threads, thread_name_prefix="rollout")
         try:
             with counting("problems", len(instances)) as count:
                 Driver(speakers, rollouts, chunk_size, count).run(pool, threads)

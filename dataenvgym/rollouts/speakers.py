@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,6 +26,7 @@ from dataenvgym.records.instances import FAULTS
 from dataenvgym.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe, is_outage
 from dataenvgym.rollouts.instance_rollout import Rollout
 from dataenvgym.storage import hash_files
+from dataenvgym.threads import ContextThreadPool
 
 _MOST_IN_VAIN = 3
 
@@ -166,7 +167,7 @@ class TeacherSpeaker:
     def __init__(self, teacher: TeacherInterface, purpose: str) -> None:
         self.teacher = teacher
         self.purpose = purpose
-        self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix=f"ask-{purpose}")
+        self._pool = ContextThreadPool(_MOST_THREADS, thread_name_prefix=f"ask-{purpose}")
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters

@@ -11,7 +11,7 @@ statistics  intervals, paired tests, corrections
 summing     runs -> results; `results` has their models
 notes       notes for readers of the tables, and warnings: reasons to doubt the numbers
 tables      results for a terminal and as Markdown; `plots` draws them, `report` writes the files
-progress    the display while a study runs; `expected_time` estimates the time left
+display     the display while a study runs; `expected_time` estimates the time left
 """
 
 from dataenvgym.studies.comparison import compare_runs

@@ -12,6 +12,7 @@ from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 
+from dataenvgym.episodes.events import EVENTS_FILE
 from dataenvgym.episodes.summary import Summary
 from dataenvgym.episodes.texts import minutes
 from dataenvgym.errors import BrokenFileError
@@ -96,6 +97,7 @@ def run_seconds(summary: Summary, directory: Path) -> float:
     """The time of a run: its iterations, and the evaluations of the test split."""
     seconds = sum(one.seconds.get("total", 0.0) for one in summary.iterations)
     with suppress(OSError, BrokenFileError, AttributeError, KeyError, TypeError, ValueError):
-        events = read_jsonl(directory / "events.jsonl")  # only a log: ignore damage
-        seconds += sum(float(e["seconds"]) for e in events if e.get("phase") == "test")
+        for event in read_jsonl(directory / EVENTS_FILE):  # only a log: ignore damage
+            if event["event"] == "phase" and event["phase"] == "test":
+                seconds += float(event["seconds"])
     return seconds

@@ -125,18 +125,18 @@ class Study:
             if console is None:
                 outcomes = executor.run([Episode(cell.config, []) for cell in cells])
             else:
-                from dataenvgym.studies.progress import StudyProgress
+                from dataenvgym.studies.display import StudyDisplay
 
                 total, tasks = len(self.plan.cells), self.plan.grid.tasks
-                with StudyProgress(
+                with StudyDisplay(
                     console,
                     total=total,
                     done=total - len(cells),
                     expected=self.expected_time(),
                     prefix=f"{tasks[0].name}: " if len(tasks) == 1 else "",
-                ) as progress:
+                ) as display:
                     outcomes = executor.run(
-                        [Episode(c.config, [progress.watch(c.label, c.kind)]) for c in cells]
+                        [Episode(c.config, [display.watch(c.label, c.kind)]) for c in cells]
                     )
         for cell, outcome in zip(cells, outcomes, strict=True):
             if (error := outcome.error) is not None:

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 import torch
 
 from dataenvgym.errors import ConfigurationError, need
+from dataenvgym.threads import ContextThreadPool
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-# Torch's thread count belongs to the process: while it is one, no other code may change it.
-_ONE_THREAD = threading.RLock()
-# So does torch's global random generator.
+# Torch's global random generator and its thread count belong to the process.
 _GLOBAL_RNG = threading.RLock()
+_COUNT = threading.Lock()
+_before = _n_blocks = 0  # the thread count outside, and the blocks that compute
 
 
 class Run(Protocol):
@@ -37,21 +37,27 @@ class Run(Protocol):
 def workers(threads: int, device: torch.device) -> Iterator[Run]:
     """Work on `device`: on CPU `threads` items at a time, elsewhere one after the other.
 
-    Torch's thread count is restored at the end. On CPU, one such block runs at a time.
+    On CPU, torch's thread count is 1 while there are such blocks, of any thread; the last one
+    restores it.
     """
+    global _before, _n_blocks
     if device.type != "cpu":
         yield lambda function, items: [function(item) for item in items]
         return
-    with _ONE_THREAD:
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        # made after the count was set: new threads inherit it
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="compute")
-        try:
-            yield lambda function, items: list(pool.map(function, items))
-        finally:
-            pool.shutdown(cancel_futures=True)
-            torch.set_num_threads(before)
+    with _COUNT:
+        _n_blocks += 1
+        if _n_blocks == 1:
+            _before = torch.get_num_threads()
+        torch.set_num_threads(1)  # for this thread, and for new ones
+    pool = ContextThreadPool(threads, thread_name_prefix="compute")
+    try:
+        yield lambda function, items: list(pool.map(function, items))
+    finally:
+        pool.shutdown(cancel_futures=True)
+        with _COUNT:
+            _n_blocks -= 1
+            if not _n_blocks:
+                torch.set_num_threads(_before)
 
 
 def precision(device: torch.device, *, bf16: bool) -> AbstractContextManager[Any]:

@@ -107,8 +107,8 @@ def test_an_agent_that_forgot_to_return_gets_a_typed_error(play, tmp_path):
 
 
 def test_the_environment_is_named_when_a_run_starts(play, tmp_path):
-    from dataenvgym.episodes.progress import PlainProgress
+    from dataenvgym.episodes.display import EpisodeDisplay
 
     stream = io.StringIO()
-    play(tmp_path / "run", iterations=1, callbacks=[PlainProgress(Console(file=stream))])
+    play(tmp_path / "run", iterations=1, callbacks=[EpisodeDisplay(Console(file=stream))])
     assert stream.getvalue().startswith("echo, taught by writer in SkillList, seed 0: 1 iteration")

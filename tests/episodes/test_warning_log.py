@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from dataenvgym.episodes import EpisodeCallback, read_summary
-from dataenvgym.episodes.progress import LiveProgress, PlainProgress
+from dataenvgym.episodes.display import EpisodeDisplay
 from dataenvgym.episodes.report import render_report, write_report
 from dataenvgym.episodes.show import show_iteration
 from dataenvgym.episodes.summary import Summary
@@ -204,12 +204,11 @@ def test_report_and_show_end_with_the_warnings(play, tmp_path, noisy, command):
     assert "warning: iterations 1, 2: the agent is [tired]" in lines[-8:]
 
 
-@pytest.mark.parametrize("kind", [PlainProgress, LiveProgress])
-def test_progress_shows_a_warning_at_once(kind):
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_display_shows_a_warning_at_once(terminal):
     stream = io.StringIO()
-    terminal = kind is LiveProgress
-    progress = kind(Console(file=stream, force_terminal=terminal, width=100))
-    progress.on_warning(RunWarning(text="no [b]records[/b]\x1b[2J", iteration=3))
+    display = EpisodeDisplay(Console(file=stream, force_terminal=terminal, width=100))
+    display.on_warning(RunWarning(text="no [b]records[/b]\x1b[2J", iteration=3))
     assert "warning: iteration 3: no [b]records[/b]\\x1b[2J" in stream.getvalue()
 
 

@@ -11,6 +11,7 @@ from threading import Thread
 import psutil
 import pytest
 
+from dataenvgym.episodes import EpisodeCallback
 from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import ConfigurationError, WorkerLostError
 from dataenvgym.executors import ProcessExecutor
@@ -59,11 +60,15 @@ def test_a_child_tells_of_warnings_from_all_threads():
 
 
 def test_progress_of_an_episode_in_another_process_is_reported_here(scripted):
-    heard: list[ProgressMessage] = []
-    with listening(heard.append):
-        (outcome,) = ProcessExecutor().run([scripted()])
+    class Hearing(EpisodeCallback):
+        heard: list[ProgressMessage] = []
+
+        def on_progress(self, message):
+            self.heard.append(message)
+
+    (outcome,) = ProcessExecutor().run([scripted(callbacks=[Hearing()])])
     outcome.result()
-    assert any(message.endswith(" problems") and message.total for message in heard)
+    assert any(message.endswith(" problems") and message.total for message in Hearing.heard)
 
 
 def test_ctrl_c_does_not_reach_the_forkserver_that_imports_and_the_driver_still_hears_it(scripted):
@@ -81,8 +86,7 @@ def test_ctrl_c_does_not_reach_the_forkserver_that_imports_and_the_driver_still_
 
 def test_of_counts_a_child_tells_some_and_of_words_all():
     told = []
-    relay = Relay(told.append)
-    with listening(relay.on_progress):
+    with listening(Relay(told.append).on_progress):
         for i in range(100):
             tell(f"{i} of 100", done=i, total=100)
         tell("a")

@@ -26,9 +26,9 @@ PASSWORD = "pass-word-42"
 @pytest.fixture(autouse=True)
 def forget(monkeypatch):
     """No secret outlives its test."""
-    monkeypatch.setattr(secrets, "_texts", ())
-    monkeypatch.setattr(secrets, "_bytes", ())
     monkeypatch.setenv("ECHO_KEY", KEY)
+    with secrets.apart():
+        yield
 
 
 def words(draw: random.Random) -> str:

@@ -1,0 +1,139 @@
+"""The display while a study runs: a line for each finished episode, a row for each running one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
+from dataenvgym.episodes.display import Display, Row
+from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.episodes.tables import outcome
+from dataenvgym.episodes.warning_log import RunWarning, warning_lines
+from dataenvgym.progress import ProgressMessage
+from dataenvgym.studies.expected_time import ExpectedTime
+
+
+class StudyDisplay(Display):
+    """Shows the progress of a study: `with display: executor.run(...)`.
+
+    Args:
+        console: a terminal gets rows, other outputs a line for each finished episode.
+        total: episodes of the study.
+        done: the number of those finished before.
+        expected: estimates the time left.
+        prefix: the common beginning of all labels, left out in rows.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        total: int,
+        done: int,
+        expected: ExpectedTime,
+        prefix: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(console, clock)
+        self.expected = expected
+        self.prefix = prefix
+        self._total = total
+        self._number = done
+        self._n_running = self._n_failed = 0
+        self._knows_all = not expected.unknown
+        self._lock = threading.RLock()
+        self._row = Row(self, "")
+        self._row.bar(done, total)
+        self.advance("")
+
+    def __enter__(self) -> StudyDisplay:
+        super().__enter__()
+        return self
+
+    def watch(self, label: str, kind: str) -> EpisodeCallback:
+        """The callback for the episode with this label.
+
+        Args:
+            kind: episodes of one kind take about as long.
+        """
+        return _Watch(self, label, kind)
+
+    def advance(self, kind: str, *, started: int = 0) -> None:
+        """Show the state of the study, after an iteration or when an episode of `kind` starts."""
+        with self._lock:
+            self._n_running += started
+            if kind and not started:
+                self.expected.advance(kind)
+            self._row.label(f"{self._number}/{self._total} episodes done")
+            parts = [f"{self._n_running} running"]
+            parts += [f"{self._n_failed} failed"] if self._n_failed else []
+            parts.append(self.expected.short().replace(self.prefix, ""))
+            self._row.text = ", ".join(filter(None, parts))
+
+    def end(self, watch: _Watch, summary: Summary) -> None:
+        """An episode has ended."""
+        seconds = self.clock() - watch.began
+        with self._lock:
+            self._number += 1
+            self._n_failed += summary.status == "failed"
+            self._row.bar(self._number, self._total)
+            self.line(
+                f"{self._number}/{self._total} {watch.label}: {outcome(summary)}, {seconds:.0f} s",
+                style="red" if summary.status == "failed" else "",
+            )
+            self.expected.end(watch.kind, watch.planned - watch.n_done)
+            if summary.status == "finished":
+                self.expected.measured(watch.kind, watch.planned, seconds)
+            if not self._knows_all and not self.expected.unknown:  # shown once
+                self._knows_all = True
+                if self.expected.seconds:
+                    self.line(f"left: {self.expected}")
+            self.advance("", started=-1)
+
+
+class _Watch(EpisodeCallback):
+    """Shows one episode."""
+
+    def __init__(self, study: StudyDisplay, label: str, kind: str) -> None:
+        self.label = label
+        self.kind = kind
+        self.planned = self.n_done = 0
+        self._study = study
+
+    def on_start(self, plan: EpisodePlan) -> None:
+        self.began = self._study.clock()
+        # left when it begins, with the evaluation of the base student
+        self.planned = plan.n_iterations + 1 - plan.n_finished
+        self._plan = plan
+        self._where, self._score = "starting", ""
+        self._row = Row(self._study, self.label.removeprefix(self._study.prefix))
+        self._study.advance("", started=1)
+
+    def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        if event == "begin":
+            self._where = f"{iteration}/{self._plan.n_iterations} {phase}"
+            self._row.bar(0, None)
+            self._row.text = f"{self._score}{self._where}"
+
+    def on_progress(self, message: ProgressMessage) -> None:
+        self._row.hear(message)
+        self._row.text = f"{self._score}{self._where}, {message}"
+
+    def on_warning(self, warning: RunWarning) -> None:
+        text = f"warning: {self.label}: {warning_lines([warning])[0]}"
+        self._study.line(text, style="yellow")
+
+    def on_iteration(self, summary: IterationSummary) -> None:
+        self._score = f"score {summary.val_score:.3f}, "
+        if summary.iteration >= self._plan.n_finished:  # a resumed run repeats the earlier ones
+            self.n_done += 1
+            self._study.advance(self.kind)
+
+    def on_end(self, summary: Summary) -> None:
+        self._row.close()
+        self._study.end(self, summary)

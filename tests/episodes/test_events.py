@@ -1,0 +1,56 @@
+"""`events.jsonl`, by which others follow a run."""
+
+from dataenvgym.episodes.events import EventLog
+from dataenvgym.progress import ProgressMessage, counting, tell
+from dataenvgym.storage import read_jsonl
+
+
+def events(directory):
+    found = list(read_jsonl(directory / "events.jsonl"))
+    assert all(event.pop("time") > 0 for event in found)
+    return found
+
+
+def test_a_reader_can_follow_the_plan_the_phases_and_their_progress(
+    play, tmp_path, make_student_of_echo
+):
+    class Told(make_student_of_echo):
+        def train(self, training_data, run):
+            tell("a server starts \ud800")
+            with counting("training steps", 2) as count:
+                count.add(2, note="loss 0.1")
+            super().train(training_data, run)
+
+    play(tmp_path / "run", iterations=1, student=Told())
+    found = events(tmp_path / "run")
+    assert found[0] == {
+        "event": "start", "name": "run", "task": "echo", "agent": "writer", "seed": 0,
+        "n_iterations": 1, "n_finished": 0, "problems": {}, "environment": "SkillList",
+    }  # fmt: skip
+    begins = [(e["iteration"], e["phase"]) for e in found if e["event"] == "begin"]
+    assert begins == [(e["iteration"], e["phase"]) for e in found if e["event"] == "phase"]
+    assert (1, "train") in begins
+    texts = [e["text"] for e in found if e["event"] == "progress"]
+    first = texts.index("a server starts \\ud800")
+    assert texts[first + 1] == "0 of 2 training steps"
+    assert found[-1] == {"event": "end", "status": "finished", "error": None}
+
+
+def test_of_many_counts_those_a_second_and_a_percent_apart_are_written(tmp_path):
+    now = 0.0
+    log = EventLog(tmp_path, clock=lambda: now)
+
+    def count(done, total):
+        message = ProgressMessage(f"{done} of {total}")
+        message.done, message.total = done, total
+        log.on_progress(message)
+
+    for done in range(10000):
+        count(done, 10000)
+        now += 0.125
+    assert [e["done"] for e in events(tmp_path)] == list(range(0, 10000, 100))
+    log.on_phase("begin", 1, "train", 0.0)
+    for done in range(100):  # slower than a percent in half a minute
+        count(done, 100000)
+        now += 10.0
+    assert [e["done"] for e in events(tmp_path)[101:]] == list(range(0, 100, 3))

@@ -1,0 +1,158 @@
+"""The display while a study runs."""
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from dataenvgym.episodes.callbacks import EpisodePlan
+from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.progress import ProgressMessage
+from dataenvgym.studies.display import StudyDisplay
+from dataenvgym.studies.expected_time import ExpectedTime
+
+
+def iteration(number, score, records=0):
+    return IterationSummary(
+        iteration=number, val_score=score, n_val=4, n_errors=0, n_records=records,
+        n_records_total=records,
+        dropped={}, seconds={}, val_score_by_skill={},
+    )  # fmt: skip
+
+
+def plan(name):
+    return EpisodePlan(name, "t", "a", 0, 5, 0, Path(name))
+
+
+def summary(status, **more):
+    iterations = (iteration(0, 0.5), iteration(1, 0.5, records=3))
+    return Summary(task="t", agent="a", seed=0, status=status, iterations=iterations,
+                   best_iteration=0, **more)  # fmt: skip
+
+
+@pytest.fixture
+def clock():
+    class Clock:
+        now = 0.0
+
+        def __call__(self) -> float:
+            return self.now
+
+    return Clock()
+
+
+def expected(workers=1, **kinds):
+    found = ExpectedTime(workers)
+    for kind, episodes in kinds.items():
+        for _ in range(episodes):
+            found.plan(kind, iterations=6)
+    return found
+
+
+def text_of(display):
+    return f"{display._row._task.description}, {display._row.text}"
+
+
+def test_each_episode_that_ends_is_a_line(clock):
+    stream = io.StringIO()
+    display = StudyDisplay(
+        Console(file=stream, width=40), total=5, done=2, expected=expected(a=3), clock=clock
+    )
+    with display:
+        first, second = display.watch("one", "a"), display.watch("two", "a")
+        first.on_start(plan("one"))
+        second.on_start(plan("two"))
+        first.on_phase("begin", 1, "train", 0.0)
+        first.on_iteration(iteration(0, 0.5))
+        assert text_of(display) == "2/5 episodes done, 2 running"
+        second.on_end(summary("failed", error="ValueError: no\ntrace"))
+        first.on_end(summary("finished"))
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("3/5 two: failed: validation 0.500")
+    assert "ValueError: no" in lines[0]
+    assert "trace" not in lines[0]
+    assert lines[1].startswith("4/5 one: finished")
+    assert text_of(display) == "4/5 episodes done, 0 running, 1 failed"
+
+
+def test_the_time_left_is_shown_once_an_episode_of_each_kind_has_ended(clock):
+    times = expected(workers=2, fast=3, slow=2)
+    assert str(times) == "the time left is known after the first episode of each strategy"
+    stream = io.StringIO()
+    display = StudyDisplay(
+        Console(file=stream, width=90), total=5, done=0, expected=times, clock=clock
+    )
+
+    def end(kind, seconds):
+        watch = display.watch(kind, kind)
+        watch.on_start(plan(kind))
+        clock.now += seconds
+        watch.on_end(summary("finished"))
+
+    with display:
+        end("fast", 20.0)
+        assert str(times) == "about 20 s, not counting slow (no episode has ended yet)"
+        end("slow", 200.0)
+        assert str(times) == "about 2 min"  # (2 x 20 + 200) / 2
+        end("fast", 20.0)
+    told = [line for line in stream.getvalue().splitlines() if line.startswith("left: ")]
+    assert told == ["left: about 2 min"]
+
+
+def test_on_a_terminal_each_running_episode_is_a_row_that_does_not_wrap(clock):
+    console = Console(file=io.StringIO(), width=80, height=20, force_terminal=True)
+    display = StudyDisplay(
+        console, total=5, done=0, expected=expected(a=5), prefix="math: ", clock=clock
+    )
+    watches = [display.watch(f"math: skill_list_{name}, seed 0", "a") for name in "ab"]
+    for name, watch in zip("ab", watches, strict=True):
+        watch.on_start(plan(name))
+        watch.on_phase("begin", 1, "train", 0.0)
+
+    def hear(watch, text, done, total):
+        message = ProgressMessage(text)
+        message.done, message.total = done, total
+        watch.on_progress(message)
+
+    hear(watches[0], "10 of 40 training steps", 10, 40)
+    hear(watches[1], "0 of 400 problems", 0, 400)
+    clock.now = 4.0
+    hear(watches[0], "30 of 40 training steps, loss 0.125", 30, 40)
+    first, second, third = drawn(display)
+    assert re.match("0/5 episodes done .* 2 running", first)
+    assert second.startswith("skill_list_a, ")
+    assert "1/5 train, 30 of 40" in second
+    assert second.endswith("0:00:04 2 s left")
+    assert max(map(len, (first, second, third))) <= 80
+    watches[0].on_phase("begin", 1, "evaluate", 0.0)
+    assert "left" not in drawn(display)[1]
+    watches[1].on_end(summary("finished"))
+    assert len(drawn(display)) == 2
+
+
+def test_the_time_left_shrinks_with_each_iteration_that_ends(clock):
+    display = StudyDisplay(
+        Console(file=io.StringIO()), total=3, done=0, expected=expected(fast=2, slow=1), clock=clock
+    )
+    with display:
+        first = display.watch("one", "fast")
+        first.on_start(plan("one"))
+        clock.now = 60.0
+        first.on_end(summary("finished"))
+        assert text_of(display).endswith("about 60 s left, not counting slow")
+        second = display.watch("two", "fast")
+        second.on_start(plan("two"))
+        second.on_iteration(iteration(0, 0.5))
+        second.on_iteration(iteration(1, 0.5))
+        assert text_of(display).endswith("about 40 s left, not counting slow")
+        second.on_end(summary("interrupted"))
+        assert "left" not in text_of(display)  # of the slow one nothing is known
+
+
+def drawn(display):
+    console = Console(file=io.StringIO(), width=display.console.width, force_terminal=True)
+    console.print(display.bars.get_renderable())
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
+    return [line.rstrip() for line in text.splitlines()]
