@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.common import print_table, write_results
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
-from dataenvgym.domains.tool_use.loaders import load_problems
+from dataenvgym.domains.tool_use.problem import load_problems
 from dataenvgym.domains.tool_use.worlds import find_world, problems_of
 from dataenvgym.records import Conversation, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment

@@ -29,7 +29,7 @@ from mcp.server import MCPServer
 from mcp_types import TextContent
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.domains.tool_use.mcp.serving import listening
+from dataenvgym.domains.tool_use.mcp.server import listening
 from dataenvgym.tasks.worlds import Row, State, Table, World, tool
 
 T = TypeVar("T")

@@ -74,7 +74,7 @@ NOT_OF_MODELS = (
     *("cli.", "config.", "storage.", "store.", "environments.marks.", "llm.prompts."),
     *("llama_factory.dataset.", "predictors.vllm.blank.", "tasks.worlds.schemas."),
     *("domains.tool_use.calls.api_bank.", "domains.tool_use.calls.bfcl."),
-    *("domains.tool_use.calls.derived_tools.", "domains.social.sotopia."),
+    "domains.social.sotopia.",
     *("tasks.operand_family.", "domains.tool_use.audit."),
 )
 """Modules with patterns for other texts: the user's, files of data sets, our own templates."""

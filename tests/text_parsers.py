@@ -24,8 +24,8 @@ from dataenvgym.domains.social.problem import problem_of
 from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.domains.social.transcripts import is_transcript, read_scene
 from dataenvgym.domains.tool_use.calls.environment import rouge_l
+from dataenvgym.domains.tool_use.calls.problem import from_text
 from dataenvgym.domains.tool_use.calls.search import found
-from dataenvgym.domains.tool_use.calls.texts import from_text
 from dataenvgym.domains.tool_use.plans import code_form, json_form
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.said import says

@@ -4,7 +4,6 @@ Worlds themselves (`World`, `State`) are in `dataenvgym.tasks.worlds`.
 
 problem       ToolUseProblem: the data of an instance: gold calls, the user, the basis of its score;
               Prepared: a problem with its world, ready to be posed many times
-loaders       files of problems
 components    the parts of the score, multiplied over the basis
 said          whether a text tells a user the required facts
 users         the data of a user: scripted, played by a model, or none

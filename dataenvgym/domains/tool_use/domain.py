@@ -1,4 +1,14 @@
-"""The domain of tool use: a conversation is judged by its effects on the world and its words."""
+"""The domain of tool use: a conversation is judged by its effects on the world and its words.
+
+A teacher writes a request; its output is the calls that fulfill it, followed by the last words:
+
+    <tool_call>
+    {"name": "cancel_order", "arguments": {"order_id": "order_1"}}
+    </tool_call>
+    It is canceled.
+
+The world runs the calls in its initial state, so the results in a record are true.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +19,24 @@ from typing import Any, ClassVar
 
 from dataenvgym.domains.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
 from dataenvgym.domains.tool_use.problem import Preparation, Prepared, ToolUseProblem, problem_of
-from dataenvgym.domains.tool_use.teaching import (
-    gold_output,
-    shown_try,
-    shown_world,
-    taught_problem,
-    written_problem,
-)
 from dataenvgym.domains.tool_use.users import ModelUser
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
     Conversation,
+    Json,
     Message,
+    Provenance,
     SupervisedDatum,
     TaskInstance,
 )
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
-from dataenvgym.tasks.worlds.state import digest_of
+from dataenvgym.tasks.worlds.state import State, digest_of
 from dataenvgym.tasks.worlds.world import World
-from dataenvgym.tool_formats import as_reply
+from dataenvgym.tool_formats import HERMES, as_reply
+from dataenvgym.tool_formats.json_objects import to_json
 
 _MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves
 
@@ -128,16 +134,33 @@ class ToolUseDomain(DialogueDomain):
 
     @property
     def told(self) -> str:
-        """The policy, the tools and the initial state of the world."""
-        return shown_world(self.prompt_template.system, self.world)
+        """The policy, the tools and the initial `State` of the world as JSON."""
+        tools = "\n".join(to_json(tool.model_dump(mode="json")) for tool in self.world.tools())
+        parts = [self.prompt_template.system, f"Tools:\n{tools}"]
+        if isinstance(self.world.state, State):
+            state = to_json(self.world.state.model_dump(mode="json"))
+            parts.append(f"The state at the beginning:\n{state}")
+        return "\n\n".join(filter(None, parts))
 
     def tried_text(self, completed: CompletedTaskInstance) -> str | None:
-        """The conversation from the student's first message on."""
-        return shown_try(completed)
+        """The conversation from the student's first message on; None if it never answered."""
+        turns = completed.transcript
+        at = next((i for i, message in enumerate(turns) if message.role == "assistant"), None)
+        if at is None:
+            return None
+        return "\n".join(
+            as_reply(message)
+            if message.role == "assistant"
+            else f"{'Result' if message.role == 'tool' else 'User'}: {message.content}"
+            for message in turns[at:]
+        )
 
     def gold_text(self, instance: TaskInstance) -> str | None:
-        """The gold calls, and the words that go with them."""
-        return gold_output(instance, problem_of(instance, self.problem_class))
+        """The gold calls and words, as a teacher writes them; None if there are none."""
+        problem = problem_of(instance, self.problem_class)
+        words = instance.answer or ", ".join(problem.said)
+        calls = as_reply(Message(role="assistant", content="", tool_calls=problem.gold))
+        return "\n".join(filter(None, (calls, words))) or None
 
     def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
         """Run the calls in the record's output, and return the conversation.
@@ -148,21 +171,44 @@ class ToolUseDomain(DialogueDomain):
         if record.system or record.history:
             return framed
         request = self.prompt_template.instruction_in(record.prompt[-1].content)
-        problem = written_problem(request, record, self.world)
+        problem = self._solved_by(HERMES.parse(record.output), request, record.provenance)
         chat = None if problem is None else self.gold_record(problem)
         return chat.model_copy(update={"provenance": record.provenance}) if chat else framed
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The problem that a conversation solves in the initial state of the world, or None.
 
-        Also None if the calls give results that differ from the record's.
+        None if a user speaks more than once, no calls are made, or their results differ from the
+        record's.
         """
         if not isinstance(record, ChatDatum):
             return None
+        if sum(message.role == "user" for message in record.messages) > 1:
+            return None
         request = self.prompt_template.instruction_in(record.messages[0].content)
-        problem = taught_problem(request, record, self.world)
+        calls = tuple(call for message in record.messages for call in message.tool_calls)
+        said = record.messages[-1].model_copy(update={"tool_calls": calls})
+        problem = self._solved_by(said, request, record.provenance)
         solved = None if problem is None else self.gold_record(problem)
         return problem if solved and _heard(solved) == _heard(record) else None
+
+    def _solved_by(self, said: Message, request: str, source: Provenance) -> TaskInstance | None:
+        """The problem of that request whose gold calls a message makes; None without calls."""
+        if not said.tool_calls:
+            return None
+        gold: list[Json] = [call.model_dump(mode="json") for call in said.tool_calls]
+        changed = self.world.at(self.world.state.fork())
+        for call in said.tool_calls:
+            changed.call(call)
+        basis = "calls" if changed.state.digest() == self.world.state.digest() else "state"
+        return TaskInstance(
+            id=source.id or "record",
+            task="records",
+            instruction=request,
+            answer=said.content.strip() or None,
+            skill=source.skill,
+            data={"world": self.world.name, "gold": gold, "basis": [basis]},
+        )
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """Messages of the student that solve the problem: one gold call each, then words.

@@ -1,44 +1,67 @@
 """What the speaker "judge" decides about a conversation.
 
-Whether the student told the user the required facts, in any words; and, for a conversation that is
-not solved although no rule was broken, whether the user, played by a model, is at fault.
+Whether the student told the user the required facts, in any words; whether assertions in natural
+language hold (tau2); and, for a conversation that is not solved although no rule was broken,
+whether the user, played by a model, is at fault.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
 from dataenvgym.domains.tool_use.problem import ToolUseProblem
 from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Ask
-from dataenvgym.judging import Unscored, dialogue_text, judge_ask, question
+from dataenvgym.judging import Unscored, conversation_text, dialogue_text, judge_ask, question
 from dataenvgym.records import Message, Model, Text, ToolCall
 
 
-class SaidThing(Model):
-    """Whether one of the wanted things was said, and why."""
+class _Numbered(Model):
+    """One entry for each numbered thing, in one field."""
 
-    number: int
-    reason: Text
-    was_said: bool
-
-
-class SaidVerdict(Model):
-    """One entry for each wanted thing."""
-
-    things: tuple[SaidThing, ...]
+    @property
+    def entries(self) -> tuple[Any, ...]:
+        """The entries, in the judge's order."""
+        (found,) = vars(self).values()
+        return tuple(found)
 
     @model_validator(mode="after")
-    def _each_once(self) -> SaidVerdict:
-        numbers = [thing.number for thing in self.things]
+    def _each_once(self) -> Self:
+        numbers = [entry.number for entry in self.entries]
         if sorted(numbers) != [*range(1, len(numbers) + 1)]:
             raise ValueError(f"the numbers are {numbers}, expected each once")
         return self
+
+
+_NAMES = {
+    "said": ("SaidVerdict", "things", "SaidThing", "was_said"),
+    "statements": ("StatementsVerdict", "statements", "Statement", "holds"),
+}
+"""By the name of the question: the verdict, its field, an entry, and whether that one holds."""
+
+
+@cache
+def numbered_verdict(asked: str, n: int) -> type[Any]:
+    """A verdict with a reason on each of `n` things."""
+    name, field, entry, holds = _NAMES[asked]
+    number: Any = Literal[tuple(range(1, n + 1))]
+    fields: dict[str, Any] = {"number": (number, ...), "reason": (Text, ...), holds: (bool, ...)}
+    one = create_model(entry, __base__=Model, **fields)
+    several: dict[str, Any] = {field: (tuple[one, ...], Field(min_length=n, max_length=n))}  # type: ignore[valid-type]
+    return create_model(name, __base__=_Numbered, **several)
+
+
+def _each_holds(asked: str, n: int, data: Mapping[str, str]) -> Generator[Ask, str, bool]:
+    verdict = numbered_verdict(asked, n)
+    found = yield from judge_ask(question(asked, verdict, data=data), verdict)
+    if isinstance(found, Unscored):
+        raise found.error()
+    return all(getattr(entry, _NAMES[asked][-1]) for entry in found.entries)
 
 
 def said_by_judge(wanted: Sequence[str], said: Sequence[str]) -> Generator[Ask, str, bool]:
@@ -51,28 +74,27 @@ def said_by_judge(wanted: Sequence[str], said: Sequence[str]) -> Generator[Ask, 
     """
     if not any(text.strip() for text in said):
         return False
-    verdict = said_verdict(len(wanted))
-    asked = question(
-        "said",
-        verdict,
-        data={
-            "messages": dialogue_text([("assistant", text) for text in said]),
-            "wanted": "\n".join(f"{number}. {text}" for number, text in enumerate(wanted, 1)),
-        },
-    )
-    found = yield from judge_ask(asked, verdict)
-    if isinstance(found, Unscored):
-        raise found.error()
-    return all(thing.was_said for thing in found.things)
+    data = {
+        "messages": dialogue_text([("assistant", text) for text in said]),
+        "wanted": "\n".join(f"{number}. {text}" for number, text in enumerate(wanted, 1)),
+    }
+    return (yield from _each_holds("said", len(wanted), data))
 
 
-@cache
-def said_verdict(n: int) -> type[SaidVerdict]:
-    """A verdict on `n` facts."""
-    fields: dict[str, Any] = {"number": (Literal[tuple(range(1, n + 1))], ...)}
-    thing = create_model("SaidThing", __base__=SaidThing, **fields)
-    things: dict[str, Any] = {"things": (tuple[thing, ...], Field(min_length=n, max_length=n))}  # type: ignore[valid-type]
-    return create_model("SaidVerdict", __base__=SaidVerdict, **things)
+def all_hold(
+    statements: Sequence[str], conversation: Sequence[Message]
+) -> Generator[Ask, str, bool]:
+    """Whether all statements hold of the conversation, which is given from the student's view.
+
+    Raises:
+        SpeakerError: if the judge gives no verdict on each of them.
+    """
+    talk = tuple(message for message in conversation if message.role != "system")
+    data = {
+        "conversation": conversation_text(talk),
+        "statements": "\n".join(f"{n}. {text}" for n, text in enumerate(statements, start=1)),
+    }
+    return (yield from _each_holds("statements", len(statements), data))
 
 
 class FaultVerdict(Model):

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
@@ -13,7 +14,8 @@ from pydantic import Field, ValidationError, model_validator
 from dataenvgym.domains.tool_use.said import says
 from dataenvgym.domains.tool_use.users import ScriptedUser, User
 from dataenvgym.errors import InvalidInstanceError, did_you_mean, shorten
-from dataenvgym.records import Json, Model, TaskInstance, Text, Tool, ToolCall
+from dataenvgym.records import Json, Model, TaskInstance, Text, Tool, ToolCall, check_ids
+from dataenvgym.tasks.rows import SourceRow, read_rows
 from dataenvgym.tasks.worlds.state import State, Table
 from dataenvgym.tasks.worlds.world import Seat, World
 
@@ -254,3 +256,50 @@ class Preparation:
             self._prepared.clear()
         self._prepared[instance.id] = instance, prepared
         return prepared
+
+
+# --- files of problems ----------------------------------------------------------------------------
+
+
+_OWN = ("instruction", "skill", "category", "answer")
+_KNOWN = ("id", *_OWN, *ToolUseProblem.model_fields)
+
+
+def to_instance(row: SourceRow, *, task: str, world: str) -> TaskInstance:
+    """The problem in a row; if the row names no world, `world` is used.
+
+    Raises:
+        InvalidInstanceError: naming the file, the problem and the field.
+    """
+    id = str(row.values.get("id", row.id))
+    where = f"{row.where} (problem {id!r})"
+    for name in row.values:
+        if name not in _KNOWN:
+            raise InvalidInstanceError(
+                f"{where}: there is no field {name!r}.{did_you_mean(name, _KNOWN)} "
+                f"The fields are: {', '.join(_KNOWN)}."
+            )
+    own: dict[str, Any] = {name: row.values[name] for name in _OWN if name in row.values}
+    data = {name: row.values[name] for name in row.values if name not in ("id", *_OWN)}
+    try:
+        problem = ToolUseProblem.model_validate({"world": world, **data})
+        if problem.user is None and not own.get("instruction", "-"):
+            raise InvalidInstanceError(
+                f"{where}: field instruction: it is empty, and there is no user who speaks first"
+            )
+        kept = problem.model_dump(mode="json", exclude_unset=True)
+        return TaskInstance(id=id, task=task, data=kept, **own)
+    except ValidationError as error:
+        raise InvalidInstanceError(f"{where}: {complaint(error)}") from None
+
+
+def load_problems(path: Path, world: str) -> tuple[TaskInstance, ...]:
+    """All problems of a file; those that name no world use `world`.
+
+    Raises:
+        ConfigurationError: if the file does not exist.
+        InvalidInstanceError: naming the file, the problem and the field.
+    """
+    instances = tuple(to_instance(row, task=world, world=world) for row in read_rows(path))
+    check_ids(instances, str(path))
+    return instances

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from dataenvgym.cli.console import open_console
 from dataenvgym.domains.tool_use.audit import Audit, audit
-from dataenvgym.domains.tool_use.loaders import load_problems
 from dataenvgym.domains.tool_use.mcp.address import require_mcp
+from dataenvgym.domains.tool_use.problem import load_problems
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
 from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
@@ -116,7 +116,7 @@ def _table(texts: Sequence[str], numbers: Sequence[str]) -> Table:
 def serve_world(arguments: Namespace) -> None:
     """Serve over stdio until stdin ends, or over HTTP until a signal; stderr shows the address."""
     require_mcp()
-    from dataenvgym.domains.tool_use.mcp.serving import HttpServer, serve_stdio
+    from dataenvgym.domains.tool_use.mcp.server import HttpServer, serve_stdio
 
     world = find_world(arguments.world)
     if arguments.task is not None:

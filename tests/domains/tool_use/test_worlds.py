@@ -9,8 +9,7 @@ import pytest
 from dataenvgym.config import build_task, compose
 from dataenvgym.domains.tool_use.audit import audit
 from dataenvgym.domains.tool_use.components import Ending, score
-from dataenvgym.domains.tool_use.loaders import load_problems
-from dataenvgym.domains.tool_use.problem import Preparation
+from dataenvgym.domains.tool_use.problem import Preparation, load_problems
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.users import ScriptedUser
 from dataenvgym.domains.tool_use.village import Village

@@ -1,7 +1,7 @@
 """Problems whose answer is tool calls, compared with gold calls: BFCL and API-Bank.
 
-problem       the data of an instance: tools, the conversation so far, gold calls, gold reply
-texts         such a problem as one text, as teachers read and write it, and back
+problem       the data of an instance: tools, the conversation so far, gold calls, gold reply; the
+              same as one text, as teachers read and write it, and back
 environment   one problem: the student calls tools, or says that none fits
 domain        how they are posed, judged, compared and taught
 schemas       JSON schemas of arguments: BFCL's types, and whether a call obeys one

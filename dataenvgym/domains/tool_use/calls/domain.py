@@ -11,14 +11,15 @@ from pydantic import ValidationError
 from dataenvgym.domains.tool_use.calls.environment import CallsEnvironment
 from dataenvgym.domains.tool_use.calls.problem import (
     CallsProblem,
+    as_text,
     bare,
     canonical,
     declaring,
+    from_text,
     problem_of,
 )
 from dataenvgym.domains.tool_use.calls.schemas import complaint_about
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, searching
-from dataenvgym.domains.tool_use.calls.texts import as_text, from_text
 from dataenvgym.domains.tool_use.matching import GoldCall, calls_match
 from dataenvgym.records import (
     ChatDatum,

@@ -1,7 +1,6 @@
 """The Model Context Protocol: a world's tools for any client, and any server's tools for a world.
 
-server      a world as an MCP server, with one state per session
-serving     serves it over stdio or streamable HTTP (`dataenvgym serve-world`)
+server      a world as an MCP server, with one state per session, over stdio or streamable HTTP
 address     McpServer: the server to take tools from
 client      one session with a server, for synchronous callers
 world       McpWorld: a world whose tools are those of a server

@@ -4,8 +4,7 @@
     json_form.py     a plan as a JSON list, in a reply and in a training record
     code_form.py     a plan as a small Python program, which is parsed and never run
     metrics.py       compares plans: tools, argument names, values, edges
-    tools.py         the tool list
-    loaders.py       makes problems of rows of the published files
+    loaders.py       the tool list, and problems of rows of the published files
     environment.py   one request, one reply
     domain.py        how requests are posed, judged, compared and taught
     task.py          the parts combined: `task=plans`

@@ -13,14 +13,22 @@ import builtins
 import keyword
 import re
 from collections.abc import Collection, Sequence
+from functools import partial
 
 from pydantic import JsonValue
 
-from dataenvgym.domains.tool_use.plans.plan import REFERENCE, Plan, PlanError, Reading, Step, clean
+from dataenvgym.domains.tool_use.plans.plan import (
+    REFERENCE,
+    Form,
+    Plan,
+    PlanError,
+    Reading,
+    Step,
+    clean,
+)
 from dataenvgym.scoring.code.extraction import extract_code
 from dataenvgym.scoring.code.syntax import parsed
 
-NAME = "code"
 HOW_TO_WRITE = """\
 Reply with the plan as a Python program in one code block, one line for each step, in the order in \
 which they run:
@@ -195,3 +203,8 @@ def _quoted(text: str) -> str:
     """The text as a literal, in double quotes if it contains none."""
     shown = repr(text)
     return shown if '"' in text or shown[0] == '"' else f'"{shown[1:-1]}"'
+
+
+def form(tools: Collection[str]) -> Form:
+    """The form, for these tools."""
+    return Form("code", HOW_TO_WRITE, partial(read, tools=frozenset(tools)), write)

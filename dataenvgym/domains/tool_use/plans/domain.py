@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import get_args
 
+from dataenvgym.domains.tool_use.plans import code_form, json_form
 from dataenvgym.domains.tool_use.plans.environment import PlansEnvironment, compared
-from dataenvgym.domains.tool_use.plans.forms import form_of
-from dataenvgym.domains.tool_use.plans.loaders import check_tools
+from dataenvgym.domains.tool_use.plans.loaders import PlanTool, check_tools
 from dataenvgym.domains.tool_use.plans.metrics import Level, corpus_scores, labels
-from dataenvgym.domains.tool_use.plans.plan import NOWHERE, PlanError, comparable
-from dataenvgym.domains.tool_use.plans.tools import PlanTool
+from dataenvgym.domains.tool_use.plans.plan import NOWHERE, Form, PlanError, comparable
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -25,6 +24,20 @@ from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 TOOLS = "{tools}"
 _SYSTEM = "You plan how tools answer a request. These are the tools:\n\n{tools}\n\n"
+
+
+def form_of(name: str, tools: Collection[str]) -> Form:
+    """The form of that name, json or code.
+
+    Raises:
+        ConfigurationError: if it does not exist.
+    """
+    forms = {"json": json_form.FORM, "code": code_form.form(tools)}
+    if name not in forms:
+        raise ConfigurationError(
+            f"form is {name!r}, expected json or code.{did_you_mean(str(name), forms)}"
+        )
+    return forms[name]
 
 
 class PlansDomain(Domain):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dataenvgym.domains.tool_use.plans.forms import Form
 from dataenvgym.domains.tool_use.plans.loaders import PLANS
 from dataenvgym.domains.tool_use.plans.metrics import Level, Pair, best_match, plan_scores
-from dataenvgym.domains.tool_use.plans.plan import Plan, PlanError, plan_of
+from dataenvgym.domains.tool_use.plans.plan import Form, Plan, PlanError, plan_of
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import CompletedTaskInstance, Conversation, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment

@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dataenvgym.domains.tool_use.plans.plan import Plan, PlanError, Reading, plan_of
+from dataenvgym.domains.tool_use.plans.plan import Form, Plan, PlanError, Reading, plan_of
 from dataenvgym.scoring.code.replies import texts_of
 
-NAME = "json"
 HOW_TO_WRITE = """\
 Reply with the plan as a JSON list of steps, in the order in which they run:
 
@@ -77,3 +76,6 @@ def _end(text: str, start: int) -> tuple[int | None, int]:
         if not depth:
             return at, at
     return None, max(at, start + 1)
+
+
+FORM = Form("json", HOW_TO_WRITE, read, write)

@@ -1,6 +1,6 @@
-"""Makes task instances of rows of m&m's.
+"""The tool list, and the problems in rows of m&m's.
 
-Fields:
+Fields of a row:
 
     user_request     the request
     plan_str, plan   the gold plan: a list of steps {"id", "name", "args"}, or a text with one, in
@@ -16,16 +16,110 @@ its length, "2 steps". `data` has all gold plans, the listed one first.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import orjson
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 
-from dataenvgym.domains.tool_use.plans.forms import Form
-from dataenvgym.domains.tool_use.plans.plan import Plan, PlanError, plan_of, tools_of
-from dataenvgym.errors import InvalidInstanceError, did_you_mean
-from dataenvgym.records import TaskInstance
+from dataenvgym.domains.tool_use.plans.plan import (
+    Form,
+    Plan,
+    PlanError,
+    plan_of,
+    tool_name,
+    tools_of,
+)
+from dataenvgym.domains.tool_use.problem import complaint
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.records import Model, TaskInstance
 from dataenvgym.tasks.rows import SourceRow
+
+
+def _names(value: Any) -> Any:
+    if isinstance(value, Mapping):  # as in m&m's
+        value = value.get("arg_name")
+    return (value,) if isinstance(value, str) else value or ()
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+
+
+class PlanTool(Model):
+    """A tool as the student sees it: names of arguments and results, and a description."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: Annotated[str, Field(pattern=r"\S"), AfterValidator(tool_name)]
+    args: Names = Field(default=(), validation_alias=AliasChoices("args", "input"))
+    returns: Names = Field(default=(), validation_alias=AliasChoices("returns", "output"))
+    description: Annotated[
+        str, BeforeValidator(lambda text: text or ""), AfterValidator(str.strip)
+    ] = ""
+
+    def __str__(self) -> str:
+        results = f" -> {', '.join(self.returns)}" if self.returns else ""
+        text = f": {self.description}" if self.description else ""
+        return f"{self.name}({', '.join(self.args)}){results}{text}"
+
+
+def read_tools(source: str | Path | Mapping[str, Any] | Sequence[Any]) -> tuple[PlanTool, ...]:
+    """The tools of a file, or of its content.
+
+    The content is a list of objects with `name` and, optionally, `description`, `args` and
+    `returns` (lists of names); or an object from names to such objects, as in m&m's, where the
+    lists are `input.arg_name` and `output.arg_name`. Other fields are ignored. Spaces in names
+    become underscores.
+
+    Raises:
+        ConfigurationError: naming the file, the tool and the field.
+    """
+    where, content = "tools", source
+    if isinstance(source, str | Path):
+        path = Path(source).expanduser()
+        where = str(path)
+        try:
+            content = orjson.loads(path.read_bytes())
+        except OSError as error:
+            raise ConfigurationError(
+                f"tools is {where!r}, which cannot be read ({error.strerror}): expected a JSON "
+                'file with a list such as [{"name": "image captioning", "args": ["image"], '
+                '"returns": ["text"], "description": "..."}]'
+            ) from None
+        except orjson.JSONDecodeError as error:
+            raise ConfigurationError(f"{where}: not valid JSON: {error}") from None
+    named: list[tuple[str, Any]] = []
+    if isinstance(content, Mapping):
+        for name, value in content.items():
+            named.append((name, {"name": name, **value} if isinstance(value, Mapping) else value))
+    elif isinstance(content, Sequence) and not isinstance(content, str):
+        named = [(f"tool {i}", value) for i, value in enumerate(content, start=1)]
+    tools: dict[str, PlanTool] = {}
+    for which, value in named:
+        try:
+            tool = PlanTool.model_validate(value)
+        except ValidationError as error:
+            raise ConfigurationError(f"{where}, {which}, {complaint(error)}") from None
+        if tool.name in tools:
+            raise ConfigurationError(
+                f"{where}: the tool {tool.name!r} occurs twice, expected it once"
+            )
+        tools[tool.name] = tool
+    if not tools:
+        raise ConfigurationError(
+            f"{where}: found {content!r:.60}, expected a list of tools, or an object from names to "
+            "tools, with at least one"
+        )
+    return tuple(tools.values())
+
 
 PLANS = "plans"
 _GOLD = ("plan_str", "plan")
@@ -59,20 +153,10 @@ def to_instance(
         task=task,
         instruction=request.strip(),
         answer=answer,
-        skill=skill_of(gold),
+        skill=" > ".join(tools_of(gold)),
         category=f"{n} step{'s' if n > 1 else ''}",
-        data={PLANS: [as_json(plan) for plan in plans]},
+        data={PLANS: [[{"name": s.name, "args": dict(s.args)} for s in plan] for plan in plans]},
     )
-
-
-def skill_of(plan: Plan) -> str:
-    """The ordered list of tools as text."""
-    return " > ".join(tools_of(plan))
-
-
-def as_json(plan: Plan) -> list[Any]:
-    """The plan as JSON values."""
-    return [{"name": step.name, "args": dict(step.args)} for step in plan]
 
 
 def check_tools(plan: Plan, tools: Collection[str]) -> None:

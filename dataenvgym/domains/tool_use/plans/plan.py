@@ -11,7 +11,7 @@ differ only in their ids are equal. Spaces in a tool's name become underscores.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,24 @@ class Reading:
 
     plan: Plan
     problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Form:
+    """How plans are written, and parsed from replies.
+
+    Attributes:
+        name: "json" or "code" (`task.form`).
+        how_to_write: the instructions for the student.
+        read: parses the plan in a reply; raises nothing.
+        write: the plan as the gold answer of a record; raises `PlanError` if the form cannot
+            express it.
+    """
+
+    name: str
+    how_to_write: str
+    read: Callable[[str], Reading]
+    write: Callable[[Plan], str]
 
 
 def tools_of(plan: Plan) -> tuple[str, ...]:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from dataenvgym.domains.tool_use.plans.domain import PlansDomain
-from dataenvgym.domains.tool_use.plans.loaders import to_instance
+from dataenvgym.domains.tool_use.plans.loaders import read_tools, to_instance
 from dataenvgym.domains.tool_use.plans.metrics import Level
-from dataenvgym.domains.tool_use.plans.tools import read_tools
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions, training_problems
 from dataenvgym.tasks.prompt_template import INSTRUCTION

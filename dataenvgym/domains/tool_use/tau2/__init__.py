@@ -2,12 +2,9 @@
 
 package       the user's installed package, and its data folder
 task_file     the form of its tasks and splits
-shared_rows   database rows that forks of an environment share
 world         Tau2World: a domain's environment, with its databases and tools
 problem       makes a problem of a tau2 task
 environment   one conversation, scored like tau2
-assertion_judge
-              whether the assertions in natural language hold
 source        its tasks, by split
 task          Tau2Task and its domain
 """

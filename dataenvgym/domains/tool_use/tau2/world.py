@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Self
 from pydantic import Field, ValidationError
 
 from dataenvgym.domains.tool_use.problem import complaint
-from dataenvgym.domains.tool_use.tau2.shared_rows import share_rows
 from dataenvgym.domains.tool_use.tau2.task_file import Action, InitialState
 from dataenvgym.errors import EvaluationError, shorten
 from dataenvgym.records import Message, Tool, ToolCall
@@ -235,3 +234,80 @@ def _share(environment: Any) -> None:
         toolkit = _toolkit(environment, seat)
         if toolkit is not None and toolkit.db is not None:
             share_rows(toolkit.db)
+
+
+# --- database rows that forks share ---------------------------------------------------------------
+
+
+class SharedRows(dict[Any, Any]):
+    """A dict whose deep copies share its values until they are read.
+
+    Code that reads the dict's memory directly, such as pydantic's serializer, sees the right
+    values, and must not change them.
+    """
+
+    def __init__(self, rows: Any = ()) -> None:
+        super().__init__(rows)
+        self._own: set[Any] = set()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SharedRows:
+        self._own.clear()  # from now on both share these values
+        twin = SharedRows(dict.items(self))
+        memo[id(self)] = twin
+        return twin
+
+    def __getitem__(self, key: Any) -> Any:
+        value = super().__getitem__(key)
+        if key not in self._own:
+            value = copy.deepcopy(value)
+            self[key] = value
+        return value
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        self._own.add(key)
+
+    # --- other methods that read values; each goes through `__getitem__` ---
+
+    def __iter__(self) -> Iterator[Any]:  # makes dict(rows) and {**rows} read each item
+        return super().__iter__()
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def values(self) -> Any:
+        return ValuesView(self)
+
+    def items(self) -> Any:
+        return ItemsView(self)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        if key in self:
+            self[key]
+        return super().pop(key, *default)
+
+    def popitem(self) -> tuple[Any, Any]:
+        key = next(reversed(self), None)
+        return key, self.pop(key)
+
+    def copy(self) -> dict[Any, Any]:
+        return dict(self)
+
+    def update(self, *others: Any, **more: Any) -> None:
+        for key, value in dict(*others, **more).items():
+            self[key] = value
+
+
+def share_rows(database: Any) -> None:
+    """Let deep copies of a database share the rows of its tables."""
+    for name, value in vars(database).items():
+        if type(value) is dict:
+            database.__dict__[name] = SharedRows(value)

@@ -157,7 +157,7 @@ def notes() -> Notes:
 
 @pytest.fixture(scope="session")
 def notes_url(notes: Notes) -> Iterator[str]:
-    from dataenvgym.domains.tool_use.mcp.serving import served
+    from dataenvgym.domains.tool_use.mcp.server import served
 
     with served(notes) as url:
         yield url
@@ -166,7 +166,7 @@ def notes_url(notes: Notes) -> Iterator[str]:
 @pytest.fixture
 def slow_notes() -> Iterator[tuple[Notes, str]]:
     """A world of one test, whose tool `wait` waits for it, and its URL."""
-    from dataenvgym.domains.tool_use.mcp.serving import served
+    from dataenvgym.domains.tool_use.mcp.server import served
 
     world = Notes()
     with served(world) as url:
@@ -203,7 +203,7 @@ def running(app: Any) -> Iterator[str]:
     """Run any ASGI application in a thread; gives the URL of its MCP server."""
     import uvicorn
 
-    from dataenvgym.domains.tool_use.mcp.serving import listening
+    from dataenvgym.domains.tool_use.mcp.server import listening
 
     bound = listening("127.0.0.1", 0)
     config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)

@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
-from dataenvgym.domains.tool_use.mcp.server import MOST_WAITING, server_of
-from dataenvgym.domains.tool_use.mcp.serving import served
+from dataenvgym.domains.tool_use.mcp.server import MOST_WAITING, served, server_of
 from dataenvgym.records import TaskInstance
 
 SERVED = {"read", "write", "wait", "fall_over"}

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
-from dataenvgym.domains.tool_use.mcp.serving import HttpServer, served
+from dataenvgym.domains.tool_use.mcp.server import HttpServer, served
 from dataenvgym.errors import ConfigurationError
 
 

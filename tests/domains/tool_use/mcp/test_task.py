@@ -13,7 +13,7 @@ pytest.importorskip("mcp", reason="needs the extra [mcp]")
 from dataenvgym.config import compose
 from dataenvgym.config.building import build_task
 from dataenvgym.domains.tool_use.mcp import McpServer
-from dataenvgym.domains.tool_use.mcp.serving import served
+from dataenvgym.domains.tool_use.mcp.server import served
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import Reply

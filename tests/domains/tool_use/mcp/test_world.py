@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
 from dataenvgym.domains.tool_use.mcp import McpServer, McpWorld
-from dataenvgym.domains.tool_use.mcp.serving import served
+from dataenvgym.domains.tool_use.mcp.server import served
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks.worlds import check, tool

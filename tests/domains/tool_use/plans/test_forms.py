@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from dataenvgym.domains.tool_use.plans.forms import form_of
+from dataenvgym.domains.tool_use.plans.domain import form_of
 from dataenvgym.domains.tool_use.plans.plan import PlanError, Step, plan_of
 from dataenvgym.errors import ConfigurationError
 

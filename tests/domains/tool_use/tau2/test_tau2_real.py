@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.domains.tool_use.tau2.shared_rows import share_rows
 from dataenvgym.domains.tool_use.tau2.task import Tau2Task
+from dataenvgym.domains.tool_use.tau2.world import share_rows
 from dataenvgym.records import Message, ToolCall
 from dataenvgym.tool_formats import as_reply
 

@@ -7,8 +7,7 @@ import copy
 import pytest
 
 from dataenvgym.domains.tool_use.tau2.package import load_package
-from dataenvgym.domains.tool_use.tau2.shared_rows import SharedRows
-from dataenvgym.domains.tool_use.tau2.world import Tau2World
+from dataenvgym.domains.tool_use.tau2.world import SharedRows, Tau2World
 from dataenvgym.records import ToolCall
 
 ALLOW = ToolCall(name="allow_roaming", arguments={"line": "L1"})

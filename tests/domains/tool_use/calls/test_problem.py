@@ -1,6 +1,6 @@
 import pytest
 
-from dataenvgym.domains.tool_use.calls.texts import as_text, from_text
+from dataenvgym.domains.tool_use.calls.problem import as_text, from_text
 from dataenvgym.records import Message, Tool, ToolCall
 
 TOOLS = (
