@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import pytest
 
@@ -30,10 +30,27 @@ class Result(NamedTuple):
     err: str
 
 
-class Command(Protocol):
+class Command:
     """Runs `dataenvgym` with these arguments, in this process."""
 
-    def __call__(self, *arguments: str) -> Result: ...
+    def __init__(self, capsys):
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> Result:
+        code = main(arguments)
+        return Result(code, *self._capsys.readouterr())
+
+    def succeeds(self, *arguments: str) -> Result:
+        result = self(*arguments)
+        assert (result.code, result.err) == (0, "")
+        return result
+
+    def refuses(self, said: str, *arguments: str) -> Result:
+        """A mistake of the user, which the error names."""
+        result = self(*arguments)
+        assert (result.code, result.out) == (2, "")
+        assert said in result.err
+        return result
 
 
 @pytest.fixture
@@ -52,12 +69,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def dataenvgym(folder, capsys):
-    def run(*arguments: str) -> Result:
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return Command(capsys)
 
 
 @pytest.fixture

@@ -77,8 +77,7 @@ def folder(folder, monkeypatch):
 
 def test_eval_shows_the_score_of_each_subset_and_the_errors(dataenvgym, folder):
     arguments = ("task=bfcl", "task.sources=bfcl", *STUDENT)
-    result = dataenvgym("eval", *arguments, "+predictor.wit=100", "--split", "all")
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds("eval", *arguments, "+predictor.wit=100", "--split", "all")
     for subset in ("simple", "multiple", "parallel", "irrelevance"):
         assert f" {subset} " in result.out
     assert "arguments_matched" in result.out
@@ -103,8 +102,7 @@ def test_a_run_teaches_calls_with_each_strategy(dataenvgym, folder, agent):
     )
     size = () if agent in ("gold", "skill_tree") else ("agent.records_per_iteration=6",)
     options = ("agent=" + agent, *engine, *size, "episode.iterations=2", "name=r")
-    result = dataenvgym("run", *BFCL, *STUDENT, "+predictor.wit=40", *options)
-    assert (result.code, result.err) == (0, "")
+    dataenvgym.succeeds("run", *BFCL, *STUDENT, "+predictor.wit=40", *options)
     summary = read_json(folder / "runs" / "r" / "summary.json")
     assert summary["status"] == "finished"
     first, *_, last = (i["val_score"] for i in summary["iterations"])

@@ -96,9 +96,9 @@ def test_a_number_of_prompts_that_cannot_be_is_refused(dry, number):
 
 
 def test_prompts_are_shown_without_a_run_alone(dataenvgym, folder):
-    result = dataenvgym("run", "--prompts", "2")
-    assert (result.code, result.out) == (2, "")
-    assert "--prompts shows prompts without running: add --dry" in result.err
+    dataenvgym.refuses(
+        "--prompts shows prompts without running: add --dry", "run", "--prompts", "2"
+    )
 
 
 def test_code_that_is_not_ours_is_not_called(dry, folder):
@@ -125,9 +125,12 @@ def test_no_key_is_needed_where_nothing_is_asked_and_the_run_refuses_at_once(
     assert "would need the environment variable OPENAI_API_KEY is not set" in " ".join(
         result.out.split()
     )
-    result = dataenvgym("run", *MY_STUDENT, *TEACHER)
-    assert (result.code, result.out) == (2, "")
-    assert "the environment variable OPENAI_API_KEY is not set: set it to your key" in result.err
+    dataenvgym.refuses(
+        "the environment variable OPENAI_API_KEY is not set: set it to your key",
+        "run",
+        *MY_STUDENT,
+        *TEACHER,
+    )
     assert not (folder / "runs").exists()
 
 

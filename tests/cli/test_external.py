@@ -31,8 +31,7 @@ def built(monkeypatch):
 
 
 def test_an_environment_is_installed_in_the_variant_that_is_asked_for(dataenvgym, built, cache):
-    result = dataenvgym("external", "install", "llamafactory")
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds("external", "install", "llamafactory")
     assert f"building {cache}" in result.out
     dataenvgym("external", "install", "vllm", "--variant", "cuda")
     assert built == [("llamafactory", "cpu"), ("vllm", "cuda")]
@@ -66,8 +65,7 @@ def test_a_trainer_that_is_not_installed_ends_a_run_with_1_and_says_how_to(datae
 
 
 def test_the_doctor_lists_installed_parts_and_the_next_command(dataenvgym, built):
-    before = dataenvgym("doctor")
-    assert (before.code, before.err) == (0, "")
+    before = dataenvgym.succeeds("doctor")
     assert "pocket student  loads" in before.out
     assert "dataenvgym external install llamafactory --variant cpu" in before.out
     assert "trainer=llama_factory" not in before.out

@@ -25,9 +25,7 @@ import pytest
 def test_an_option_of_the_configuration_typed_as_a_flag_is_said_as_an_override(
     dataenvgym, folder, arguments, meant
 ):
-    result = dataenvgym(*arguments.split())
-    assert (result.code, result.out) == (2, "")
-    assert f"have no dashes: KEY=VALUE, here {meant}\n" in result.err
+    dataenvgym.refuses(f"have no dashes: KEY=VALUE, here {meant}\n", *arguments.split())
 
 
 @pytest.mark.parametrize(
@@ -51,9 +49,7 @@ def test_another_unknown_flag_gets_no_override(dataenvgym, folder, arguments):
     ],
 )
 def test_an_argument_typed_as_an_override_is_said_as_a_flag(dataenvgym, folder, arguments, meant):
-    result = dataenvgym(*arguments.split())
-    assert (result.code, result.out) == (2, "")
-    assert f"{meant}\n" in result.err
+    dataenvgym.refuses(f"{meant}\n", *arguments.split())
 
 
 def test_an_option_of_the_same_name_as_an_argument_is_taken(dataenvgym, folder):

@@ -35,9 +35,7 @@ def test_export_writes_records_and_adapter_to_new_folders(dataenvgym, run, folde
 
 def test_an_unknown_run_is_answered_with_the_closest_name(dataenvgym, run):
     for command in (["report"], ["show"], ["export", "--output", "x"]):
-        result = dataenvgym(*command, "rr")
-        assert result.code == 2
-        assert "there is no run 'rr'. Did you mean 'r'?" in result.err
+        dataenvgym.refuses("there is no run 'rr'. Did you mean 'r'?", *command, "rr")
 
 
 def test_config_prints_the_composed_configuration_which_can_be_read_back(dataenvgym, folder):
@@ -45,24 +43,17 @@ def test_config_prints_the_composed_configuration_which_can_be_read_back(dataenv
 
     from dataenvgym.config import compose
 
-    result = dataenvgym("config", "agent=random", "seed=3")
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds("config", "agent=random", "seed=3")
     assert OmegaConf.create(result.out) == compose(["agent=random", "seed=3"])
     assert "seed: 3  # all random choices derive from it" in result.out
     assert "seed: 3\n" in dataenvgym("config", "seed=3", "--resolve").out
-    wrong = dataenvgym("config", "agnet=random")
-    assert (wrong.code, wrong.out) == (2, "")
-    assert "Did you mean 'agent'?" in wrong.err
+    dataenvgym.refuses("Did you mean 'agent'?", "config", "agnet=random")
 
 
 def test_show_lists_the_teachers_calls_or_says_that_there_are_none(dataenvgym, small, folder):
     assert dataenvgym("run", *small, "episode.iterations=1", "name=r").code == 0
-    none = dataenvgym("show", "r", "--calls")
-    assert (none.code, none.out) == (2, "")
-    assert "no teacher was asked in this run" in none.err
-    both = dataenvgym("show", "r", "--calls", "--iteration", "1")
-    assert (both.code, both.out) == (2, "")
-    assert "--iteration does not apply" in both.err
+    dataenvgym.refuses("no teacher was asked in this run", "show", "r", "--calls")
+    dataenvgym.refuses("--iteration does not apply", "show", "r", "--calls", "--iteration", "1")
 
 
 def test_the_same_command_writes_a_damaged_summary_again(dataenvgym, run, small, folder):
@@ -70,9 +61,7 @@ def test_the_same_command_writes_a_damaged_summary_again(dataenvgym, run, small,
     whole = path.read_text()
     path.write_text("")
     for command in (["show", "r"], ["compare", "r"], ["report", "r"]):
-        result = dataenvgym(*command)
-        assert (result.code, result.out) == (2, "")
-        assert "summary.json is damaged" in result.err
+        result = dataenvgym.refuses("summary.json is damaged", *command)
         assert "the command that began the run, or run_episode, writes it again" in result.err
     assert dataenvgym("run", *small, "name=r").code == 0
     assert path.read_text() == whole
@@ -80,9 +69,7 @@ def test_the_same_command_writes_a_damaged_summary_again(dataenvgym, run, small,
 
 @pytest.mark.parametrize("command", [["report"], ["show", "--wrong"], ["export", "--output", "x"]])
 def test_without_a_run_those_that_there_are_are_listed(dataenvgym, folder, command):
-    result = dataenvgym(*command)
-    assert (result.code, result.out) == (2, "")
-    assert "there are no runs in runs: `dataenvgym run` makes one" in result.err
+    result = dataenvgym.refuses("there are no runs in runs: `dataenvgym run` makes one", *command)
     for number in range(12):
         path = folder / "runs" / f"r{number}"
         (path / "iterations").mkdir(parents=True)

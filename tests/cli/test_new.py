@@ -17,8 +17,7 @@ NAMES = {"agent": "weak_skills", "task": "evenness_task", "domain": "sums"}
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_module_a_test_and_a_yaml_file_are_written_under_the_name(dataenvgym, folder, kind):
     name = NAMES[kind]
-    result = dataenvgym("new", kind, name)
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds("new", kind, name)
     group = KINDS[kind]
     files = {str(p.relative_to(folder / name)) for p in (folder / name).rglob("*") if p.is_file()}
     assert files == {f"{name}.py", f"test_{name}.py", f"configs/{group}/{name}.yaml"}
@@ -62,9 +61,7 @@ def test_what_is_written_is_formatted_and_its_imports_are_sorted(dataenvgym, fol
 )
 def test_a_name_that_cannot_be_is_refused(dataenvgym, folder, arguments, expected):
     before = sorted(folder.iterdir())
-    result = dataenvgym("new", *arguments)
-    assert result.code == 2
-    assert expected in result.err
+    dataenvgym.refuses(expected, "new", *arguments)
     assert sorted(folder.iterdir()) == before
 
 
@@ -72,9 +69,9 @@ def test_existing_files_are_not_overwritten(dataenvgym, folder):
     assert dataenvgym("new", "agent", "mine_own").code == 0
     module = folder / "mine_own" / "mine_own.py"
     module.write_text("changed")
-    result = dataenvgym("new", "task", "mine_own")
-    assert result.code == 2
-    assert "mine_own already exists: choose another name, or remove it" in result.err
+    dataenvgym.refuses(
+        "mine_own already exists: choose another name, or remove it", "new", "task", "mine_own"
+    )
     assert module.read_text() == "changed"
 
 

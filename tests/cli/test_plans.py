@@ -61,8 +61,7 @@ def plans(folder):
 
 @pytest.mark.parametrize("form", ["json", "code"])
 def test_an_evaluation_shows_the_metrics_and_can_be_scored_again(dataenvgym, plans, form):
-    result = dataenvgym("eval", *CHOSEN, f"task.form={form}", "name=e")
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds("eval", *CHOSEN, f"task.form={form}", "name=e")
     lines = [line.split() for line in result.out.splitlines()]
     # captions are right; of two tools, one is in all 6 plans and the other in 3 gold plans only
     assert ["all", "0.500", "0.500", "6"] in lines
@@ -75,8 +74,7 @@ def test_an_evaluation_shows_the_metrics_and_can_be_scored_again(dataenvgym, pla
         ("image_captioning", 1.0),
         ("image_captioning > text_generation", 0.5),
     ]
-    again = dataenvgym("rescore", "e")
-    assert (again.code, again.err) == (0, "")
+    again = dataenvgym.succeeds("rescore", "e")
     assert "0 of 6 samples changed" in again.out
     by_names = dataenvgym("rescore", "e", "task.correct_by=argument_names")
     assert "0 of 6 samples changed" not in by_names.out  # their answers have parentheses now
@@ -85,8 +83,7 @@ def test_an_evaluation_shows_the_metrics_and_can_be_scored_again(dataenvgym, pla
 def test_a_run_teaches_plans_and_its_files_have_the_metrics(dataenvgym, plans):
     taught = ("agent=skill_list", "agent/engine=gold", "agent.policy.choose=highest_error")
     run = ("run", *CHOSEN, *taught, "episode.iterations=1", "name=r")
-    result = dataenvgym(*run)
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds(*run)
     assert "validation 0.500 -> 1.000 (+0.500) at iteration 1; test 0.500 -> 1.000" in result.out
     iterations = read_json(plans / "runs" / "r" / "summary.json")["iterations"]
     assert [one["named_scores"]["tool_macro_f1"] for one in iterations] == [0.5, 1.0]
@@ -94,15 +91,14 @@ def test_a_run_teaches_plans_and_its_files_have_the_metrics(dataenvgym, plans):
     assert "| 1 step | image\\_captioning | 1.000 | 1.000 | +0.000 | 3 |" in report
     assert "Named scores of the base and of iteration 1:" in report
     assert "| 0.000 -> 1.000 |" in report
-    again = dataenvgym(*run)
-    assert (again.code, again.err) == (0, "")
+    dataenvgym.succeeds(*run)
 
 
 def test_a_bad_row_is_refused_by_its_file_row_and_field(dataenvgym, plans):
     bad = {**row(1), "plan_str": "[{'name': 'image caption', 'args': {}}]"}
     (plans / "verified.json").write_text(json.dumps(row(0)) + "\n" + json.dumps(bad) + "\n")
-    result = dataenvgym("eval", *CHOSEN)
-    assert result.code == 2
-    assert "verified.json:2, field 'plan_str': step 0 calls 'image_caption'" in result.err
+    result = dataenvgym.refuses(
+        "verified.json:2, field 'plan_str': step 0 calls 'image_caption'", "eval", *CHOSEN
+    )
     result = dataenvgym("eval", *CHOSEN, "task.tools=none.json")
     assert (result.code, "'none.json', which cannot be read" in result.err) == (2, True)

@@ -62,8 +62,7 @@ def _echo(folder, monkeypatch):
 def test_a_more_lenient_scorer_changes_the_expected_scores(dataenvgym, folder):
     assert dataenvgym("eval", *ECHO, *SAYER, "name=e").code == 0
     samples = (folder / "evaluations" / "e" / "samples" / "000-0000.jsonl").read_bytes()
-    same = dataenvgym("rescore", "--trust", "e")
-    assert (same.code, same.err) == (0, "")
+    same = dataenvgym.succeeds("rescore", "--trust", "e")
     assert "0 of 3 samples changed" in same.out
 
     milder = dataenvgym("rescore", "--trust", "evaluations/e", "task.strict=false")
@@ -82,8 +81,7 @@ def test_a_more_lenient_scorer_changes_the_expected_scores(dataenvgym, folder):
 def test_other_metrics_are_computed_from_existing_samples(dataenvgym, folder):
     drawn = ("+task.sampling.temperature=1.0", "samples=3", "metrics=pass@1")
     assert dataenvgym("eval", *ECHO, *SAYER, *drawn, "name=e").code == 0
-    result = dataenvgym("rescore", "--trust", "e", "metrics=[pass^3,majority@3]")
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds("rescore", "--trust", "e", "metrics=[pass^3,majority@3]")
     shown = [line.split()[0] for line in result.out.splitlines() if "@" in line or "^" in line]
     assert shown == ["pass^3", "majority@3"]
     kept = EVALUATIONS.read(folder / "evaluations" / "e" / "rescored-001")
@@ -109,15 +107,11 @@ def test_impossible_options_are_users_errors(dataenvgym, folder):
         (["mine", "task.strict=true,false"], "is not a single value"),
         (["mine", "+task.fails=make"], "Echo cannot make its environment: ValueError: no line"),
     ):
-        result = dataenvgym("rescore", "--trust", *arguments)
-        assert (result.code, result.out) == (2, "")
-        assert expected in result.err
+        dataenvgym.refuses(expected, "rescore", "--trust", *arguments)
 
 
 def test_only_the_folder_is_required(dataenvgym):
-    result = dataenvgym("rescore")
-    assert result.code == 2
-    assert "required: DIR" in result.err
+    result = dataenvgym.refuses("required: DIR", "rescore")
     assert "KEY=VALUE" not in result.err.splitlines()[-1]
 
 
@@ -133,17 +127,16 @@ def test_a_folder_that_was_never_finished_is_judged_as_far_as_it_is_complete(dat
     assert dataenvgym("eval", *ECHO, *SAYER, *drawn, "name=e").code == 0
     samples = folder / "evaluations" / "e" / "samples"
     (samples / "002-0001.jsonl").unlink()
-    result = dataenvgym("rescore", "--trust", "e", "task.strict=false", "+task.chunk_size=1")
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds(
+        "rescore", "--trust", "e", "task.strict=false", "+task.chunk_size=1"
+    )
     assert "2 of 3 samples are complete" in result.out
     assert "pass@3" not in result.out
     assert "4 of 6 samples changed" in result.out
     kept = EVALUATIONS.read(folder / "evaluations" / "e" / "rescored-001")
     assert (kept.task.strict, kept.task.chunk_size) == (False, 1)
     (samples / "000-0000.jsonl").unlink()
-    result = dataenvgym("rescore", "--trust", "e")
-    assert (result.code, result.out) == (2, "")
-    assert "has no complete sample" in result.err
+    dataenvgym.refuses("has no complete sample", "rescore", "--trust", "e")
 
 
 def test_the_size_of_chunks_is_the_one_they_were_written_with(dataenvgym):

@@ -19,8 +19,7 @@ def only_run(folder: Path) -> Path:
 
 
 def test_a_run_shows_how_the_student_gets_better_and_where_the_files_are(dataenvgym, small, folder):
-    result = dataenvgym("run", *small)
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds("run", *small)
     directory = only_run(folder)
     summary = read_json(directory / "summary.json")
     assert summary["status"] == "finished"
@@ -45,9 +44,7 @@ def test_a_run_is_named_by_name_or_as_in_a_study(dataenvgym, small, folder):
     assert dataenvgym("run", *small, "--name", "my run, 1").code == 0
     assert (folder / "runs/my run, 1/summary.json").exists()
     assert "is finished" in dataenvgym("run", *small, "name='my run, 1'").out
-    result = dataenvgym("run", *small, "--name", "a/b")
-    assert result.code == 2
-    assert "name is 'a/b'" in result.err
+    dataenvgym.refuses("name is 'a/b'", "run", *small, "--name", "a/b")
 
 
 def test_a_finished_run_is_a_no_op_that_shows_its_report(dataenvgym, small, folder):
@@ -105,25 +102,26 @@ def test_more_iterations_extend_a_run(dataenvgym, small, folder):
     summary = read_json(only_run(folder) / "summary.json")
     assert [i["val_score"] for i in summary["iterations"]][:3] == scores
     assert len(summary["iterations"]) == 4
-    result = dataenvgym("run", *small)
-    assert result.code == 2
-    assert "has done 3 iterations already" in result.err
+    dataenvgym.refuses("has done 3 iterations already", "run", *small)
 
 
 def test_a_changed_configuration_is_refused_and_fresh_starts_over(dataenvgym, small, folder):
     dataenvgym("run", *small, "name=r")
-    result = dataenvgym("run", *small, "name=r", "+predictor.wit=50")
-    assert result.code == 2
-    assert "predictor.wit: (not there) -> 50" in result.err
+    dataenvgym.refuses(
+        "predictor.wit: (not there) -> 50", "run", *small, "name=r", "+predictor.wit=50"
+    )
     assert dataenvgym("run", *small, "name=r", "+predictor.wit=50", "--fresh").code == 0
     assert read_json(only_run(folder) / "summary.json")["iterations"][0]["val_score"] > 0.3
 
 
 @pytest.mark.parametrize("iterations", [0, -1])
 def test_a_new_run_has_an_iteration_or_more(dataenvgym, small, folder, iterations):
-    result = dataenvgym("run", *small, f"episode.iterations={iterations}")
-    assert result.code == 2
-    assert f"episode.iterations is {iterations}, expected 1 or more" in result.err
+    dataenvgym.refuses(
+        f"episode.iterations is {iterations}, expected 1 or more",
+        "run",
+        *small,
+        f"episode.iterations={iterations}",
+    )
     assert not (folder / "runs").exists()
 
 
@@ -136,9 +134,7 @@ def test_a_typo_leaves_nothing_behind(dataenvgym, small, folder):
 def test_an_engine_that_cannot_work_on_the_task_is_refused_at_once(dataenvgym, small, folder):
     (folder / "own.jsonl").write_text('{"question": "Who?", "answer": "#### 1"}\n' * 1)
     task = ("task=math_jsonl", "task.sources={validation: own.jsonl}", "agent=open_ended")
-    result = dataenvgym("run", *small[:2], *task)
-    assert result.code == 2
-    assert "task 'math' has no pocket family" in result.err
+    result = dataenvgym.refuses("task 'math' has no pocket family", "run", *small[:2], *task)
     assert "Choose agent=gold (gold answers), agent/engine=llm with a teacher" in result.err
     assert not (folder / "runs").exists()
 
@@ -155,8 +151,7 @@ class MyAgent:
 
 def test_a_class_in_the_current_folder_is_an_agent(dataenvgym, small, folder):
     (folder / "my_module.py").write_text(OWN_AGENT)
-    result = dataenvgym("run", *small[:4], "agent=my_module.MyAgent", "episode.iterations=1")
-    assert (result.code, result.err) == (0, "")
+    dataenvgym.succeeds("run", *small[:4], "agent=my_module.MyAgent", "episode.iterations=1")
     assert only_run(folder).name.startswith("pocket_math-my_agent-seed0-")
 
 
@@ -171,9 +166,7 @@ def test_a_class_in_the_current_folder_is_an_agent(dataenvgym, small, folder):
 )
 def test_a_class_that_will_not_do_is_a_users_error(dataenvgym, small, folder, agent, expected):
     (folder / "my_module.py").write_text(OWN_AGENT)
-    result = dataenvgym("run", *small[:4], f"agent={agent}")
-    assert (result.code, result.out) == (2, "")
-    assert expected in result.err
+    dataenvgym.refuses(expected, "run", *small[:4], f"agent={agent}")
     assert not (folder / "runs").exists()
 
 
@@ -303,7 +296,5 @@ def test_a_full_disk_error_names_the_file_and_suggests_another_place(
 
 def test_a_folder_of_runs_that_cannot_be_is_refused_with_a_way_out(dataenvgym, small, folder):
     (folder / "taken").write_text("a file")
-    result = dataenvgym("run", *small, "runs_dir=taken")
-    assert result.code == 2
-    assert "runs_dir=" in result.err
+    result = dataenvgym.refuses("runs_dir=", "run", *small, "runs_dir=taken")
     assert "Traceback" not in result.err

@@ -52,8 +52,7 @@ def pupil(small):
 
 def test_report_show_and_export_take_it(dataenvgym, teach, folder):
     teach("mine")
-    report = dataenvgym("report", "mine")
-    assert (report.code, report.err) == (0, "")
+    report = dataenvgym.succeeds("report", "mine")
     assert "pocket_math, taught by mine, seed 0" in report.out
     assert (folder / "runs" / "mine" / "report.md").exists()
     assert (folder / "runs" / "mine" / "curve.png").exists()
@@ -71,42 +70,39 @@ def test_compare_takes_several_runs_also_together_with_one_of_the_command_line(
     for seed in (0, 1):
         teach(f"one-{seed}", agent="one", seed=seed)
         teach(f"two-{seed}", agent="two", seed=seed)
-    result = dataenvgym(
+    result = dataenvgym.succeeds(
         "compare", *(f"{name}-{seed}" for name in ("one", "two") for seed in (0, 1))
     )
-    assert (result.code, result.err) == (0, "")
     assert {"one", "two"} <= set(result.out.split())
     assert dataenvgym("run", *small, "agent=open_ended", "name=composed").code == 0
-    mixed = dataenvgym("compare", "one-0", "composed")
-    assert (mixed.code, mixed.err) == (0, "")
+    mixed = dataenvgym.succeeds("compare", "one-0", "composed")
     assert {"one", "open_ended"} <= set(mixed.out.split())
 
 
 def test_its_student_is_evaluated_on_the_task_that_it_was_taught(dataenvgym, teach, pupil):
     summary = teach("mine")
-    result = dataenvgym("eval", "--run", "mine", *pupil)
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds("eval", "--run", "mine", *pupil)
     assert f"{summary.best.val_score:.3f}" in result.out
     assert f"iteration {summary.best_iteration} of mine" in result.out
 
 
 def test_another_task_or_student_than_its_own_is_refused_with_the_way_out(dataenvgym, teach, pupil):
     teach("mine")
-    result = dataenvgym("eval", "--run", "mine", *pupil[:2])
-    assert (result.code, result.out) == (2, "")
-    assert "names its task, and it is not 'pocket_math' as composed here: name it" in result.err
-    result = dataenvgym("eval", "--run", "mine", *pupil[2:])
-    assert (result.code, result.out) == (2, "")
-    assert "names its predictor" in result.err
+    dataenvgym.refuses(
+        "names its task, and it is not 'pocket_math' as composed here: name it",
+        "eval",
+        "--run",
+        "mine",
+        *pupil[:2],
+    )
+    dataenvgym.refuses("names its predictor", "eval", "--run", "mine", *pupil[2:])
 
 
 def test_a_run_of_the_command_line_does_not_take_its_folder(dataenvgym, teach, small, folder):
     teach("mine")
     before = sorted(p.name for p in (folder / "runs" / "mine").iterdir())
     for words in ((), ("--fresh",)):
-        result = dataenvgym("run", *small, "name=mine", *words)
-        assert result.code == 2
-        assert "is a run made in Python" in result.err
+        dataenvgym.refuses("is a run made in Python", "run", *small, "name=mine", *words)
     assert sorted(p.name for p in (folder / "runs" / "mine").iterdir()) == before
     shutil.rmtree(folder / "runs" / "mine" / "iterations")
     assert "is not the folder of a run" in dataenvgym("report", "mine").err

@@ -38,8 +38,7 @@ def test_an_evaluation_of_one_file_is_about_all_its_rows(dataenvgym, own):
     assert (result.code, result.err, n_evaluated(result.out)) == (0, "", 20)
     assert "math, all problems: the student" in result.out
     (evaluation,) = (own / "evaluations").iterdir()
-    again = dataenvgym("rescore", evaluation.name)
-    assert (again.code, again.err) == (0, "")
+    again = dataenvgym.succeeds("rescore", evaluation.name)
     assert "0 of 20 samples changed" in again.out
 
 
@@ -74,8 +73,7 @@ def test_a_run_shows_the_shares_of_its_splits_and_training_problems_are_not_eval
     dataenvgym, own
 ):
     run = ("run", *OWN, *MY_STUDENT, "agent=none", "episode.iterations=1", "name=r")
-    result = dataenvgym(*run)
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds(*run)
     parts = {split: f"2 of 20 problems ({split} is 10%)" for split in ("validation", "test")}
     for split, part in parts.items():
         assert f"{split}: {part}" in result.out
@@ -112,9 +110,7 @@ def test_an_unknown_split_is_refused(dataenvgym, small, own):
         "--split is 'al', expected one of"
         in dataenvgym("eval", *OWN, *MY_STUDENT, "--split", "al").err
     )
-    result = dataenvgym("eval", *small, "--split", "all")
-    assert (result.code, result.out) == (2, "")
-    assert "PocketMathTask is not read from one file" in result.err
+    dataenvgym.refuses("PocketMathTask is not read from one file", "eval", *small, "--split", "all")
 
 
 @pytest.mark.parametrize("text", ["a={b: 1, c: [2, 3]}", "a=[1, 2]"])

@@ -9,8 +9,7 @@ OPTIONS = ("--name", "s", "--no-bounds", "task.n_train=20", "executor=in_process
 
 def test_a_study_shows_its_table_and_where_the_files_are(dataenvgym, small, folder):
     command = ("study", "agent=random,skill_list", "seed=0", *small, *OPTIONS)
-    result = dataenvgym(*command)
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds(*command)
     assert "s: 2 of 2 episodes to run" in result.out
     assert "2/2 pocket_math: skill_list, seed 0: finished" in result.out
     assert "difference to random" in result.out
@@ -39,9 +38,7 @@ def test_a_study_shows_its_table_and_where_the_files_are(dataenvgym, small, fold
 def test_typing_errors_are_reported_before_any_file_changes(
     dataenvgym, small, folder, arguments, message
 ):
-    result = dataenvgym("study", *small, *arguments)
-    assert result.code == 2
-    assert message in result.err
+    dataenvgym.refuses(message, "study", *small, *arguments)
     assert not (folder / "studies").exists()
 
 
@@ -70,12 +67,11 @@ def test_an_interrupted_study_says_so_and_the_same_command_resumes_it(dataenvgym
 def test_runs_are_compared_by_name_and_written_where_asked(dataenvgym, small, folder):
     for agent in ("random", "skill_list"):
         assert dataenvgym("run", *small, f"agent={agent}", f"name={agent}").code == 0
-    result = dataenvgym("compare", "random", "skill_list", "--output", "cmp")
-    assert (result.code, result.err) == (0, "")
+    result = dataenvgym.succeeds("compare", "random", "skill_list", "--output", "cmp")
     assert "difference to random" in result.out
     assert {p.name for p in (folder / "cmp").iterdir()} == {
         "study.md", "table.md", "curves.png", "results.json",
     }  # fmt: skip
-    missing = dataenvgym("compare", "random", "skil_list")
-    assert missing.code == 2
-    assert "there is no run 'skil_list'. Did you mean 'skill_list'" in missing.err
+    dataenvgym.refuses(
+        "there is no run 'skil_list'. Did you mean 'skill_list'", "compare", "random", "skil_list"
+    )

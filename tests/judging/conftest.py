@@ -1,14 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import pytest
 
-from .judge_server import JudgeServer, judge_server
+from .judge_server import judge_server
 
 
 @pytest.fixture
-def server() -> Iterator[JudgeServer]:
+def server():
     """A server that gives 7, until a test changes it."""
     with judge_server() as made:
         yield made

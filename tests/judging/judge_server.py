@@ -1,7 +1,5 @@
 """A chat server that judges as a test says, and the teachers that ask it; for all parts."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Krippendorff's alpha against cases derived by hand, and the one that its author published."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.judging import krippendorff_alpha

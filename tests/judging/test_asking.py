@@ -1,7 +1,5 @@
 """A judge among the speakers of a rollout, read by the same rules."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import Field
 

@@ -1,7 +1,5 @@
 """Judges behind a server: asked again, unscored and counted, combined, cached."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import Field
 

@@ -1,7 +1,5 @@
 """Questions to judges: judged texts are data, even if they imitate instructions."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """A whole conversation, scored by a rubric."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError

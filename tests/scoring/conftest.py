@@ -1,7 +1,5 @@
 """Where the scorer's tests find outside data."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -16,10 +14,10 @@ def _folder(variable: str, content: str) -> Path:
 
 
 @pytest.fixture
-def cases() -> Path:
+def cases():
     return _folder("DATAENVGYM_CASES", "reference cases")
 
 
 @pytest.fixture
-def data() -> Path:
+def data():
     return _folder("DATAENVGYM_DATA", "data sets")

@@ -1,15 +1,12 @@
-from __future__ import annotations
-
 import json
 import time
-from pathlib import Path
 
 import pytest
 
 from dataenvgym.scoring import answers_equal, extract_final_answer
 
 
-def test_the_reference_responses_are_scored_as_stated(cases: Path) -> None:
+def test_the_reference_responses_are_scored_as_stated(cases):
     lines = (cases / "math_responses.jsonl").read_text().splitlines()
     for case in map(json.loads, lines):
         answer = extract_final_answer(case["response"])
@@ -31,14 +28,14 @@ def test_the_reference_responses_are_scored_as_stated(cases: Path) -> None:
         (r"\boxed{\text{Answer: }\boxed{5}}", "5"),
     ],
 )
-def test_the_last_box_has_the_answer(response: str, answer: str) -> None:
+def test_the_last_box_has_the_answer(response, answer):
     assert extract_final_answer(response) == answer
 
 
 @pytest.mark.parametrize(
     "response", [r"\boxed{4", r"\boxed{3} and \boxed{5", r"\boxed{\frac{1}{2}", r"\boxed{[0,\}"]
 )
-def test_an_unclosed_last_box_is_not_an_answer(response: str) -> None:
+def test_an_unclosed_last_box_is_not_an_answer(response):
     assert extract_final_answer(response) is None
 
 
@@ -53,7 +50,7 @@ def test_an_unclosed_last_box_is_not_an_answer(response: str) -> None:
         ("#### Final answer: 42", "42"),
     ],
 )
-def test_the_rest_of_a_line_after_four_hashes_is_the_answer(response: str, answer: str) -> None:
+def test_the_rest_of_a_line_after_four_hashes_is_the_answer(response, answer):
     assert extract_final_answer(response) == answer
 
 
@@ -78,7 +75,7 @@ def test_the_rest_of_a_line_after_four_hashes_is_the_answer(response: str, answe
         ("The answer is 1. No: the answer is 2.", "2"),
     ],
 )
-def test_a_sentence_may_state_the_answer(response: str, answer: str) -> None:
+def test_a_sentence_may_state_the_answer(response, answer):
     assert extract_final_answer(response) == answer
 
 
@@ -86,11 +83,11 @@ def test_a_sentence_may_state_the_answer(response: str, answer: str) -> None:
     "response",
     ["", " \n", "42", "$5$", r"\frac{1}{2}", "It is 3 + 4 = 7", "#### ", r"\boxed{}", "Answer:"],
 )
-def test_without_a_marked_answer_nothing_is_guessed(response: str) -> None:
+def test_without_a_marked_answer_nothing_is_guessed(response):
     assert extract_final_answer(response) is None
 
 
-def test_a_box_outranks_a_sentence_and_a_sentence_about_the_final_answer_any_other() -> None:
+def test_a_box_outranks_a_sentence_and_a_sentence_about_the_final_answer_any_other():
     assert extract_final_answer(r"\boxed{1} is it. The answer is 2.") == "1"
     assert extract_final_answer("The final answer is 1. That answer is 2 less.") == "1"
 
@@ -108,23 +105,23 @@ def test_a_box_outranks_a_sentence_and_a_sentence_about_the_final_answer_any_oth
         "<s>[INST] 2+2? [/INST] The answer is 4 </s>",
     ],
 )
-def test_tokens_of_chat_templates_are_not_part_of_the_answer(response: str) -> None:
+def test_tokens_of_chat_templates_are_not_part_of_the_answer(response):
     assert extract_final_answer(response) == "4"
 
 
-def test_a_turn_that_the_model_invents_for_the_user_is_not_read() -> None:
+def test_a_turn_that_the_model_invents_for_the_user_is_not_read():
     response = "#### 4<|im_end|>\n<|im_start|>user\nNext?<|im_end|>\n<|im_start|>assistant\n#### 9"
     assert extract_final_answer(response) == "4"
 
 
 @pytest.mark.parametrize("thought", [r"<think>\boxed{3}?</think>", "So #### 3\n</think>\n\n"])
-def test_only_the_conclusion_counts(thought: str) -> None:
+def test_only_the_conclusion_counts(thought):
     assert extract_final_answer(f"{thought} The answer is 7.") == "7"
     assert extract_final_answer(f"{thought} Done.") is None
     assert extract_final_answer(r"<think>Is it \boxed{3}?") is None
 
 
-def test_units_currency_and_separators_stay_with_the_answer() -> None:
+def test_units_currency_and_separators_stay_with_the_answer():
     assert extract_final_answer(r"\boxed{\$1,250.00 \text{ dollars}}") == (
         r"\$1,250.00 \text{ dollars}"
     )
@@ -134,7 +131,7 @@ def test_units_currency_and_separators_stay_with_the_answer() -> None:
     "piece",
     [r"\boxed{", "{", "<|user|>", "answer ", "answer is ", "final ", "#### ", "<|", " ", "\x00"],
 )
-def test_a_response_of_200_kilobytes_takes_no_time(piece: str) -> None:
+def test_a_response_of_200_kilobytes_takes_no_time(piece):
     response = piece * (200_000 // len(piece))
     start = time.process_time()
     extract_final_answer(response)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import logging
 import subprocess
@@ -10,18 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.scoring import (
-    answers_equal,
-    extract_final_answer,
-    gold_problems,
-    grade_pairs,
-)
+from dataenvgym.scoring import answers_equal, extract_final_answer, gold_problems, grade_pairs
 
 # Beyond the fast path, and never finished by sympy.
 HANGING = "9^{9^{9^{9}}}+1"
 
 
-def test_the_reference_pairs_are_graded_as_stated(cases: Path) -> None:
+def test_the_reference_pairs_are_graded_as_stated(cases):
     lines = (cases / "math_pairs.jsonl").read_text().splitlines()
     pairs = [json.loads(line) for line in lines]
     verdicts = grade_pairs([(pair["gold"], pair["answer"]) for pair in pairs])
@@ -38,7 +31,7 @@ def _gsm8k_golds(data: Path) -> list[str]:
     return [gold for gold in golds if gold is not None]
 
 
-def test_gsm8k_answers_equal_themselves_and_not_their_neighbors(data: Path) -> None:
+def test_gsm8k_answers_equal_themselves_and_not_their_neighbors(data):
     golds = _gsm8k_golds(data)
     assert len(golds) == 1_319
     assert all(verdict.equal for verdict in grade_pairs([(gold, gold) for gold in golds]))
@@ -49,7 +42,7 @@ def test_gsm8k_answers_equal_themselves_and_not_their_neighbors(data: Path) -> N
         assert verdict.equal == same, (gold, answer)
 
 
-def test_gsm8k_golds_are_checked_without_a_worker(data: Path) -> None:
+def test_gsm8k_golds_are_checked_without_a_worker(data):
     golds = _gsm8k_golds(data)
     start = time.process_time()
     assert gold_problems(golds) == [None] * len(golds)
@@ -73,15 +66,13 @@ def test_gsm8k_golds_are_checked_without_a_worker(data: Path) -> None:
         (r"\nonsense{5}{6}", "5", False),
     ],
 )
-def test_pairs_that_the_fast_path_leaves_open_are_graded_by_algebra(
-    gold: str, answer: str, equal: bool
-) -> None:
+def test_pairs_that_the_fast_path_leaves_open_are_graded_by_algebra(gold, answer, equal):
     (verdict,) = grade_pairs([(gold, answer)])
     assert verdict.error is None
     assert verdict.equal is equal
 
 
-def test_a_check_that_runs_out_of_time_is_an_error_and_not_a_wrong_answer() -> None:
+def test_a_check_that_runs_out_of_time_is_an_error_and_not_a_wrong_answer():
     fine, hanging, other = grade_pairs(
         [("5", "5"), ("5", HANGING), (r"\ln 4", r"2\ln 2")], time_limit=1
     )
@@ -93,9 +84,7 @@ def test_a_check_that_runs_out_of_time_is_an_error_and_not_a_wrong_answer() -> N
     assert (other.equal, other.error) == (True, None)
 
 
-def test_the_short_form_says_no_to_a_failed_check_and_logs_it(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_the_short_form_says_no_to_a_failed_check_and_logs_it(caplog):
     with caplog.at_level(logging.WARNING, "dataenvgym.scoring"):
         assert answers_equal("5", HANGING, time_limit=0.5) is False
     assert "0.5 s" in caplog.text
@@ -105,23 +94,23 @@ def test_the_short_form_says_no_to_a_failed_check_and_logs_it(
     "gold",
     ["5", "-1,000.5", "4 3 1", "Tuesday", r"\frac{1}{2}", "[0,1)", "x=5", r"\text{(B)}", "101_2"],
 )
-def test_plain_golds_are_accepted(gold: str) -> None:
+def test_plain_golds_are_accepted(gold):
     assert gold_problems([gold]) == [None]
 
 
-def test_symbolic_golds_are_accepted() -> None:
+def test_symbolic_golds_are_accepted():
     golds = [r"\ln 4", r"\begin{pmatrix}1\\2\end{pmatrix}", r"\sqrt[3]{2}", r"\binom{5}{2}"]
     assert gold_problems(golds) == [None] * len(golds)
 
 
 @pytest.mark.parametrize("gold", ["", " ", "$", r"\frac{1}{", "???", ")(", "[2,3", "5" * 5_000])
-def test_a_gold_that_nothing_could_equal_is_refused(gold: str) -> None:
+def test_a_gold_that_nothing_could_equal_is_refused(gold):
     (problem,) = gold_problems([gold])
     assert problem is not None
     assert "gold answer" in problem
 
 
-def test_importing_the_scorer_loads_nothing_heavy() -> None:
+def test_importing_the_scorer_loads_nothing_heavy():
     code = (
         "import sys, dataenvgym.scoring\n"
         "heavy = {'sympy', 'math_verify', 'torch', 'transformers', 'datasets'}\n"

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -30,11 +27,11 @@ from dataenvgym.scoring.normalize import clean
         ("1,2,...", "1,2,..."),
     ],
 )
-def test_different_spellings_are_normalized_to_one(text: str, cleaned: str) -> None:
+def test_different_spellings_are_normalized_to_one(text, cleaned):
     assert clean(text) == cleaned
 
 
-def test_cleaning_twice_changes_nothing(cases: Path) -> None:
+def test_cleaning_twice_changes_nothing(cases):
     for line in (cases / "math_pairs.jsonl").read_text().splitlines():
         pair = json.loads(line)
         for text in (pair["gold"], pair["answer"]):

@@ -1,12 +1,9 @@
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 
@@ -24,7 +21,7 @@ LIMIT = 20.0
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[WorkerPool]:
+def pool():
     pool = WorkerPool(2)
     pool.run([LN, LN], LIMIT)
     yield pool
@@ -55,19 +52,19 @@ def _at_work(pool: WorkerPool) -> int:
     return len(pool._workers) - len(pool._idle)
 
 
-def test_replies_come_in_the_order_of_the_requests(pool: WorkerPool) -> None:
+def test_replies_come_in_the_order_of_the_requests(pool):
     replies = pool.run(_logs(12), LIMIT)
     assert [reply.value for reply in replies] == _expected(12)
     assert {reply.error for reply in replies} == {None}
 
 
-def test_no_requests_need_no_worker() -> None:
+def test_no_requests_need_no_worker():
     pool = WorkerPool(2)
     assert pool.run([], LIMIT) == []
     assert pool.worker_pids() == []
 
 
-def test_a_hanging_worker_is_killed_and_does_not_delay_others(pool: WorkerPool) -> None:
+def test_a_hanging_worker_is_killed_and_does_not_delay_others(pool):
     before = set(pool.worker_pids())
     done = threading.Event()
     hanging = threading.Thread(target=lambda: (pool.run([HANGING], 3.0), done.set()))
@@ -81,15 +78,13 @@ def test_a_hanging_worker_is_killed_and_does_not_delay_others(pool: WorkerPool) 
     assert sum(map(_is_running, before)) == 1
 
 
-def test_the_hanging_request_gets_an_error_and_the_others_of_its_batch_their_values(
-    pool: WorkerPool,
-) -> None:
+def test_the_hanging_request_gets_an_error_and_the_others_of_its_batch_their_values(pool):
     replies = pool.run([LN, HANGING, LN], 1.0)
     assert [reply.value for reply in replies] == [True, False, True]
     assert [reply.error is None for reply in replies] == [True, False, True]
 
 
-def test_a_worker_that_died_while_idle_is_replaced(pool: WorkerPool) -> None:
+def test_a_worker_that_died_while_idle_is_replaced(pool):
     pool.run([LN, LN], LIMIT)
     pids = pool.worker_pids()
     for pid in pids:
@@ -98,7 +93,7 @@ def test_a_worker_that_died_while_idle_is_replaced(pool: WorkerPool) -> None:
     assert pool.run([LN], LIMIT)[0].value is True
 
 
-def test_a_worker_that_dies_at_work_fails_its_request_only(pool: WorkerPool) -> None:
+def test_a_worker_that_dies_at_work_fails_its_request_only(pool):
     pool.run([LN, LN], LIMIT)
     results = []
     thread = threading.Thread(target=lambda: results.extend(pool.run([HANGING, HANGING], LIMIT)))
@@ -111,7 +106,7 @@ def test_a_worker_that_dies_at_work_fails_its_request_only(pool: WorkerPool) -> 
     assert pool.run([LN], LIMIT)[0].value is True
 
 
-def test_the_memory_of_a_worker_is_limited(pool: WorkerPool) -> None:
+def test_the_memory_of_a_worker_is_limited(pool):
     pool.run([LN], LIMIT)
     for pid in pool.worker_pids():
         with open(f"/proc/{pid}/limits") as limits:
@@ -119,14 +114,14 @@ def test_the_memory_of_a_worker_is_limited(pool: WorkerPool) -> None:
         assert line.split()[3] == str(MEMORY_LIMIT)
 
 
-def test_many_threads_share_the_workers(pool: WorkerPool) -> None:
+def test_many_threads_share_the_workers(pool):
     with ThreadPoolExecutor(8) as threads:
         batches = list(threads.map(lambda _: pool.run(_logs(3), LIMIT), range(8)))
     assert all([reply.value for reply in batch] == _expected(3) for batch in batches)
     assert len(pool.worker_pids()) <= 2
 
 
-def test_a_long_batch_does_not_keep_a_short_one_waiting(pool: WorkerPool) -> None:
+def test_a_long_batch_does_not_keep_a_short_one_waiting(pool):
     finished: list[str] = []
 
     def grade(name: str, count: int) -> None:
@@ -146,7 +141,7 @@ def _grade_in_child(sender: Connection) -> None:
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_daemonic_child_process_has_a_pool_of_its_own(method: str) -> None:
+def test_a_daemonic_child_process_has_a_pool_of_its_own(method):
     assert shared_pool().run([LN], LIMIT)[0].value is True
     mine = set(shared_pool().worker_pids())
     context = multiprocessing.get_context(method)
@@ -184,10 +179,9 @@ def _start_script(then: str, last: str) -> tuple[subprocess.Popen[str], list[int
 
 
 @pytest.mark.parametrize(
-    ("then", "last"),
-    [(_HANG_IN_THREAD, "pass"), (_HANG_IN_THREAD, "raise KeyboardInterrupt")],
+    ("then", "last"), [(_HANG_IN_THREAD, "pass"), (_HANG_IN_THREAD, "raise KeyboardInterrupt")]
 )
-def test_no_worker_outlives_a_script(then: str, last: str) -> None:
+def test_no_worker_outlives_a_script(then, last):
     process, pids = _start_script(then, last)
     process.communicate(timeout=60)
     assert pids
@@ -195,7 +189,7 @@ def test_no_worker_outlives_a_script(then: str, last: str) -> None:
 
 
 @pytest.mark.parametrize("then", ["pass", _HANG_IN_THREAD])
-def test_no_worker_outlives_a_killed_parent(then: str) -> None:
+def test_no_worker_outlives_a_killed_parent(then):
     process, pids = _start_script(then, "threading.Event().wait()")
     assert pids
     process.kill()
@@ -203,7 +197,7 @@ def test_no_worker_outlives_a_killed_parent(then: str) -> None:
     wait_for(lambda: not any(map(_is_running, pids)))
 
 
-def test_a_script_needs_no_main_guard_and_its_output_stays_its_own() -> None:
+def test_a_script_needs_no_main_guard_and_its_output_stays_its_own():
     process, pids = _start_script("pass", 'print("done")')
     assert process.stdout is not None
     assert process.stderr is not None
@@ -214,9 +208,7 @@ def test_a_script_needs_no_main_guard_and_its_output_stays_its_own() -> None:
     wait_for(lambda: not any(map(_is_running, pids)))
 
 
-def test_a_worker_that_cannot_start_makes_errors_and_no_endless_series(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_that_cannot_start_makes_errors_and_no_endless_series(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     pool = WorkerPool(2)
     replies = pool.run([LN, LN, LN], LIMIT)
@@ -225,7 +217,7 @@ def test_a_worker_that_cannot_start_makes_errors_and_no_endless_series(
     assert pool.worker_pids() == []
 
 
-def test_an_answer_that_sympy_cannot_handle_is_the_answers_own_fault() -> None:
+def test_an_answer_that_sympy_cannot_handle_is_the_answers_own_fault():
     def raises(*texts: str) -> bool:
         raise TypeError("cannot compare")
 

@@ -9,7 +9,7 @@ import pytest
 from dataenvgym.domains.code.judging import judge
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.shared_sandbox import SharedSandbox
-from dataenvgym.sandbox import Limits, Sandbox, open_sandbox
+from dataenvgym.sandbox import Limits, open_sandbox
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def bubblewrap():
 
 
 @pytest.fixture(scope="session")
-def box(bubblewrap) -> Sandbox:
+def box(bubblewrap):
     """The open sandbox."""
     return bubblewrap.box()
 
@@ -46,7 +46,7 @@ def unsafe_box():
 
 
 @pytest.fixture(scope="session")
-def humaneval() -> Path:
+def humaneval():
     """HumanEval's file; skips the test where it is absent."""
     folder = Path(os.environ.get("DATAENVGYM_DATA", "/nonexistent")) / "humaneval"
     if not (folder / "HumanEval.jsonl.gz").is_file():

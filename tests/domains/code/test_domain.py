@@ -13,13 +13,7 @@ from dataenvgym.errors import SandboxError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import WrongAnswerCheck
-from dataenvgym.records import (
-    KTODatum,
-    PreferenceDatum,
-    SupervisedDatum,
-    TaskInstance,
-    TextDatum,
-)
+from dataenvgym.records import KTODatum, PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.tasks.rows import SourceRow
 
 from ...fakes import Student

@@ -1,7 +1,5 @@
 """A scripted teacher writes problems with tests; code that fails them gives no record."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -56,9 +54,7 @@ BAD = {
     "without an output": {k: v for k, v in written(8).items() if k != "output"},
     "tests that cannot be run": written(9, tests=["assert add9(lambda: 1) == 2"]),
     "passed by its tests' own word": written(
-        10,
-        code="def add10(x):\n    return x\n",
-        tests=[FORGED, "assert add10(1) == 11"],
+        10, code="def add10(x):\n    return x\n", tests=[FORGED, "assert add10(1) == 11"]
     ),
 }
 
@@ -220,8 +216,7 @@ def test_the_students_code_that_fails_is_rejected_and_the_teachers_chosen(task):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [("execution", ExecutionEngine), ("execution_preference", PreferenceEngine)],
+    ("name", "kind"), [("execution", ExecutionEngine), ("execution_preference", PreferenceEngine)]
 )
 def test_the_configurations_make_the_engines(name, kind, task, tmp_path):
     config = compose(

@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def gsm8k() -> Path:
+def gsm8k():
     """The folder with GSM8K's train.jsonl and test.jsonl; skips the test where it is absent."""
     folder = Path(os.environ.get("DATAENVGYM_DATA", "/nonexistent")) / "gsm8k"
     if not (folder / "test.jsonl").is_file():

@@ -1,7 +1,5 @@
 """Answers in replies to math problems, and equality of answers."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.math.domain import MathDomain

@@ -1,8 +1,5 @@
 """A few characters who know each other, and a scene for them."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,17 +28,17 @@ def _scene(**options: Any) -> Scene:
 
 
 @pytest.fixture
-def character() -> Callable[..., Character]:
+def character():
     return _character
 
 
 @pytest.fixture
-def scene() -> Callable[..., Scene]:
+def scene():
     return _scene
 
 
 @pytest.fixture
-def collection() -> Callable[..., Profiles]:
+def collection():
     """Profiles of ann (20, teacher), bob (40, Cook) and cat (60), friends in this order."""
 
     def make(*scenes: Scene) -> Profiles:

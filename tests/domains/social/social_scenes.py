@@ -1,7 +1,5 @@
 """Scenes for tests: a sale, and a talk of any number of characters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dataenvgym.domains.social.environment import SocialEnvironment

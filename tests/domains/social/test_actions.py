@@ -1,7 +1,5 @@
 """Actions in texts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The PettingZoo view: PettingZoo's own tests, and further checks."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -5,12 +5,9 @@ or leave (test_environment), markup (test_views), judges in prose or out of rang
 (test_evaluators), entries of files (test_collection, test_sotopia).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket
-from collections.abc import Iterator
 
 import pytest
 
@@ -33,7 +30,7 @@ FLATTERY = (
 
 
 @pytest.fixture
-def silent_server() -> Iterator[str]:
+def silent_server():
     """The URL of a server that takes connections and never says anything."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
@@ -122,11 +119,7 @@ def test_a_judge_cannot_exceed_the_range_even_on_request():
     ("name", "change", "place"),
     [
         ("characters", {"first_name": ""}, "entry 0 ('ann'), field 'first_name'"),
-        (
-            "scenes",
-            {"relationship": "enemy"},
-            "entry 0 ('talk'), field 'relationship'",
-        ),
+        ("scenes", {"relationship": "enemy"}, "entry 0 ('talk'), field 'relationship'"),
         ("scenes", {"ages": [{"least": 90}, None]}, "'talk', field 'ages'"),
         ("scenes", {"relationship": "family"}, "'talk', field 'relationship'"),
     ],

@@ -3,8 +3,6 @@
 The sentences come from small grammars here; the package knows none of them.
 """
 
-from __future__ import annotations
-
 import random
 from itertools import product
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.social import AgeRange, Character, Profiles, casts, check_casts

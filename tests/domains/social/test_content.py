@@ -1,17 +1,15 @@
 """The characters and scenes that come with the package."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
 
-from dataenvgym.domains.social import Profiles, Relationship, casts, shipped_profiles
+from dataenvgym.domains.social import Relationship, casts, shipped_profiles
 from dataenvgym.domains.social.phrases import mentions
 
 
 @pytest.fixture(scope="module")
-def shipped() -> Profiles:
+def shipped():
     return shipped_profiles()
 
 

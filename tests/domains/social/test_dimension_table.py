@@ -1,7 +1,5 @@
 """The mean of each dimension over the rows of an evaluation."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.social.dimension_table import (

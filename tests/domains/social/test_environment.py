@@ -1,7 +1,5 @@
 """`Social-v0`: the student's seat, its partners, the judge."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

@@ -1,7 +1,5 @@
 """The scenes and seats of an evaluation, and its requirements."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Seven dimensions of a scene, and the turns that mattered, by judges."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Phrases in messages, whole or disguised."""
 
-from __future__ import annotations
-
 import random
 import re
 import time

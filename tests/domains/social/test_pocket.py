@@ -1,7 +1,5 @@
 """Pocket social: scenes that are played, gold records, and records that are judged."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 
@@ -22,7 +20,7 @@ SMALL = {"n_train": 48, "n_validation": 48, "n_test": 48}
 
 
 @pytest.fixture(scope="module")
-def task() -> PocketSocialTask:
+def task():
     return PocketSocialTask(**SMALL)
 
 

@@ -1,7 +1,5 @@
 """Procedural scenes: skills, operands, and the student's pretraining."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The view of each seat."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.social.actions import ALL_KINDS, ActionKind, read_action

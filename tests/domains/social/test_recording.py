@@ -1,7 +1,5 @@
 """Scenes that are played are kept as episodes, and told of as events."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

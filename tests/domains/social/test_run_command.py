@@ -1,7 +1,5 @@
 """`dataenvgym run task=social store=...`: the episodes of a run are stored."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.social.episodes import EPISODES

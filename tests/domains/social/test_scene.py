@@ -1,7 +1,5 @@
 """A scene in progress."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.social.actions import Action, ActionKind, read_action

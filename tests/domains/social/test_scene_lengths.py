@@ -1,7 +1,5 @@
 """Scenes that a student has no room for are refused before any is played."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.social import SocialTask

@@ -1,7 +1,5 @@
 """Goal scores of deals and trades; required messages and their hearers; secrets."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.social.actions import read_action
@@ -15,12 +13,7 @@ from dataenvgym.domains.social.profiles import (
     Thing,
 )
 from dataenvgym.domains.social.scene import Cast, SceneState
-from dataenvgym.domains.social.scores import (
-    goal_of_deal,
-    goal_of_swap,
-    rule_scores,
-    scored_by_rule,
-)
+from dataenvgym.domains.social.scores import goal_of_deal, goal_of_swap, rule_scores, scored_by_rule
 
 from .social_scenes import people, sale
 

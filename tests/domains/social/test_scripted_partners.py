@@ -1,7 +1,5 @@
 """Scripted negotiators."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.social.actions import ActionKind, read_action

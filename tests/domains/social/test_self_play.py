@@ -1,7 +1,5 @@
 """Scenes of a student with itself, its former versions, and another student."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sotopia's JSON: read, written, and read from a folder and from a Redis server."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -25,12 +23,7 @@ from dataenvgym.domains.social import (
     write_sotopia,
 )
 from dataenvgym.domains.social.evaluators import DIMENSIONS
-from dataenvgym.errors import (
-    BrokenFileError,
-    ConfigurationError,
-    InvalidInstanceError,
-    StoreError,
-)
+from dataenvgym.errors import BrokenFileError, ConfigurationError, InvalidInstanceError, StoreError
 from dataenvgym.predictors import ScriptedPredictor
 
 ANN = {

@@ -1,7 +1,5 @@
 """Strategists: who is asked, who reads a strategy, and how it is written."""
 
-from __future__ import annotations
-
 import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env

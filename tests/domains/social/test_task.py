@@ -1,7 +1,5 @@
 """`SocialTask`: which scenes are played, gold records, evaluation."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.config import build_task, compose

@@ -1,7 +1,5 @@
 """Scenes as teachers write them become conversations; a scene in one reply is found."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

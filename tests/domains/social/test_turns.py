@@ -1,7 +1,5 @@
 """Whose turn it is, and when a scene ends."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scripted partners for small scenes."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.social.actions import read_action, write_action

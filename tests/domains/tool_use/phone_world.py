@@ -1,7 +1,5 @@
 """A small world with tools of both seats, and problems in it."""
 
-from __future__ import annotations
-
 import json
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain

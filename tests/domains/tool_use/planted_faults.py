@@ -1,7 +1,5 @@
 """A small clean world, and tools with one fault each, as source code."""
 
-from __future__ import annotations
-
 import textwrap
 
 CLEAN = '''

@@ -360,12 +360,7 @@ def test_values_of_every_kind_are_legal():
 
         @tool(writes=True)
         def take(
-            self,
-            n: int,
-            share: float | None,
-            day: datetime,
-            seats: list[Seat],
-            sure: bool = True,
+            self, n: int, share: float | None, day: datetime, seats: list[Seat], sure: bool = True
         ) -> str:
             """Take all kinds of values."""
             return "taken"

@@ -1,7 +1,5 @@
 """Mistakes of a student: each gets a short message, and changes nothing."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

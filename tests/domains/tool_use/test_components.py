@@ -1,7 +1,5 @@
 """The components of the score."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.tool_use.components import Ending, score

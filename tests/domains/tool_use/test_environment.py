@@ -1,7 +1,5 @@
 """`ToolUse-v0`: turns, errors and ends."""
 
-from __future__ import annotations
-
 import gymnasium
 import pytest
 from gymnasium.error import ResetNeeded

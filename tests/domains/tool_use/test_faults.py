@@ -1,7 +1,5 @@
 """Whose fault a failed conversation was: 100 faults of each kind, injected in many ways."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Texts that try to be calls and cannot be read."""
 
-from __future__ import annotations
-
 import pytest
 
 from .phone_world import READ, SET, begun, instance, say

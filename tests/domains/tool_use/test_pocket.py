@@ -1,7 +1,5 @@
 """Pocket tools: requests in a village, which calls of tools fulfill."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -23,12 +21,12 @@ SMALL = {"n_train": 60, "n_validation": 60, "n_test": 60}
 
 
 @pytest.fixture(scope="module")
-def task() -> PocketToolsTask:
+def task():
     return PocketToolsTask(**SMALL)
 
 
 @pytest.fixture(scope="module")
-def records(task) -> list[ChatDatum]:
+def records(task):
     plan = [Assignment(3, skill=skill) for skill in SKILLS]
     return list(PocketEngine(task).generate(plan, None, np.random.default_rng(0)))
 

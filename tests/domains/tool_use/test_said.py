@@ -1,7 +1,5 @@
 """Whether a text contains the required information."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

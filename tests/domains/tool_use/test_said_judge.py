@@ -1,7 +1,5 @@
 """Required information that a judge finds said, in whatever words."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

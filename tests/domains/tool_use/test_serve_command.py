@@ -1,7 +1,5 @@
 """`dataenvgym serve-world`: options are checked before the server starts."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal

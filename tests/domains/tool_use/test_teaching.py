@@ -1,7 +1,5 @@
 """Conversations that teachers write become problems of a world, and are judged there."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
@@ -17,7 +15,7 @@ def called(name: str, **arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def domain() -> ToolUseDomain:
+def domain():
     return ToolUseDomain(find_world("shop"))
 
 

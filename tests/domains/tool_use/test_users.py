@@ -1,7 +1,5 @@
 """Users: scripted, played by a model, or none."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 
@@ -96,10 +94,7 @@ def test_without_an_instruction_the_script_speaks_first():
         ({"s": []}, "its last line"),
         ({}, "user.script.states"),
         ({"s": [{"say": "x", "shout": 1}]}, "shout"),
-        (
-            {"s": [{"calls": [READ]}]},
-            r"user.calls.0.name: the world has no tool of the user 'read",
-        ),
+        ({"s": [{"calls": [READ]}]}, r"user.calls.0.name: the world has no tool of the user 'read"),
         ({"s": [{"calls": [{**SWITCH, "arguments": {}}]}]}, r"user.calls.0.arguments: .*'on' is m"),
     ],
 )

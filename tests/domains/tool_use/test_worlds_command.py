@@ -1,7 +1,5 @@
 """`dataenvgym worlds`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

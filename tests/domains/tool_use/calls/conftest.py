@@ -9,13 +9,13 @@ from ....calls_files import write_bfcl, write_dialogues
 
 
 @pytest.fixture
-def bfcl_files(tmp_path) -> Path:
+def bfcl_files(tmp_path):
     """A folder in BFCL's layout: 8 simple problems, and 4 of each other subset."""
     return write_bfcl(tmp_path / "bfcl")
 
 
 @pytest.fixture
-def dialogues(tmp_path) -> Path:
+def dialogues(tmp_path):
     """A folder with three dialogues in API-Bank's format."""
     return write_dialogues(tmp_path / "api-bank")
 
@@ -28,12 +28,12 @@ def outside_data(name: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def bfcl() -> Path:
+def bfcl():
     """The folder with BFCL's files; skips the test where it is absent."""
     return outside_data("bfcl")
 
 
 @pytest.fixture(scope="session")
-def api_bank() -> Path:
+def api_bank():
     """The folder with API-Bank's dialogues; skips the test where it is absent."""
     return outside_data("api-bank/level-1-given-desc")

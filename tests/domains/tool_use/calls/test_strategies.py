@@ -1,7 +1,5 @@
 """Engines and quality checks of the house on problems whose answer is calls."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Which MCP server to take tools from, and with which secrets."""
 
-from __future__ import annotations
-
 import pytest
 
 from dataenvgym.domains.tool_use.mcp import McpServer

@@ -1,7 +1,5 @@
 """Sessions with an MCP server, for synchronous callers."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Results of an MCP server, as text for a student."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("mcp", reason="needs the extra [mcp]")

@@ -1,7 +1,5 @@
 """Requests with gold plans in m&m's format, and a tool list for them; all of our own making."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -53,7 +51,7 @@ def abc(letters: str) -> Plan:
 
 
 @pytest.fixture(scope="session")
-def files(tmp_path_factory) -> dict[str, str]:
+def files(tmp_path_factory):
     """train.jsonl, and m&m's two files: the 12 filtered problems are among the 24 verified ones."""
     folder = tmp_path_factory.mktemp("plans")
     kinds = list(KINDS)

@@ -1,7 +1,5 @@
 """The domain of plans, as strategies, checks and evaluation use it."""
 
-from __future__ import annotations
-
 import json
 
 import gymnasium

@@ -1,7 +1,5 @@
 """Every metric against values derived by hand."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

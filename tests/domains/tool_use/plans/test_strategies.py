@@ -1,7 +1,5 @@
 """The strategies of math and code on plans, with a student by rule: none of them knows plans."""
 
-from __future__ import annotations
-
 import json
 from zlib import crc32
 

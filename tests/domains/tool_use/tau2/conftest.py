@@ -1,7 +1,5 @@
 """A package with tau2's names, and a data folder in tau2's form."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The user's package tau2 and its data: errors name a missing part and the solution."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 

@@ -1,7 +1,5 @@
 """tau2's tasks: conversations and scores, splits, refusals."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
