@@ -1,13 +1,296 @@
-"""The arguments of each command."""
+"""The commands: one table, of which the command line, its help and its reference page are made.
+
+An argument is written as its usage line shows it, with its help:
+
+    "--fresh"                a flag; "or --fresh" excludes the argument before it
+    "--name NAME"            an option; "=runs" its default, "!" required, "*" repeated; "a|b" is
+                             one of these words, N a whole number, "N+" 1 or more
+    "run RUN"                a word; its value is `arguments.run`; "?" optional, "*" or "+" several
+
+Domains add commands by the entry points `dataenvgym.commands`: functions that take `command` (see
+`AddCommand`), add arguments to the parser that it returns, and name their function with
+`set_defaults(function="my_package.my_module:my_function")`.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import entry_points
+from typing import Any, Protocol
 
-from dataenvgym.cli.commands_of_runs import add_inspecting, add_running
-from dataenvgym.cli.commands_of_setup import add_options, add_programs
-from dataenvgym.cli.options import AddCommand, add_overrides, add_trust
+from dataenvgym.errors import did_you_mean
+
+
+class AddCommand(Protocol):
+    """Adds a command to the command line; returns its parser."""
+
+    def __call__(self, name: str, help: str, epilog: str = "") -> argparse.ArgumentParser: ...
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command.
+
+    Attributes:
+        function: "module:function" in `dataenvgym.cli`; imported when the command runs.
+        arguments: their help, by how they are written (see the module).
+        epilog: examples and notes below the help.
+        output: the options for the command's output folder, for errors of the disk.
+    """
+
+    name: str
+    summary: str
+    function: str
+    arguments: Mapping[str, str]
+    epilog: str = ""
+    output: str = ""
+
+
+_OVERRIDES = {
+    "overrides KEY=VALUE*": "changes to the configuration, such as agent=random or "
+    "environment.replay=200",
+    "--config-dir DIR": "a folder with your own YAML files",
+}
+_FRESH = {"--fresh": "start over: remove existing files"}
+_PLAIN = {"--plain": "plain lines, no live display"}
+_RUNS_DIR = {"--runs-dir DIR=runs": "the folder of runs (default: runs)"}
+_RUN = {"run RUN?": "the run's folder, or its name in the folder of runs", **_RUNS_DIR}
+_COMPARISON = {
+    "--baseline NAME": "the strategy that others are compared with (default: random, or the first "
+    "one)",
+    "--test t|sign_flip": "the paired test (default: sign_flip for 20 seeds or fewer)",
+    "--allow-unequal KEY*": "this key may differ between strategies; the table says so (may be "
+    "repeated)",
+}
+_TRUST = "run all code that the %s's config.yaml names, not only dataenvgym's"
+
+COMMANDS = (
+    Command(
+        "run",
+        "run an episode: an agent teaches a student",
+        "run:run",
+        {
+            **_OVERRIDES,
+            "--name NAME": "the run's folder, as name=NAME (default: made of its options)",
+            **_FRESH,
+            "--dry": "show what would run, with the first prompts of student and teacher; asks no "
+            "model",
+            "--prompts N+": "with --dry: the first N prompts of the teacher, as the engine would "
+            "send them (default: 1)",
+            **_PLAIN,
+        },
+        """\
+examples:
+  dataenvgym run
+  dataenvgym run agent=open_ended episode.iterations=8 seed=1
+  dataenvgym run agent=my_module.MyAgent
+
+The same command resumes an interrupted run and shows the report of a finished
+one; with more iterations, it extends the run.
+`dataenvgym list` shows all options.""",
+        "runs_dir=...",
+    ),
+    Command(
+        "study",
+        "compare strategies: each on the same tasks and seeds",
+        "study:study",
+        {
+            **_OVERRIDES,
+            "--strategy TEXT*": 'one more strategy: "NAME: KEY=VALUE ..." (may be repeated)',
+            "--name NAME": "the study's folder (default: made of tasks and settings)",
+            "--workers N": "processes at once (default: cores)",
+            "--studies-dir DIR=studies": "the folder of studies (default: studies)",
+            "--no-bounds": "no floor and no ceiling",
+            **_PLAIN,
+            **_COMPARISON,
+        },
+        """\
+examples:
+  dataenvgym study agent=random,open_ended,skill_list "seed=range(10)"
+  dataenvgym study agent=random,skill_list task=pocket_math seed=0,1,2 \\
+      --strategy "sharp: agent=skill_list agent.policy.sharpness=3"
+  dataenvgym study environment.replay=0,100 seed=0,1 executor=ray
+
+Keys with several values (a,b  choice(a,b)  range(10)  glob(*)) span the study:
+seed the seeds, task the tasks, all others the strategies. Every study also has
+a floor (no teaching) and a ceiling (gold data). The same command resumes an
+interrupted study; more seeds or strategies under the same name extend it.""",
+        "--studies-dir",
+    ),
+    Command(
+        "compare",
+        "compare existing runs, as a study does",
+        "study:compare",
+        {
+            "runs RUN+": "folders of runs, or names",
+            **_RUNS_DIR,
+            "--output DIR": "write table, plot and numbers there",
+            **_COMPARISON,
+        },
+        """\
+example:
+  dataenvgym compare runs/pocket_math-* --baseline random --output comparison
+
+Runs that differ only in their seed are one strategy.""",
+        "--output",
+    ),
+    Command(
+        "eval",
+        "evaluate a student on a task, without training",
+        "evaluate:evaluate",
+        {
+            **_OVERRIDES,
+            "--split NAME": "train, validation, test, or all: every problem of a task with a "
+            "single file (default: all for such a task, unless the student was trained on it; else "
+            "validation)",
+            "--adapter DIR": "an adapter for the student",
+            "or --run RUN": "a run whose student to take",
+            "--iteration N": "of the run (default: best)",
+            "--limit N": "only the first N problems",
+            "--dry": "show what would be asked, and the first prompt; ask nothing",
+            "--output FILE": "write the transcripts there (.jsonl)",
+            "--trust": _TRUST % "run",
+            **_FRESH,
+            "or --retry-errors": "draw samples whose infrastructure failed again",
+        },
+        """\
+examples:
+  dataenvgym eval task=pocket_math --split test
+  dataenvgym eval --run RUN            the best iteration of a run, on its task
+  dataenvgym eval --run RUN --iteration 2 task=gsm8k
+  dataenvgym eval task=pocket_math task.sampling.temperature=1.0 samples=10 \\
+      metrics=[pass@1,pass@5,pass^3,majority@5,pass@1[avg-of-10]]
+  dataenvgym eval task=pocket_math metrics=[accuracy,judge] teacher=openai \\
+      teacher.model=NAME judge.rubric='Is every step justified?'
+  dataenvgym eval task=social model=openai/NAME \\
+      task.others.partner=openai/OTHER task.others.judge=openai/JUDGE
+
+Every sample is written to the evaluation's folder (evaluations_dir=...). The
+same command resumes an interrupted evaluation and shows the table of a finished
+one; with more samples, it extends the evaluation.""",
+        "evaluations_dir=..., --output",
+    ),
+    Command(
+        "rescore",
+        "judge the samples of an evaluation again, without asking the student",
+        "rescore:rescore",
+        {
+            "evaluation DIR": "the evaluation's folder, or its name among evaluations",
+            "overrides KEY=VALUE*": "other metrics (metrics=[pass@2]), a judge (metrics=[judge] "
+            "teacher=openai teacher.model=NAME judge.rubric=...), or changes to the task, such as "
+            "task.threads=2",
+            "--trust": _TRUST % "evaluation",
+            "--evaluations-dir DIR=evaluations": "the folder of evaluations (default: evaluations)",
+        },
+        """\
+example:
+  dataenvgym rescore evaluations/pocket_math-validation-1a2b3c4d
+
+The student's messages are replayed in the current task. The new scores are
+written beside the old ones (rescored-001, ...), and the table shows changes.""",
+        "--evaluations-dir",
+    ),
+    Command("report", "show the report of a run", "inspect:report", _RUN),
+    Command(
+        "show",
+        "show a run's records and transcripts, before and after side by side",
+        "inspect:show",
+        {
+            **_RUN,
+            "--iteration N": "records and answers of iteration N (default: the best)",
+            "--skill NAME": "only this skill",
+            "--wrong": "only wrong answers, no records",
+            "--calls": "instead, the teacher's prompts and answers (--wrong: only those without an "
+            "answer)",
+            "--limit N=20": "at most N of each (default: 20)",
+        },
+    ),
+    Command(
+        "export",
+        "write a run's records as a Hugging Face dataset",
+        "inspect:export",
+        {
+            **_RUN,
+            "--output DIR!": "a new folder",
+            "--adapter": "the adapter, not the records",
+            "--iteration N": "of the adapter",
+        },
+        output="--output",
+    ),
+    Command(
+        "list",
+        "list the options to choose from",
+        "listing:list_options",
+        {
+            "group GROUP?": "only this group, such as agent",
+            "--config-dir DIR": _OVERRIDES["--config-dir DIR"],
+        },
+    ),
+    Command(
+        "config",
+        "print the configuration with overrides applied, and its comments",
+        "listing:show_configuration",
+        {**_OVERRIDES, "--resolve": "values in place of references such as ${seed}"},
+        """\
+examples:
+  dataenvgym config
+  dataenvgym config agent=skill_tree trainer=llama_factory > mine.yaml
+
+A value that you must set is shown as ???.""",
+    ),
+    Command(
+        "new",
+        "write a new agent, task or domain to begin with",
+        "new:new",
+        {
+            "kind agent|task|domain": "what to write",
+            "name NAME": "of the module, such as weak_skills",
+        },
+        """\
+examples:
+  dataenvgym new agent weak_skills
+  dataenvgym new task even_or_odd
+  dataenvgym new domain sums
+
+An agent writes training records. A task has problems and scores replies. A
+domain defines one kind of problems (conversations of several turns, equal
+answers, gold records), with a source of problems. The command writes a folder
+NAME with a module, a test that passes, and a YAML file for --config-dir.""",
+    ),
+    Command(
+        "external",
+        "install LLaMA-Factory or vLLM, each in its own pinned environment",
+        "external:external",
+        {
+            "action install|list": "what to do",
+            "name NAME?": "llamafactory or vllm",
+            "--variant cpu|cuda": "its build (default: cuda if there is a driver for it)",
+        },
+        """\
+examples:
+  dataenvgym external list
+  dataenvgym external install llamafactory
+  dataenvgym external install vllm --variant cuda
+
+They go into DATAENVGYM_CACHE (default: dataenvgym in XDG_CACHE_HOME or in
+~/.cache).""",
+    ),
+    Command(
+        "doctor",
+        "show installed and missing parts, and what to run next",
+        "doctor:doctor",
+        _RUNS_DIR,
+    ),
+)
+
+_ARGUMENT = re.compile(
+    r"(?P<either>or )?(?P<name>\S+)(?: (?P<value>[A-Z]+=VALUE|[\w|]+)(?:=(?P<default>\w+))?"
+    r"(?P<mark>[?*+!])?)?"
+)
 
 
 def add_commands(
@@ -16,8 +299,6 @@ def add_commands(
     word: str | None = None,
 ) -> dict[str, argparse.ArgumentParser]:
     """Add all commands to the parser; return their parsers by name.
-
-    Domains add commands by the entry points `dataenvgym.commands`: functions that take `command`.
 
     Args:
         word: the command that is called. The commands of domains are loaded only if it is not one
@@ -38,87 +319,54 @@ def add_commands(
         sub.add_argument("--debug", action="store_true", help="show tracebacks")
         return sub
 
-    add_running(command)
-    _add_evaluations(command)
-    add_inspecting(command)
-    add_options(command)
-    add_programs(command)
+    for each in COMMANDS:
+        sub = command(each.name, each.summary, each.epilog)
+        written = list(each.arguments)
+        group: argparse._ActionsContainer = sub
+        for text, following in zip(written, [*written[1:], ""], strict=True):
+            if not text.startswith("or "):
+                excludes = following.startswith("or ")
+                group = sub.add_mutually_exclusive_group() if excludes else sub
+            _add(group, text, each.arguments[text])
+        sub.set_defaults(function=f"dataenvgym.cli.{each.function}", output_options=each.output)
     if word not in commands.choices:
         for point in sorted(entry_points(group="dataenvgym.commands"), key=lambda p: p.name):
             point.load()(command)
     return dict(commands.choices)
 
 
-def _add_evaluations(command: AddCommand) -> None:
-    evaluate = command(
-        "eval",
-        "evaluate a student on a task, without training",
-        epilog=(
-            "examples:\n"
-            "  dataenvgym eval task=pocket_math --split test\n"
-            "  dataenvgym eval --run RUN            the best iteration of a run, on its task\n"
-            "  dataenvgym eval --run RUN --iteration 2 task=gsm8k\n"
-            "  dataenvgym eval task=pocket_math task.sampling.temperature=1.0 samples=10 \\\n"
-            "      metrics=[pass@1,pass@5,pass^3,majority@5,pass@1[avg-of-10]]\n"
-            "  dataenvgym eval task=pocket_math metrics=[accuracy,judge] teacher=openai \\\n"
-            "      teacher.model=NAME judge.rubric='Is every step justified?'\n"
-            "  dataenvgym eval task=social model=openai/NAME task.others.partner=openai/OTHER \\\n"
-            "      task.others.judge=openai/JUDGE           two characters talk in each scene\n\n"
-            "Every sample is written to the evaluation's folder (evaluations_dir=...). The\n"
-            "same command resumes an interrupted evaluation and shows the table of a finished\n"
-            "one; with more samples, it extends the evaluation."
-        ),
-    )
-    add_overrides(evaluate)
-    evaluate.add_argument(
-        "--split",
-        metavar="NAME",
-        help="train, validation, test, or all: every problem of a task with a single file "
-        "(default: all for such a task, unless the student was trained on it; else validation)",
-    )
-    source = evaluate.add_mutually_exclusive_group()
-    source.add_argument("--adapter", metavar="DIR", help="an adapter for the student")
-    source.add_argument("--run", metavar="RUN", help="a run whose student to take")
-    evaluate.add_argument("--iteration", type=int, metavar="N", help="of the run (default: best)")
-    evaluate.add_argument("--limit", type=int, metavar="N", help="only the first N problems")
-    evaluate.add_argument(
-        "--dry",
-        action="store_true",
-        help="show what would be asked, and the first prompt; ask nothing",
-    )
-    evaluate.add_argument("--output", metavar="FILE", help="write the transcripts there (.jsonl)")
-    add_trust(evaluate, "run")
-    again = evaluate.add_mutually_exclusive_group()
-    again.add_argument("--fresh", action="store_true", help="start over: remove existing files")
-    again.add_argument(
-        "--retry-errors", action="store_true", help="draw samples whose infrastructure failed again"
-    )
+def _add(parser: argparse._ActionsContainer, text: str, help: str) -> None:
+    match = _ARGUMENT.fullmatch(text)
+    assert match is not None, text
+    name, value, default, mark = match["name"], match["value"], match["default"], match["mark"]
+    options: dict[str, Any] = {"help": help}
+    if value is None:
+        options["action"] = "store_true"
+    else:
+        options |= {"metavar": value, "default": default}
+    if mark == "!":
+        options["required"] = True
+    elif mark and name[0] != "-":  # a list is not None, so that messages call it optional, too
+        options |= {"nargs": mark, "default": [] if mark == "*" else None}
+    elif mark == "*":
+        options |= {"action": "append", "default": []}
+    if value == "N":
+        options["type"] = partial(_number, least=int(mark == "+"))
+    elif value and "|" in value:
+        options["type"] = partial(_one_of, name=name.strip("-"), known=value.split("|"))
+    parser.add_argument(name, **options)
 
-    rescore = command(
-        "rescore",
-        "judge the samples of an evaluation again, without asking the student",
-        epilog=(
-            "example:\n"
-            "  dataenvgym rescore evaluations/pocket_math-validation-1a2b3c4d\n\n"
-            "The student's messages are replayed in the current task. The new scores are\n"
-            "written beside the old ones (rescored-001, ...), and the table shows changes."
-        ),
-    )
-    rescore.add_argument(
-        "evaluation", metavar="DIR", help="the evaluation's folder, or its name among evaluations"
-    )
-    rescore.add_argument(
-        "overrides",
-        nargs="*",
-        default=[],  # so that argparse's messages call them optional, too
-        metavar="KEY=VALUE",
-        help="other metrics (metrics=[pass@2]), a judge (metrics=[judge] teacher=openai "
-        "teacher.model=NAME judge.rubric=...), or changes to the task, such as task.threads=2",
-    )
-    add_trust(rescore, "evaluation")
-    rescore.add_argument(
-        "--evaluations-dir",
-        default="evaluations",
-        metavar="DIR",
-        help="the folder of evaluations (default: evaluations)",
-    )
+
+def _number(text: str, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        bound = f", {least} or more" if least else ""
+        raise argparse.ArgumentTypeError(f"it is {text!r}, expected a whole number{bound}")
+    return int(text)
+
+
+def _one_of(text: str, name: str, known: list[str]) -> str:
+    if text not in known:
+        raise argparse.ArgumentTypeError(
+            f"there is no {name} {text!r}.{did_you_mean(text, known)} There are: {', '.join(known)}"
+        )
+    return text

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import get_args
 
 from dataenvgym.cli.console import open_console
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.external.environments import (
     ENVIRONMENTS,
     ExternalEnvironment,
@@ -14,14 +13,9 @@ from dataenvgym.external.environments import (
     external_environment,
 )
 
-_ACTIONS = ("install", "list")
-
 
 def external(arguments: Namespace) -> None:
     """Install one, or list them."""
-    _among(_ACTIONS, arguments.action, "action")
-    if arguments.variant is not None:
-        _among(get_args(Variant), arguments.variant, "variant")
     if arguments.action == "list":
         if arguments.name is not None:
             raise ConfigurationError(f"`external list` takes no name, found {arguments.name!r}")
@@ -54,11 +48,3 @@ def _list(variant: Variant | None) -> None:
         else:
             what = f"not installed: {environment.how_to_install}"
         print(f"{name:14}{environment.variant:6}{what}")
-
-
-def _among(known: tuple[str, ...], value: str, what: str) -> None:
-    if value not in known:
-        raise ConfigurationError(
-            f"there is no {what} {value!r}.{did_you_mean(value, known)} There are: "
-            f"{', '.join(known)}."
-        )

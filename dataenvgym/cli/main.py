@@ -15,8 +15,7 @@ import signal
 import sys
 import threading
 import traceback
-from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
@@ -49,32 +48,6 @@ USER_ERRORS = (
 _NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS)
 """errno values that mean an unusable folder."""
 
-_COMMANDS = {
-    "run": "run:run",
-    "study": "study:study",
-    "compare": "study:compare",
-    "eval": "evaluate:evaluate",
-    "rescore": "rescore:rescore",
-    "report": "inspect:report",
-    "show": "inspect:show",
-    "export": "inspect:export",
-    "list": "listing:list_options",
-    "config": "listing:show_configuration",
-    "new": "new:new",
-    "external": "external:external",
-    "doctor": "doctor:doctor",
-}
-
-_OUTPUT = {
-    "run": "runs_dir=...",
-    "study": "--studies-dir",
-    "compare": "--output",
-    "eval": "evaluations_dir=..., --output",
-    "rescore": "--evaluations-dir",
-    "export": "--output",
-}
-"""The options for the output folder of each command."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
@@ -98,7 +71,8 @@ def _main(argv: Sequence[str]) -> int:
         return _main(["--help"])
     try:
         with _sigterm_interrupts():
-            _command(arguments)(arguments)
+            module, _, function = arguments.function.partition(":")
+            getattr(import_module(module), function)(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as how:
         code = TERMINATED if isinstance(how, _Terminated) else INTERRUPTED
@@ -116,7 +90,7 @@ def _main(argv: Sequence[str]) -> int:
     except OSError as error:
         if error.errno not in (*_NO_PLACE, *FULL) or error.filename is None or arguments.debug:
             traceback.print_exc()
-        ways = _OUTPUT.get(arguments.command)
+        ways = getattr(arguments, "output_options", "")
         way_out = f"If it belongs to the output, choose another folder ({ways}); " if ways else ""
         return _end(
             USER_ERROR if error.errno in _NO_PLACE else FAILED,
@@ -144,14 +118,6 @@ def _interrupted(interrupt: KeyboardInterrupt, *, fresh: bool) -> str:
         return "interrupted"
     command = "the same command without --fresh" if fresh else "the same command"
     return f"interrupted. Finished work is in {folders[-1]}; {command} continues it"
-
-
-def _command(arguments: Namespace) -> Callable[..., None]:
-    """The function of a command; a domain's command names its own (`function`)."""
-    place = getattr(arguments, "function", None) or f"dataenvgym.cli.{_COMMANDS[arguments.command]}"
-    module, _, function = place.partition(":")
-    command: Callable[..., None] = getattr(import_module(module), function)
-    return command
 
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dataenvgym.cli.console import open_console
 from dataenvgym.config.composition import options_by_group
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError
 
 KINDS = {"agent": "agent", "task": "task", "domain": "task"}
 """The kinds of skeletons, and their groups of the configuration."""
@@ -44,11 +44,6 @@ def new(arguments: Namespace) -> None:
 
 
 def _check(kind: str, name: str) -> None:
-    if kind not in KINDS:
-        raise ConfigurationError(
-            f"{kind!r} cannot be made.{did_you_mean(kind, KINDS)} Expected one of: "
-            f"{', '.join(KINDS)}."
-        )
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise ConfigurationError(
             f"the name is {name!r}, expected a name of a Python module: lower case letters, digits "

@@ -1,4 +1,8 @@
-"""Parses the command line; the arguments of each command are in `commands`."""
+"""Parses the command line; the commands and their arguments are in `commands`.
+
+The arguments of some commands are overrides of the configuration, `KEY=VALUE`. An error suggests
+what was meant: an override for a flag (`--iterations 3`), a flag for an override (`run=RUN`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from dataenvgym.cli.commands import add_commands
-from dataenvgym.errors import did_you_mean
+from dataenvgym.errors import ConfigurationError, did_you_mean
 
 _NO_VALUE = re.compile(r"^argument ([\w/ -]+): ignored explicit argument .*")
 
@@ -40,47 +44,69 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     if words[:1] == ["help"]:
         argv, words = [*words[1:], "--help"], words[1:]
     if words and words[0] not in commands:
-        names = sorted(commands)
         parser.error(
-            f"there is no command {words[0]!r}.{did_you_mean(words[0], names)} "
+            f"there is no command {words[0]!r}.{did_you_mean(words[0], sorted(commands))} "
             f"The commands are: {', '.join(commands)}."
         )
     arguments, rest = parser.parse_known_args(argv)
-    command = commands.get(getattr(arguments, "command", None) or "")
+    command = commands.get(getattr(arguments, "command", None) or "", parser)
+    overrides = getattr(arguments, "overrides", None)
     # argparse stops filling a list at the first option; later words belong to it too
     for word in rest:
-        if word.startswith("-") or not hasattr(arguments, "overrides"):
-            options = list(getattr(command or parser, "_option_string_actions", {}))
-            hint = did_you_mean(word.split("=")[0], options)
-            if hasattr(arguments, "overrides"):
-                hint = _hint_of_overrides(word, argv, arguments.command) or hint
-            (command or parser).error(f"there is no argument {word!r}.{hint}")
-        arguments.overrides.append(word)
-    if hasattr(arguments, "overrides"):
-        arguments.overrides = _joined(arguments.overrides)
-        _refuse_arguments(arguments.overrides, command or parser)
+        if word.startswith("-") or overrides is None:
+            hint = did_you_mean(word.split("=")[0], list(command._option_string_actions))
+            if overrides is not None and word.startswith("-"):
+                hint = _override_meant(word, argv, arguments.command) or hint
+            command.error(f"there is no argument {word!r}.{hint}")
+        overrides.append(word)
+    if overrides is not None:
+        arguments.overrides = _joined(overrides)
+        _refuse_arguments(arguments.overrides, command)
     return arguments
 
 
-def _hint_of_overrides(word: str, argv: Sequence[str], command: str) -> str:
-    """Say what to type instead of an unknown flag; "" without a suggestion."""
-    from dataenvgym.cli.flags import as_override
+def _override_meant(flag: str, argv: Sequence[str], command: str) -> str:
+    """Say which override an unknown flag was meant for, such as `--iterations 3`; "" if none."""
+    from dataenvgym.config.composition import compose, options_by_group
+    from dataenvgym.config.overrides import keys_of
 
-    name = "eval" if command in ("eval", "rescore") else "config"
-    if not word.startswith("-") or (meant := as_override(word, argv, name=name)) is None:
-        return ""
+    def last(option: str) -> str:
+        return option.rsplit(".", 1)[-1]
+
+    typed, equals, value = flag.partition("=")
+    key = typed.lstrip("-").replace("-", "_")
+    if key in (*options_by_group(), "model"):
+        target = key
+    else:
+        name = "eval" if command in ("eval", "rescore") else "config"
+        try:
+            known = list(keys_of(compose(allow_missing=True, name=name)))
+        except ConfigurationError:
+            return ""
+        found = [o for o in known if last(o) == key] or [o for o in known if f"{last(o)}s" == key]
+        if not found and len(key) > 2:  # `--records` for agent.records_per_iteration
+            found = [option for option in known if last(option).startswith(f"{key}_")]
+        if not found:
+            return ""
+        target = min(found, key=lambda option: (option.count("."), known.index(option)))
+    following = list(argv)[list(argv).index(flag) + 1 :]
+    if not equals and following and "=" not in following[0] and not following[0].startswith("--"):
+        value = following[0]
+    meant = f"{target}={value or 'VALUE'}"
     return f" Values of the configuration have no dashes: KEY=VALUE, here {meant}"
 
 
 def _refuse_arguments(overrides: Sequence[str], command: argparse.ArgumentParser) -> None:
     """Refuse `run=RUN` where the command has an argument `--run` and there is no such option."""
-    from dataenvgym.cli.flags import is_option
+    from dataenvgym.config.composition import compose, options_by_group
 
     for text in overrides:
         key, _, value = text.partition("=")
         flag = f"--{key.replace('_', '-')}"
         action = command._option_string_actions.get(flag)
-        if action is not None and not is_option(key):
+        if action is None or key in options_by_group():
+            continue
+        if not any(key in compose(allow_missing=True, name=name) for name in ("config", "eval")):
             meant = flag if action.nargs == 0 else f"{flag} {value}"
             command.error(f"{key} is an argument of the command, not an option: {meant}")
 

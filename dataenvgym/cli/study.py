@@ -44,7 +44,7 @@ def study(arguments: Namespace) -> None:
         name=arguments.name,
         strategies=arguments.strategy,
         baseline=arguments.baseline,
-        bounds=arguments.bounds,
+        bounds=not arguments.no_bounds,
         test=arguments.test,
         allow_unequal=arguments.allow_unequal,
         workers=arguments.workers,

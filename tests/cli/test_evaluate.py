@@ -61,7 +61,7 @@ def test_the_student_of_a_run_can_be_evaluated_on_another_task(dataenvgym, small
     [
         (["--split", "tset"], "Did you mean 'test'?"),
         (["--limit", "0"], "--limit is 0"),
-        (["--limit", "many"], "invalid int value"),
+        (["--limit", "many"], "expected a whole number"),
         (["--iteration", "1"], "name it with --run"),
         (["--run", "nothing"], "there is no run 'nothing'"),
         (["--adapter", "nowhere"], "nowhere holds no scripted student"),

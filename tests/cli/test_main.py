@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import dataenvgym as package
-from dataenvgym.cli.main import _COMMANDS
+from dataenvgym.cli.commands import COMMANDS
 from dataenvgym.config.composition import options_by_group
 
 MODULE = [sys.executable, "-m", "dataenvgym.cli.main"]
@@ -19,7 +19,7 @@ def test_the_version_is_the_packages(dataenvgym):
     assert dataenvgym("--version").out == f"dataenvgym {package.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["", *_COMMANDS])
+@pytest.mark.parametrize("command", ["", *(each.name for each in COMMANDS)])
 def test_help_fits_80_columns_and_describes_each_option(dataenvgym, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     code, shown, err = dataenvgym(*filter(None, [command]), "--help")

@@ -49,7 +49,7 @@ def test_what_is_written_is_formatted_and_its_imports_are_sorted(dataenvgym, fol
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("agnet", "x"), "'agnet' cannot be made. Did you mean 'agent'? Expected one of: agent,"),
+        (("agnet", "x"), "there is no kind 'agnet'. Did you mean 'agent'? There are: agent,"),
         (("agent", "WeakSkills"), "the name is 'WeakSkills', expected a name of a Python module"),
         (("agent", "a-b"), "the name is 'a-b', expected"),
         (("agent", "../a"), "the name is '../a', expected"),

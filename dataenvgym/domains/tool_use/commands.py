@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataenvgym.cli.options import AddCommand
+from dataenvgym.cli.commands import AddCommand
 
 
 def add_worlds(command: AddCommand) -> None:
