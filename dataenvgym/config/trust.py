@@ -90,7 +90,7 @@ def refuse_references(config: DictConfig, file: Path) -> None:
 
 
 def _power(key: str, value: object) -> str | None:
-    """What the option could run or reach; None for a harmless option.
+    """Name what the option could run or reach; None for a harmless option.
 
     An address is a server under any key: `cache: redis://...` of a speaker, `where` of a store.
     """

@@ -1,4 +1,4 @@
-"""What a domain adds to the evaluations of its problems: checks, files and a table of its own.
+"""Additions of a domain to the evaluations of its problems: checks, files and a table of its own.
 
 The class of a task names it: `Task.evaluation_addition()` returns a class with these methods, or
 None. An example is `dataenvgym.domains.social.evaluation`.

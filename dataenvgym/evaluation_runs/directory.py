@@ -38,7 +38,7 @@ _TEACHERS = "judge.teachers."
 def addition_of(
     config: DictConfig, overrides: Sequence[str] | None, adapter: Path | None
 ) -> EvaluationAddition | None:
-    """What the task's domain adds to this evaluation (see `EvaluationAddition.of`), or None."""
+    """The addition of the domain to this evaluation (see `EvaluationAddition.of`), or None."""
     kind = _addition(config)
     return None if kind is None else kind.of(config, overrides, adapter)
 

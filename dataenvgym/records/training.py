@@ -114,7 +114,7 @@ class Datum(Model):
         return self
 
     def marks(self) -> list[str]:
-        """What else distinguishes records with the same texts: labels, weights, tools.
+        """Other values that distinguish records with the same texts: labels, weights, tools.
 
         The tools of a conversation are one number: shared tools do not make records similar.
         """

@@ -272,7 +272,7 @@ class Task:
 
     @classmethod
     def evaluation_addition(cls) -> Any:
-        """What the domain adds to evaluations (see `evaluation.additions`), or None."""
+        """The domain's addition to evaluations (see `evaluation.additions`), or None."""
         return None
 
     @classmethod

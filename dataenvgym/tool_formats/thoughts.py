@@ -1,4 +1,4 @@
-"""What a reply says: its text without the model's thoughts.
+"""Thoughts in a reply, and its text without them.
 
 A thought is the text between `<think>` and the next `</think>` (or `thinking`, `thought`,
 `reasoning`). Chat templates may end a prompt with `<think>`, so all text before a closing tag that
@@ -8,7 +8,7 @@ next to ' or ` is only quoted; quotation marks of prose quote nothing. Tags in a
 (between lines of ``` or ~~~) are quoted as well, unless the block begins with a thought, or its
 first tag ends one at the beginning of a line.
 
-Nobody but the student reads its thoughts: users, partners, judges, scorers and tools get `said_in`.
+Only the student reads its thoughts: users, partners, judges, scorers and tools get `said_in`.
 Transcripts and training records keep them.
 """
 

@@ -166,7 +166,7 @@ class KeptSecret(Model):
 
 
 class RequiredUtterance(Model):
-    """What a seat must say, and to whom.
+    """A message that a seat must say, and the seats that must hear it.
 
     Attributes:
         to: the seats that must hear it; no other seat may.

@@ -240,6 +240,6 @@ def tells_secret(state: SceneState, seat: int) -> bool | None:
 
 
 def _noticed(state: SceneState, seat: int, other: int) -> list[str]:
-    """What another seat noticed of a seat's words and actions, in order."""
+    """The words and actions of a seat that another one noticed, in order."""
     acted = (event for event in state.events if event.seat == seat and not event.note)
     return [event.action.argument for event in acted if event.reaches(other)]

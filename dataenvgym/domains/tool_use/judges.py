@@ -1,4 +1,4 @@
-"""What the speaker "judge" decides about a conversation.
+"""Decisions of the speaker "judge" about a conversation.
 
 Whether the student told the user the required facts, in any words; whether assertions in natural
 language hold (tau2); and, for a conversation that is not solved although no rule was broken,

@@ -221,7 +221,7 @@ _SEED = random.Random.__init__.__code__
 
 @contextmanager
 def asked() -> Iterator[set[str]]:
-    """What this thread reads in the block although it differs between replays: "datetime.now".
+    """Names of the varying facts that this thread reads in the block, such as "datetime.now".
 
     Clocks, chance, and the machine's processes and files. Only Python calls are seen; the block
     runs more slowly.
