@@ -111,14 +111,10 @@ class Profiles:
 
 
 def by_id(entries: Iterable[tuple[str, P]], *, field: str = "id") -> dict[str, P]:
-    """Profiles or episodes by their ids.
-
-    Args:
-        entries: pairs of a place, for messages, and a profile.
-        field: the name of the id field there.
+    """Profiles or episodes by their ids, of pairs of a place (for messages) and a profile.
 
     Raises:
-        InvalidInstanceError: if two have the same id.
+        InvalidInstanceError: if two have the same id; `field` is its name there.
     """
     found: dict[str, P] = {}
     for place, profile in entries:
@@ -164,11 +160,7 @@ def keep_profiles(store: Store, profiles: Profiles) -> None:
 
 
 def profiles_in(store: Store, *, place: str = "the store") -> Profiles:
-    """All profiles in a store.
-
-    Args:
-        place: the name of the store, for messages.
-    """
+    """All profiles in a store; `place` is its name, for messages."""
     ours: dict[str, Any] = {}
     for kind in _KINDS:
         ids = store.ids(kind)

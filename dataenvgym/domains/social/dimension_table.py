@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from rich.console import Console
@@ -21,7 +20,7 @@ from dataenvgym.domains.social.problem import problem_of
 from dataenvgym.domains.social.recording import SceneRecorder, episode_id
 from dataenvgym.episodes.texts import counts, one_line, score, several
 from dataenvgym.evaluation.estimators import Estimate, clustered_estimate
-from dataenvgym.evaluation.files import EvaluationFiles, read_models
+from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.samples import Sample
 from dataenvgym.judging.panel import Value, krippendorff_alpha
 from dataenvgym.records import Model
@@ -140,15 +139,6 @@ def rows_of(
     return rows
 
 
-def read_rows(path: Path) -> list[EpisodeRow]:
-    """Read the rows of a file.
-
-    Raises:
-        RunDirectoryError: if it is damaged.
-    """
-    return read_models(path, EpisodeRow, "remove the file, and the same command writes it again")
-
-
 class DimensionScores(Model):
     """The mean scores over the episodes of some scenes.
 
@@ -224,8 +214,8 @@ def dimension_table(rows: Sequence[EpisodeRow], models: Mapping[str, str]) -> Di
     parts = {HARD: hard} if len(hard) == len(rows) else {HARD: hard, "all": rows}
     failed = [row.fault or "unknown" for row in rows if row.error is not None]
     scored = [row for row in rows if row.error is None]
-    judges = {judge for row in rows for judge in _judges_of(row)}
-    scoring = {judge for row in scored for judge in _judges_of(row)}
+    judges = set().union(*map(_judges_of, rows))
+    scoring = set().union(*map(_judges_of, scored))
     units: dict[str, list[list[Value | None]]] = {name: [] for name in DIMENSIONS}
     for seat in (seat for row in rows for seat in row.by_judge if len(judges) > 1):
         for name, given in seat.items():

@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ from dataenvgym.domains.social.dimension_table import (
     DimensionTable,
     EpisodeRow,
     dimension_table,
-    read_rows,
     rows_of,
 )
 from dataenvgym.domains.social.domain import SocialDomain
@@ -30,7 +30,7 @@ from dataenvgym.domains.social.problem import MODEL, problem_of
 from dataenvgym.domains.social.recording import SceneRecorder
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation.files import EvaluationFiles, write_models
+from dataenvgym.evaluation.files import EvaluationFiles, read_models, write_models
 from dataenvgym.evaluation.samples import Sample
 from dataenvgym.interfaces import (
     Failure,
@@ -160,8 +160,10 @@ class Scenes:
                 folder was renamed.
         """
         path = files.directory / _ROWS
-        rows = read_rows(path) if was_drawn and path.exists() else []
-        rows = [row for row in rows if row.sample < samples]
+        rows: list[EpisodeRow] = []
+        if was_drawn and path.exists():
+            how = "remove the file, and the same command writes it again"
+            rows = [row for row in read_models(path, EpisodeRow, how) if row.sample < samples]
         if len(rows) != samples * len(files.read_instances()):
             drawn = list(files.read_samples(samples))
             rows = self._write_rows(path, files, drawn, episodes_of(files.directory))
@@ -170,11 +172,7 @@ class Scenes:
     def sum_up_again(
         self, files: EvaluationFiles, samples: Sequence[Sample], kept: Store, folder: Path
     ) -> DimensionTable:
-        """Write the same of samples that were judged again into another folder.
-
-        Args:
-            kept: the episodes, as they were played again.
-        """
+        """Write the same of samples that were judged again; `kept` has their episodes."""
         return self._write_table(folder, self._write_rows(folder / _ROWS, files, samples, kept))
 
     def _write_rows(
@@ -257,11 +255,19 @@ def refuse_long_scenes(
     refusals: Any = getattr(predictor, "refusals", None)
     if refusals is None:
         return
-    listener, task = _Listener(), copy.copy(task)
-    task.others = dict.fromkeys(task.others, _Stand())
-    with suppress(_Heard):
-        task.attempt(listener, instances)
-    beginnings = listener.heard
+    beginnings: list[Conversation] = []
+
+    def keep(conversations: Sequence[Conversation]) -> list[Reply | Failure]:
+        beginnings.extend(conversations)
+        raise _BeginningsKnown
+
+    def speak(conversations: Sequence[Conversation]) -> list[Reply | Failure]:
+        return [Reply(text="...") for _ in conversations]
+
+    task = copy.copy(task)
+    task.others = dict.fromkeys(task.others, _Rehearsing(speak))
+    with suppress(_BeginningsKnown):
+        task.attempt(_Rehearsing(keep), instances)
     failures = [failure for failure in refusals(beginnings) if failure is not None]
     if failures:
         raise ConfigurationError(
@@ -270,27 +276,17 @@ def refuse_long_scenes(
         )
 
 
-class _Heard(BaseException):
-    """Ends the rollout once the beginnings are known; not an `Exception`, so nothing handles it."""
+class _BeginningsKnown(BaseException):
+    """Ends the rollout; not an `Exception`, so nothing handles it."""
 
 
-class _Listener:
-    """Keeps the student's first conversation in each scene."""
+@dataclass(frozen=True)
+class _Rehearsing:
+    """A student or another speaker that asks no model."""
 
-    def __init__(self) -> None:
-        self.heard: Sequence[Conversation] = ()
-
-    def predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> list[Reply | Failure]:
-        self.heard = tuple(conversations)
-        raise _Heard
-
-
-class _Stand:
-    """Says something in place of the other speakers."""
+    answer: Callable[[Sequence[Conversation]], list[Reply | Failure]]
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> list[Reply | Failure]:
-        return [Reply(text="...") for _ in conversations]
+        return self.answer(conversations)

@@ -113,29 +113,21 @@ def judge_character(
         ConfigurationError: for a dimension that does not exist.
     """
     names = tuple(_checked(dimensions))
-    asks = [
+    asks = "\n".join(
         f"- {n} ({DIMENSIONS[n].low} to {DIMENSIONS[n].high}): {DIMENSIONS[n].asks}" for n in names
-    ]
+    )
     verdict = dimensions_verdict(names)
     texts = {"profile": profile, "others": others, "scene": scene, "dialogue": dialogue}
-    asked = question(
-        prompt,
-        verdict,
-        data=texts,
-        values={"who": who, "dimensions": "\n".join(asks)},
-    )
+    asked = question(prompt, verdict, data=texts, values={"who": who, "dimensions": asks})
     judged = yield from panel_ask(asked, verdict, who=judges, **asking)
-    found = {n: judged.score(f"{n}.score", aggregation, min_judges=min_judges) for n in names}
-    by_judge = {
-        name: {judge: float(getattr(v, name).score) for judge, v in judged.verdicts.items()}
-        for name in names
-    }
-    reasons = {
-        name: {judge: getattr(v, name).reason for judge, v in judged.verdicts.items()}
-        for name in names
-    }
-    scores = {name: score for name, score in found.items() if score is not None}
-    return JudgedCharacter(scores, by_judge, reasons, judged.unscored)
+    given = {n: {judge: getattr(v, n) for judge, v in judged.verdicts.items()} for n in names}
+    scores = {n: judged.score(f"{n}.score", aggregation, min_judges=min_judges) for n in names}
+    return JudgedCharacter(
+        {name: score for name, score in scores.items() if score is not None},
+        {n: {judge: float(one.score) for judge, one in of.items()} for n, of in given.items()},
+        {n: {judge: one.reason for judge, one in of.items()} for n, of in given.items()},
+        judged.unscored,
+    )
 
 
 def overall(scores: Mapping[str, float]) -> float | None:

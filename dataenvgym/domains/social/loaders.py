@@ -123,11 +123,7 @@ class SceneSource(Source):
 
 
 def check_seats(seats: str) -> None:
-    """Check that such seats exist.
-
-    Raises:
-        ConfigurationError: naming those that do.
-    """
+    """Raise a ConfigurationError that names the possible values for another one."""
     if seats not in get_args(Seats):
         raise ConfigurationError(
             f"seats is {seats!r}, expected one of {', '.join(get_args(Seats))}."
@@ -147,27 +143,16 @@ def casts(profiles: Profiles, scene: Scene) -> Iterator[tuple[str, ...]]:
             the field that no character meets.
     """
     fits = [_candidates(profiles, scene, seat) for seat in range(scene.seats)]
-    if scene.casts:
-        found: Iterator[tuple[str, ...]] = (
-            cast
-            for cast in scene.casts
-            if all(one in fit for one, fit in zip(cast, fits, strict=False))
-        )
-    else:
-        found = _extended(profiles, scene, fits, ())
-    first = next(found, None)
-    if first is None:
-        raise InvalidInstanceError(_why_nobody_fits(profiles, scene))
+    named = (c for c in scene.casts if all(one in fit for one, fit in zip(c, fits, strict=False)))
+    found = named if scene.casts else _extended(profiles, scene, fits, ())
+    if (first := next(found, None)) is None:
+        raise InvalidInstanceError(_why_no_cast_fits(profiles, scene))
     yield first
     yield from found
 
 
 def check_casts(profiles: Profiles) -> None:
-    """Check that every scene can be played.
-
-    Raises:
-        InvalidInstanceError: naming file, scene and field of the first scene that cannot.
-    """
+    """Raise an InvalidInstanceError for the first scene that no cast can play (see `casts`)."""
     for scene in profiles.scenes.values():
         next(casts(profiles, scene))
 
@@ -210,26 +195,24 @@ def _fits_occupation(character: Character, scene: Scene, seat: int) -> bool:
     return not wanted or character.occupation.casefold() in {w.casefold() for w in wanted}
 
 
-def _why_nobody_fits(profiles: Profiles, scene: Scene) -> str:
+def _why_no_cast_fits(profiles: Profiles, scene: Scene) -> str:
     """The first field that excludes all characters."""
 
     def at(field: str) -> str:
         return profiles.origin.entry("scenes", scene.id, field)
 
-    everybody = list(profiles.characters.values())
     if scene.casts:
         return f"{at('casts')}: no cast has the ages and occupations that the seats want"
+    known = profiles.characters.values()
     for seat in range(scene.seats):
-        if not any(_fits_age(c, scene, seat) for c in everybody):
-            ages = scene.ages[seat]
-            wanted = f"{ages.least} to {ages.most}" if ages else "any"
+        if not any(_fits_age(character, scene, seat) for character in known):
             return (
-                f"{at('ages')}: none of {len(everybody)} characters has the age for seat {seat} "
-                f"({wanted}). Widen it, or add a character"
+                f"{at('ages')}: none of {len(known)} characters has the age for seat {seat} "
+                f"({scene.ages[seat]}). Widen it, or add a character"
             )
-        if not any(_fits_occupation(c, scene, seat) for c in everybody):
+        if not any(_fits_occupation(character, scene, seat) for character in known):
             return (
-                f"{at('occupations')}: none of {len(everybody)} characters has an occupation for "
+                f"{at('occupations')}: none of {len(known)} characters has an occupation for "
                 f"seat {seat} ({', '.join(scene.occupations[seat])}). Add a character"
             )
         if not _candidates(profiles, scene, seat):

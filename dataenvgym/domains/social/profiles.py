@@ -72,14 +72,7 @@ class Character(Model):
 
 _PUBLIC = ("name", "age", "gender", "pronouns", "occupation", "public_information")
 _INNER = ("personality", "big_five", "decision_style", "moral_values", "personal_values")
-_SEEN: dict[Relationship, tuple[str, ...]] = {
-    Relationship.STRANGER: (),
-    Relationship.KNOW_BY_NAME: ("name",),
-    Relationship.ACQUAINTANCE: _PUBLIC,
-    Relationship.FRIEND: (*_PUBLIC, *_INNER),
-    Relationship.ROMANTIC: (*_PUBLIC, *_INNER),
-    Relationship.FAMILY: (*_PUBLIC, *_INNER),
-}
+_SEEN = ((), ("name",), _PUBLIC, *3 * ((*_PUBLIC, *_INNER),))  # by the relationship's number
 
 
 def as_seen_by(relationship: Relationship, character: Character) -> dict[str, Any]:
@@ -88,7 +81,7 @@ def as_seen_by(relationship: Relationship, character: Character) -> dict[str, An
     Strangers see nothing. Those who know each other by name see the name, acquaintances see the
     public fields, friends and closer see all but the secret.
     """
-    return {name: v for name in _SEEN[relationship] if (v := getattr(character, name))}
+    return {name: v for name in _SEEN[relationship.number] if (v := getattr(character, name))}
 
 
 def as_seen_by_self(character: Character) -> dict[str, Any]:
@@ -119,8 +112,11 @@ class AgeRange(Model):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.least > self.most:
-            raise ValueError(f"from {self.least} to {self.most} is not a range of ages")
+            raise ValueError(f"from {self} is not a range of ages")
         return self
+
+    def __str__(self) -> str:
+        return f"{self.least} to {self.most}"
 
 
 class Deal(Model):

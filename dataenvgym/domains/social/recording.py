@@ -70,16 +70,16 @@ class SceneRecorder:
 
     def put(self, episode: Episode) -> None:
         """Keep an episode."""
-        for store in self._documents:
-            with self._losing():
+        with self._losing():
+            for store in self._documents:
                 store.put(EPISODES, episode.id, episode)
         if self.ledger is not None:
             self.ledger.add(episode.id)
 
     def tell(self, stream: str, event: Mapping[str, object]) -> None:
         """Add an event to a stream."""
-        for store in self._events:
-            with self._losing():
+        with self._losing():
+            for store in self._events:
                 store.add_event(stream, event)
 
     @contextmanager

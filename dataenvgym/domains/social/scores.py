@@ -6,7 +6,7 @@ utterances, and secrets.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, NamedTuple, get_args
@@ -92,10 +92,8 @@ class Scoring:
         """
         found: list[SeatScores | None] = []
         for seat in state.cast.seats:
-            scores = None
-            if self.scored == "all" or seat == student:
-                scores = yield from self.of_seat(state, seat)
-            found.append(scores)
+            is_scored = self.scored == "all" or seat == student
+            found.append((yield from self.of_seat(state, seat)) if is_scored else None)
         return found
 
     def to_judge(self, scene: Scene, seat: int) -> list[str]:
@@ -220,8 +218,8 @@ def is_said(state: SceneState, required: RequiredUtterance) -> bool:
         if is_whole(event.action.argument, required.phrases)
     ]
     others = {*state.cast.seats} - {required.seat, *required.to}
-    return {*heard} == {*required.to} and not any(
-        mentions(_noticed(state, required.seat, other), required.phrases) for other in others
+    return {*heard} == {*required.to} and not _noticed(
+        state, required.seat, others, required.phrases
     )
 
 
@@ -230,16 +228,13 @@ def tells_secret(state: SceneState, seat: int) -> bool | None:
     phrases = [
         p for secret in state.cast.scene.secrets if secret.seat == seat for p in secret.phrases
     ]
-    if not phrases:
-        return None
+    return _noticed(state, seat, {*state.cast.seats} - {seat}, phrases) if phrases else None
+
+
+def _noticed(state: SceneState, seat: int, others: Iterable[int], phrases: Sequence[str]) -> bool:
+    """Whether another seat noticed one of the phrases in a seat's words and actions."""
+    acted = [event for event in state.events if event.seat == seat and not event.note]
     return any(
-        mentions(_noticed(state, seat, other), phrases)
-        for other in state.cast.seats
-        if other != seat
+        mentions([event.action.argument for event in acted if event.reaches(other)], phrases)
+        for other in others
     )
-
-
-def _noticed(state: SceneState, seat: int, other: int) -> list[str]:
-    """The words and actions of a seat that another one noticed, in order."""
-    acted = (event for event in state.events if event.seat == seat and not event.note)
-    return [event.action.argument for event in acted if event.reaches(other)]

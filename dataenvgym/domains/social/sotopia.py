@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dataenvgym.domains.social.collection import parse
@@ -55,6 +55,7 @@ SCENE_NAMES = {
 }
 RELATIONSHIP_NAMES = {
     "id": "pk",
+    "characters": "agent_1_id or agent_2_id",
     "relationship": "relationship",
     "story": "background_story",
 }
@@ -104,7 +105,7 @@ def scene_from_sotopia(entry: Any, place: str) -> Scene:
     values = _renamed(entry, SCENE_NAMES, place)
     if isinstance(goals := values.get("goals"), list):
         values["goals"] = [_goal(g, i) if isinstance(g, str) else g for i, g in enumerate(goals)]
-    _read_relationship(values, place)
+    values["relationship"] = _relationship(values, place)
     if "ages" in values:
         values["ages"] = _ages(values["ages"], f"{place}, field 'age_constraint'")
     if "occupations" in values:
@@ -138,13 +139,10 @@ def relationship_from_sotopia(entry: Any, place: str) -> RelationshipProfile:
     """The relationship in a `RelationshipProfile`."""
     values = _renamed(entry, RELATIONSHIP_NAMES, place)
     both = ("agent_1_id", "agent_2_id")
-    for name in both:
-        if not isinstance(entry.get(name), str):
-            raise InvalidInstanceError(
-                f"{place}, field {name!r}: got {entry.get(name)!r}, expected the pk of a character"
-            )
+    if lacking := [name for name in both if not isinstance(entry.get(name), str)]:
+        raise InvalidInstanceError(f"{place}, field {lacking[0]!r}: expected the pk of a character")
     values["characters"] = [entry[name] for name in both]
-    _read_relationship(values, place)
+    values["relationship"] = _relationship(values, place)
     return parse(RelationshipProfile, values, place, names=RELATIONSHIP_NAMES)
 
 
@@ -203,6 +201,15 @@ def episode_to_sotopia(episode: Episode) -> dict[str, Any]:
     }
 
 
+CLASSES: Mapping[str, tuple[Callable[[Any, str], Any], Callable[[Any], dict[str, Any]]]] = {
+    "AgentProfile": (character_from_sotopia, character_to_sotopia),
+    "EnvironmentProfile": (scene_from_sotopia, scene_to_sotopia),
+    "RelationshipProfile": (relationship_from_sotopia, relationship_to_sotopia),
+    "EpisodeLog": (episode_from_sotopia, episode_to_sotopia),
+}
+"""How each of Sotopia's classes is read (of an entry and its place) and written."""
+
+
 def _renamed(entry: Any, names: Mapping[str, str], place: str) -> dict[str, Any]:
     """The values of the existing fields, under our names."""
     if not isinstance(entry, dict):
@@ -210,15 +217,15 @@ def _renamed(entry: Any, names: Mapping[str, str], place: str) -> dict[str, Any]
     return {ours: entry[n] for ours, n in names.items() if entry.get(n) is not None}
 
 
-def _read_relationship(values: dict[str, Any], place: str) -> None:
-    known = list(Relationship)
+def _relationship(values: Mapping[str, Any], place: str) -> Relationship:
+    by_number = {relationship.number: relationship for relationship in Relationship}
     number = values.get("relationship", 0)
-    if type(number) is not int or not 0 <= number < len(known):
-        names = ", ".join(f"{r.number} ({r.value})" for r in known)
+    if type(number) is not int or number not in by_number:
+        names = ", ".join(f"{n} ({r.value})" for n, r in by_number.items())
         raise InvalidInstanceError(
             f"{place}, field 'relationship': there is no relationship {number!r}, only {names}"
         )
-    values["relationship"] = known[number]
+    return by_number[number]
 
 
 def _goal(text: str, seat: int) -> dict[str, Any]:

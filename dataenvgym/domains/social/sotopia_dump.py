@@ -10,23 +10,21 @@ beside them, so that a dump is written as it was read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
-from dataenvgym.domains.social import sotopia
 from dataenvgym.domains.social.collection import Origin, Profiles, by_id, read_entries
 from dataenvgym.domains.social.episodes import Episode
-from dataenvgym.domains.social.profiles import Character, RelationshipProfile, Scene
+from dataenvgym.domains.social.sotopia import CLASSES, RELATIONSHIP_NAMES, SCENE_NAMES
 from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError
 from dataenvgym.storage import write_json
 from dataenvgym.store import RedisSettings, is_redis_url
 
-M = TypeVar("M", Character, Scene, RelationshipProfile, Episode)
 _Entries = Callable[[str], Iterator[tuple[str, Any]]]
 
 
@@ -61,50 +59,31 @@ def read_sotopia(where: str | Path) -> SotopiaDump:
         where, entries = settings.place, partial(_in_redis, settings.connected(), settings.place)
     else:
         entries = partial(_in_files, Path(where).expanduser())
+    found: dict[str, dict[str, Any]] = {}
     kept: dict[tuple[str, str], Mapping[str, tuple[Any, Any]]] = {}
-
-    def read(
-        name: str, parse: Callable[[Any, str], M], write: Callable[[M], Mapping[str, Any]]
-    ) -> dict[str, M]:
-        def profiles() -> Iterator[tuple[str, M]]:
-            for place, entry in entries(name):
-                profile = parse(entry, place)
-                written = write(profile)
-                if differing := {
-                    field: (written.get(field), value)
-                    for field, value in entry.items()
-                    if field not in written or written[field] != value
-                }:
-                    kept[name, profile.id] = differing
-                yield place, profile
-
-        return by_id(profiles(), field="pk")
-
-    characters = read("AgentProfile", sotopia.character_from_sotopia, sotopia.character_to_sotopia)
+    for name, (read, write) in CLASSES.items():
+        pairs: list[tuple[str, Any]] = []
+        for place, entry in entries(name):
+            profile = read(entry, place)
+            pairs.append((place, profile))
+            has_gaps = isinstance(profile, Episode) and not profile.scores
+            written = {} if has_gaps else write(profile)
+            kept[name, profile.id] = {
+                field: (written.get(field), value)
+                for field, value in entry.items()
+                if field not in written or written[field] != value
+            }
+        found[name] = by_id(pairs, field="pk")
+    characters, scenes, ties, episodes = found.values()
     if not characters:
         raise InvalidInstanceError(
             f"{where} holds no AgentProfile: expected AgentProfile.json or .jsonl in a folder, or "
             "keys ':sotopia.database.persistent_profile.AgentProfile:<pk>' in Redis"
         )
-    scenes = read("EnvironmentProfile", sotopia.scene_from_sotopia, sotopia.scene_to_sotopia)
-    ties = read(
-        "RelationshipProfile", sotopia.relationship_from_sotopia, sotopia.relationship_to_sotopia
-    )
-    episodes = read(
-        "EpisodeLog",
-        sotopia.episode_from_sotopia,
-        lambda e: sotopia.episode_to_sotopia(e) if e.scores else {},
-    )
+    kinds = zip(("characters", "scenes", "relationships"), CLASSES, strict=False)
     origin = Origin(
-        {
-            "characters": f"AgentProfile in {where}",
-            "scenes": f"EnvironmentProfile in {where}",
-            "relationships": f"RelationshipProfile in {where}",
-        },
-        {
-            "scenes": sotopia.SCENE_NAMES,
-            "relationships": {"characters": "agent_1_id or agent_2_id"},
-        },
+        {kind: f"{name} in {where}" for kind, name in kinds},
+        {"scenes": SCENE_NAMES, "relationships": RELATIONSHIP_NAMES},
     )
     return SotopiaDump(Profiles(characters, scenes, ties, origin), tuple(episodes.values()), kept)
 
@@ -115,19 +94,21 @@ def write_sotopia(folder: str | Path, dump: SotopiaDump) -> None:
     Raises:
         InvalidInstanceError: if a seat of an episode has no score.
     """
-    profiles = dump.profiles
-    files: dict[str, list[dict[str, Any]]] = {
-        "AgentProfile": [sotopia.character_to_sotopia(c) for c in profiles.characters.values()],
-        "EnvironmentProfile": [sotopia.scene_to_sotopia(s) for s in profiles.scenes.values()],
-        "RelationshipProfile": [
-            sotopia.relationship_to_sotopia(r) for r in profiles.relationships.values()
-        ],
-        "EpisodeLog": [sotopia.episode_to_sotopia(e) for e in dump.episodes],
-    }
-    for name, entries in files.items():
-        for entry in entries:
-            kept = dump.kept.get((name, entry["pk"]), {})
-            entry |= {key: old for key, (new, old) in kept.items() if entry.get(key) == new}
+    of = dump.profiles
+    contents: list[Iterable[Any]] = [
+        d.values() for d in (of.characters, of.scenes, of.relationships)
+    ]
+    files: dict[str, list[dict[str, Any]]] = {}
+    for (name, (_, write)), profiles in zip(
+        CLASSES.items(), [*contents, dump.episodes], strict=True
+    ):
+        files[name] = []
+        for profile in profiles:
+            entry = write(profile)
+            kept = dump.kept.get((name, profile.id), {})
+            old = {key: old for key, (new, old) in kept.items() if entry.get(key) == new}
+            files[name].append(entry | old)
+    for name, entries in files.items():  # once all of them can be written
         write_json(Path(folder).expanduser() / f"{name}.json", entries)
 
 

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from dataenvgym.domains.social.dimension_table import read_rows
+from dataenvgym.domains.social.dimension_table import EpisodeRow
 from dataenvgym.domains.social.episodes import EPISODES
 from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.evaluation.files import read_models
 from dataenvgym.store import open_store
 
 from ...llm.conftest import FakeServer
@@ -29,6 +30,10 @@ def judges(payload):
     """A score in the middle for each dimension that it is asked for."""
     asked = payload["response_format"]["json_schema"]["schema"]["properties"]
     return json.dumps({name: {"reason": "r", "score": MIDDLE[name]} for name in asked})
+
+
+def rows_in(folder, name="e"):
+    return read_models(folder / "evaluations" / name / "episodes.jsonl", EpisodeRow, "")
 
 
 def plays(payload):
@@ -63,7 +68,7 @@ def scenes(dataenvgym, folder, server, monkeypatch):
 def test_each_scene_is_played_from_both_seats_and_has_a_row_each(scenes, folder):
     result = scenes("name=e")
     assert (result.code, result.err) == (0, "")
-    rows = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")
+    rows = rows_in(folder)
     assert len(rows) == len({row.id for row in rows}) == 36
     assert {row.seats for row in rows} == {(0,), (1,)}
     first, second = rows[:2]
@@ -93,7 +98,7 @@ def test_the_table_has_seven_dimensions_and_overall_and_fits_80_columns(scenes):
 def test_the_same_model_in_both_seats_plays_once_and_both_seats_are_scored(scenes, folder):
     result = scenes("name=e", partner="openai/gym")
     assert "every seat counts" in result.out
-    rows = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")
+    rows = rows_in(folder)
     assert len(rows) == 18
     assert all(row.seats == (0, 1) and None not in row.scores for row in rows)
 
@@ -108,7 +113,7 @@ def test_strategists_advise_either_side_and_the_row_says_who(scenes, server, fol
         *urls,
     )
     assert scenes("name=e", "--limit", "2", *both).code == 0
-    first, second = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")
+    first, second = rows_in(folder)
     assert first.models == ("judge", "gym advised by guide", "other advised by guru")
     assert second.models == ("judge", "other advised by guru", "gym advised by guide")
     told = [line for line in first.dialogue if "Strategy: " in line[3]]
@@ -132,7 +137,7 @@ def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(scenes, ser
     options = ("name=e", "--limit", "12", "task.others.judge.cache=null")
     result = scenes(*options)
     assert result.code == 0
-    rows = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")
+    rows = rows_in(folder)
     failed = [row for row in rows if row.fault == "judge"]
     assert 0 < len(failed) < len(rows)
     assert len(asked) == 3 * len(failed)  # at first, and twice again
@@ -144,7 +149,7 @@ def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(scenes, ser
     server.answer(plays)  # it has come to its senses
     again = scenes(*options, "--retry-errors")
     assert "left out" not in again.out
-    assert all(row.fault is None for row in read_rows(folder / "evaluations/e/episodes.jsonl"))
+    assert all(row.fault is None for row in rows_in(folder))
 
 
 def test_a_killed_evaluation_resumes_and_ends_like_an_undisturbed_one(scenes, server, folder):
@@ -197,7 +202,7 @@ def test_redis_that_goes_in_the_middle_ends_it_and_the_same_command_continues(
     assert 0 < done < 3
     server.answer(plays)
     assert scenes("name=e", "chunk=8", "--limit", "20").code == 0
-    rows = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")
+    rows = rows_in(folder)
     assert len(rows) == 20
     assert all(row.error is None for row in rows)
 
@@ -223,7 +228,7 @@ def test_several_judges_have_a_mean_and_their_agreement(dataenvgym, folder, serv
     assert result.code == 0
     assert "judge judge-a + judge-b" in result.out
     assert "agreement of the judges (Krippendorff's alpha): believability" in result.out
-    first = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")[0]
+    first = rows_in(folder)[0]
     assert first.scores[0]["believability"] == MIDDLE["believability"] + 0.5
     assert first.by_judge[0]["knowledge"] == {
         "judge_1": MIDDLE["knowledge"],
@@ -233,10 +238,10 @@ def test_several_judges_have_a_mean_and_their_agreement(dataenvgym, folder, serv
 
 def test_a_folder_with_another_name_keeps_its_rows(scenes, folder):
     assert scenes("name=e", "--limit", "2").code == 0
-    rows = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")
+    rows = rows_in(folder)
     (folder / "evaluations" / "e").rename(folder / "evaluations" / "f")
     assert "finished already" in scenes("name=f", "--limit", "2").out
-    assert read_rows(folder / "evaluations" / "f" / "episodes.jsonl") == rows
+    assert rows_in(folder, "f") == rows
 
 
 def test_scenes_are_judged_again_by_another_judge_of_the_same_name(scenes, dataenvgym, server):
@@ -269,7 +274,7 @@ def test_scenes_judged_again_have_a_table_of_their_own(scenes, dataenvgym, serve
     assert means(directory) == ("judge", MIDDLE["knowledge"])
     assert means(directory / "rescored-001") == ("judge-2", 0.0)
     assert (directory / "dimensions.json").read_bytes() == before
-    old, new = (read_rows(d / "episodes.jsonl") for d in (directory, directory / "rescored-001"))
+    old, new = (rows_in(folder, name) for name in ("e", "e/rescored-001"))
     assert [(r.id, r.seats, r.dialogue) for r in old] == [(r.id, r.seats, r.dialogue) for r in new]
     assert {s["knowledge"] for row in new for seat in row.seats if (s := row.scores[seat])} == {0.0}
     assert re.search(r"knowledge +0..10 +0.00", again.out)
