@@ -62,10 +62,8 @@ except ImportError as error:
     ) from error
 
 _MOST_ASKS = 32  # of judges, for one seat
-
-
 Mask = NDArray[np.int8]
-"""One entry for each of `ALL_KINDS`, in their order: 1 if that kind is allowed."""
+"""For each of `ALL_KINDS`, in their order: 1 if that kind is allowed."""
 
 
 class ActionTextSpace(TextSpace):
@@ -75,11 +73,7 @@ class ActionTextSpace(TextSpace):
         return write_action(Action(ActionKind.SPEAK, super().draw(rng)))
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """The text of an action of a kind that the mask allows; without a mask, of any kind.
-
-        Raises:
-            gymnasium.error.Error: for probabilities, and for a mask of another length.
-        """
+        """The text of an action of a kind that the mask allows; without a mask, of any kind."""
         if probability is not None:
             raise Error(f"ActionTextSpace.sample takes no probability, got {probability!r}")
         allowed = np.ones(len(ALL_KINDS), np.int8) if mask is None else np.asarray(mask)
@@ -95,11 +89,6 @@ class ActionTextSpace(TextSpace):
         return write_action(Action(kind, super().draw(self.np_random)))
 
 
-def mask_of(kinds: tuple[ActionKind, ...]) -> Mask:
-    """The mask that allows these kinds."""
-    return np.array([kind in kinds for kind in ALL_KINDS], np.int8)
-
-
 class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
     """One scene at a time; the agents are its seats, "seat_0", "seat_1", ...
 
@@ -108,8 +97,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
 
     - "conversation": the scene as the seat notices it (see `prompts.seat_conversation`); it ends
       with the message to answer;
-    - "action_mask": for each of `actions.ALL_KINDS`, 1 if the seat may do it now, in the order
-      none, speak, non-verbal communication, action, leave.
+    - "action_mask": 1 if the seat may now do nothing, speak, communicate without words, act, leave.
 
     In the order `simultaneous`, all seats are selected one after the other, and their actions take
     effect when the last seat has acted. Otherwise only the seat whose turn it is is selected.
@@ -122,9 +110,8 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         instances: the scenes (see `SocialTask`); their `seat` and `partner` are ignored. None: the
             negotiations in the package (validation), which are scored by rule.
         rules: how they are played.
-        dimensions: the dimensions to score, `goal` among them. The judge scores those that the
-            rules of a scene do not.
-        others: {"judge": a predictor or teacher}.
+        dimensions: the dimensions to score, `goal` among them.
+        others: {"judge": a predictor or teacher}, for what the rules of a scene do not score.
         every_seat: also select seats out of turn, which can only do `none`; their actions are not
             recorded. `aec_to_parallel` needs it, unless the order is simultaneous.
         render_mode: "ansi" (`render` returns the scene as text) or None.
@@ -161,11 +148,9 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         self._scoring = Scoring(tuple(dimensions))
         seats = max(problem_of(instance).scene.seats for instance in self.instances)
         self.possible_agents = [f"seat_{seat}" for seat in range(seats)]
-        observation = {
-            "conversation": ConversationSpace(),
-            "action_mask": MultiBinary(len(ALL_KINDS)),
-        }
-        self.observation_spaces = {agent: Dict(observation) for agent in self.possible_agents}
+        mask = MultiBinary(len(ALL_KINDS))
+        seen = {"conversation": ConversationSpace(), "action_mask": mask}
+        self.observation_spaces = {agent: Dict(seen) for agent in self.possible_agents}
         self.action_spaces = {agent: ActionTextSpace() for agent in self.possible_agents}
         self._rng, _ = seeding.np_random()
         self.agents: list[str] = []
@@ -221,10 +206,8 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
                 )
         self.scene = SceneState.begin(problem.cast, self.rules, seed=problem.seed)
         self.agents = [f"seat_{seat}" for seat in problem.cast.seats]
-        self.rewards = dict.fromkeys(self.agents, 0.0)
-        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
-        self.terminations = dict.fromkeys(self.agents, False)
-        self.truncations = dict.fromkeys(self.agents, False)
+        self.rewards, self._cumulative_rewards = (dict.fromkeys(self.agents, 0.0) for _ in "12")
+        self.terminations, self.truncations = (dict.fromkeys(self.agents, False) for _ in "12")
         self.infos: dict[str, dict[str, Any]] = {
             agent: {"instance_id": instance.id} for agent in self.agents
         }
@@ -237,7 +220,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         kinds = self.rules.kinds if seat in self.scene.acting else (ActionKind.NONE,)
         return {
             "conversation": seat_conversation(self.scene, seat),
-            "action_mask": mask_of(kinds),
+            "action_mask": np.array([kind in kinds for kind in ALL_KINDS], np.int8),
         }
 
     def step(self, action: str | None) -> None:

@@ -144,7 +144,7 @@ class DimensionScores(Model):
 
     Attributes:
         scenes: "hard" or "all".
-        n_scenes, n_episodes: the numbers of scenes and episodes with scores.
+        n_scenes, n_episodes: those with scores.
         dimensions: by name; `n` counts the scored seats. The interval is clustered by scene,
             because seats, casts and samples of one scene depend on each other.
     """
@@ -162,13 +162,11 @@ class DimensionTable(Model):
         models: the names of the models: {"student": NAME, "partner": NAME, "judge": NAME}.
         every_seat: True if every seat is the student's, and counts.
         columns: the hard scenes, unless all are hard, then all scenes.
-        n_episodes: the number of played episodes.
         excluded: the number of episodes without scores, by who is at fault.
         agreement: Krippendorff's alpha of several judges for each dimension (interval level); None
             if it is undefined.
         n_judged_by_fewer: the number of episodes for which one of the judges gave no verdict.
-        stuck: of the student's seats in scored episodes, the number that did not converse, by kind
-            (see `episodes.stuck`).
+        stuck: the number of the student's seats in scored episodes, by kind of `episodes.stuck`.
     """
 
     models: dict[str, str]
@@ -205,11 +203,7 @@ class DimensionTable(Model):
 
 
 def dimension_table(rows: Sequence[EpisodeRow], models: Mapping[str, str]) -> DimensionTable:
-    """Aggregate the rows of an evaluation.
-
-    Args:
-        models: the names of the models.
-    """
+    """Aggregate the rows of an evaluation of these models."""
     hard = [row for row in rows if HARD in row.subsets]
     parts = {HARD: hard} if len(hard) == len(rows) else {HARD: hard, "all": rows}
     failed = [row.fault or "unknown" for row in rows if row.error is not None]

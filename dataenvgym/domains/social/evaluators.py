@@ -102,7 +102,6 @@ def judge_character(
         scene: the situation, and how the characters know each other.
         dialogue: the words and actions (see `judging.dialogue_text`).
         others: all true facts about the other characters.
-        dimensions: those to be judged; the others are scored by rule.
         judges: the names of the speakers to ask.
         aggregation, min_judges: see `judging.combine`.
         prompt: with `{dialogue}` and `{dimensions}`; it may have `{who}`, `{profile}`,

@@ -41,7 +41,6 @@ class Character(Model):
     """A person, with Sotopia's fields under plain names.
 
     Attributes:
-        public_information: known to acquaintances.
         personality: in prose; `big_five` and `decision_style` in the words of those scales.
         moral_values, personal_values: of moral foundations, and of Schwartz's basic values.
         secret: never shown to another character.
@@ -78,8 +77,7 @@ _SEEN = ((), ("name",), _PUBLIC, *3 * ((*_PUBLIC, *_INNER),))  # by the relation
 def as_seen_by(relationship: Relationship, character: Character) -> dict[str, Any]:
     """The fields of a character that somebody in this relationship sees; empty ones left out.
 
-    Strangers see nothing. Those who know each other by name see the name, acquaintances see the
-    public fields, friends and closer see all but the secret.
+    Acquaintances see the public fields, friends and closer see all but the secret.
     """
     return {name: v for name in _SEEN[relationship.number] if (v := getattr(character, name))}
 

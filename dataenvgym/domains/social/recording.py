@@ -59,11 +59,7 @@ class SceneRecorder:
         self._events: list[Store] = []
 
     def keep_in(self, store: Store, *, events: bool = True) -> None:
-        """Also store scenes that are played from now on in this store.
-
-        Args:
-            events: also store each action when it happens.
-        """
+        """Also store scenes that are played from now on in this store; also their `events`."""
         self._documents.append(store)
         if events:
             self._events.append(store)
@@ -105,9 +101,6 @@ class SceneRecorder:
 
         Args:
             seed: of the environment's episode.
-
-        Raises:
-            StoreError: if a store cannot be written, or as `Ledger.begin`.
         """
         purpose = current_purpose()
         if not purpose.run:
@@ -146,12 +139,8 @@ class SceneRecord:
     def __init__(self, episode: Episode, recorder: SceneRecorder) -> None:
         self._episode, self._recorder = episode, recorder
         self._n_told, self._is_over = 0, False
-        self._tell(
-            "began",
-            scene=episode.scene,
-            characters=list(episode.characters),
-            models=list(episode.models),
-        )
+        who = {"characters": list(episode.characters), "models": list(episode.models)}
+        self._tell("began", scene=episode.scene, **who)
 
     def went_on(self, state: SceneState) -> None:
         """Store the events since the last call."""
@@ -176,11 +165,7 @@ class SceneRecord:
         self._tell("ended", turns=state.n_turns, why=state.ending or "the student left")
 
     def scored(self, seats: Sequence[SeatScores | None]) -> None:
-        """Store the episode with its scores.
-
-        Args:
-            seats: None for a seat that is not scored.
-        """
+        """Store the episode with its scores; None for a seat that is not scored."""
         found: list[SeatScore | None] = []
         for seat in seats:
             if seat is None:

@@ -16,7 +16,6 @@ from dataenvgym.domains.social.bargaining import Acts
 from dataenvgym.domains.social.profiles import Character, Scene, as_seen_by
 from dataenvgym.errors import (
     ConfigurationError,
-    DataEnvGymError,
     check_at_least,
     did_you_mean,
     shorten,
@@ -71,12 +70,10 @@ class Rules:
     def acting(
         self, n_turns: int, active: Sequence[int], last: int, *, seed: int
     ) -> tuple[int, ...]:
-        """The seats whose turn it is after `n_turns` turns.
+        """The seats whose turn it is after `n_turns` turns; `last` had the last one (at first: -1).
 
         Args:
             active: the seats that have not left, in ascending order; at least one.
-            last: the seat whose turn was the last one; -1 at the beginning.
-            seed: of the scene, for the random order.
         """
         if self.order == "simultaneous":
             return tuple(active)
@@ -87,23 +84,17 @@ class Rules:
     def stale_after(
         self, n_stale: int, acting: Sequence[int], present: Sequence[int], done: Collection[int]
     ) -> int:
-        """The number of silent moves in a row after a turn.
+        """The number of silent moves in a row after a turn, from that before it.
 
         Args:
-            n_stale: their number before it.
-            acting: the seats whose turn it was.
+            acting: the seats whose turn it was; `done` did something.
             present: the seats that had not left before it.
-            done: the seats that did something.
         """
         moves = [seat in done for seat in (present if self.ends == "epo" else acting)]
         return moves[::-1].index(True) if any(moves) else n_stale + len(moves)
 
     def ending(self, n_turns: int, n_active: int, n_stale: int) -> str | None:
-        """Why a scene is over, or None.
-
-        Args:
-            n_stale: silent moves in a row.
-        """
+        """Why a scene is over, or None; `n_stale` moves in a row were silent."""
         if n_active < 2:
             return "fewer than two are left"
         if n_turns >= self.turn_limit + (self.ends == "epo"):
@@ -215,10 +206,6 @@ class Event:
         return seat in self.to if self.to else seat not in self.gone
 
 
-class InvalidRecipient(DataEnvGymError):
-    """Invalid recipients; the message is meant for the speaker."""
-
-
 @dataclass(frozen=True)
 class SceneState:
     """A scene in progress.
@@ -289,10 +276,9 @@ class SceneState:
             action = actions.get(seat, NOTHING)
             if action.kind is ActionKind.NONE:
                 continue
-            try:
-                to = self._recipients(seat, action)
-            except InvalidRecipient as error:
-                events.append(Event(self.n_turns, seat, note=str(error)))
+            to = self._recipients(seat, action)
+            if isinstance(to, str):
+                events.append(Event(self.n_turns, seat, note=to))
                 continue
             done.add(seat)
             events.append(Event(self.n_turns, seat, action, to, gone))
@@ -309,15 +295,15 @@ class SceneState:
             last=self.acting[-1],
         )
 
-    def _recipients(self, seat: int, action: Action) -> tuple[int, ...]:
-        """The seats that an action is for."""
+    def _recipients(self, seat: int, action: Action) -> tuple[int, ...] | str:
+        """The seats that an action is for, or a note about an invalid one."""
         found: list[int] = []
         for name in action.to:
             other = self.cast.seat_called(name, seat)
             if other is None or other == seat or other not in self.present:
                 there = (self.cast.label(s, seat) for s in self.present if s != seat)
                 shown = ascii(shorten(" ".join(name.split()), 60))
-                raise InvalidRecipient(f"invalid recipient: {shown}; there are: {', '.join(there)}")
+                return f"invalid recipient: {shown}; there are: {', '.join(there)}"
             found.append(other)
         return tuple(dict.fromkeys(found))
 

@@ -101,11 +101,7 @@ class Strategies:
         return self.role == "strategist"
 
     def check_partner(self, partner: str) -> None:
-        """Check that this partner can be advised.
-
-        Raises:
-            ConfigurationError: if a strategist should advise a scripted partner.
-        """
+        """Raise a ConfigurationError if a strategist should advise a scripted partner."""
         if "partner" in self.strategists and partner != MODEL:
             raise ConfigurationError(
                 f"strategists has 'partner', and the partner {partner!r} is scripted: it reads no "
@@ -165,9 +161,8 @@ class Strategies:
 
     def students_introduction(self, cast: Cast, seat: int, kinds: Sequence[ActionKind]) -> str:
         """The text that the student reads before the scene begins, for its role."""
-        if self.student_advises:
-            return self.introduction(cast, seat)
-        return introduction(cast, seat, kinds)
+        advises = self.student_advises
+        return self.introduction(cast, seat) if advises else introduction(cast, seat, kinds)
 
     def students_lines(self, cast: Cast, seat: int, events: Sequence[Event]) -> Lines:
         """The lines that the student wrote and noticed, for its role."""
