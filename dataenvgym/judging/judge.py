@@ -94,10 +94,7 @@ class Judge(Generic[VerdictT]):
                 teacher.close()
 
     def _ask_one(
-        self,
-        questions: Sequence[Conversation],
-        known: Sequence[Mapping[str, VerdictT]],
-        name: str,
+        self, questions: Sequence[Conversation], known: Sequence[Mapping[str, VerdictT]], name: str
     ) -> list[VerdictT | Unscored | None]:
         """One judge's verdicts; None if it need not be asked."""
         teacher = self.teachers[name]

@@ -12,14 +12,7 @@ from pydantic import Field, create_model
 from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 from dataenvgym.interfaces import Describes, SamplingParameters, TeacherInterface
 from dataenvgym.judging.judge import Judge
-from dataenvgym.judging.panel import (
-    AGGREGATIONS,
-    LEVELS,
-    Aggregation,
-    Judged,
-    Level,
-    agreement,
-)
+from dataenvgym.judging.panel import AGGREGATIONS, LEVELS, Aggregation, Judged, Level, agreement
 from dataenvgym.judging.questions import MOST_CHARACTERS, conversation_text, question
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 
 from dataenvgym.llm import Teacher
@@ -17,13 +17,13 @@ class JudgeServer:
         requests: all requests in the order of arrival.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.say: Callable[[list[dict]], str | int] = lambda messages: verdict(7)
         self.requests: list[dict] = []
         self.url = ""
         self._lock = threading.Lock()
 
-    def answer(self, path: str, payload: dict) -> tuple[int, object]:
+    def answer(self, path, payload):
         with self._lock:
             self.requests.append(payload)
             said = self.say(payload["messages"])
@@ -32,17 +32,17 @@ class JudgeServer:
         message = {"role": "assistant", "content": said}
         return 200, {"choices": [{"message": message, "finish_reason": "stop"}]}
 
-    def teacher(self, model: str = "m", **options) -> Teacher:
+    def teacher(self, model="m", **options):
         settings = {"base_url": self.url, "api_key_variable": None, "retries": 0, **options}
         return Teacher(model, **settings)
 
 
-def verdict(score: object, reason: str = "so") -> str:
+def verdict(score, reason="so"):
     return json.dumps({"reason": reason, "score": score})
 
 
 @contextmanager
-def judge_server() -> Iterator[JudgeServer]:
+def judge_server():
     """A server that answers until the block ends."""
     made = JudgeServer()
     with serving(made.answer) as made.url:

@@ -1,7 +1,5 @@
 """Replies of judges, read as verdicts or refused with a reason."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Literal
@@ -123,7 +121,7 @@ def test_a_field_may_be_called_title():
 
 
 class Nested(Model):
-    inner: list[Nested]
+    inner: "list[Nested]"
 
 
 def test_a_verdict_that_contains_itself_is_refused():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 
-def _folder(variable: str, content: str) -> Path:
+def _folder(variable, content):
     folder = os.environ.get(variable)
     if not folder:
         pytest.skip(f"{variable} does not name a folder with {content}")

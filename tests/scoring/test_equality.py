@@ -8,13 +8,13 @@ from dataenvgym.scoring import grade_pairs
 from dataenvgym.scoring.equality import settle
 
 
-def _both_ways(gold: str, answer: str) -> bool | None:
+def _both_ways(gold, answer):
     verdict = settle(gold, answer)
     assert settle(answer, gold) == verdict
     return verdict
 
 
-def _with_algebra(gold: str, answer: str) -> bool:
+def _with_algebra(gold, answer):
     verdict, back = grade_pairs([(gold, answer), (answer, gold)])
     assert (verdict.error, back) == (None, verdict)
     return verdict.equal
@@ -339,7 +339,7 @@ def test_a_tower_of_powers_is_settled_without_computing_it():
     assert _both_ways("1", "9^{9^{9^{9}}}-9^{9^{9^{9}}}+1") is None
 
 
-def _random_number(rng: Random, depth: int) -> tuple[str, float]:
+def _random_number(rng, depth):
     """A random real expression and its value in floating point."""
     if depth == 0:
         number = rng.randint(1, 12)

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.connection import Connection
 
 import pytest
 
@@ -28,18 +27,18 @@ def pool():
     pool.close()
 
 
-def _logs(count: int) -> list[WorkerRequest]:
+def _logs(count):
     """Textually different requests, of which those at even places are equal."""
     return [
         WorkerRequest(f"{n}\\ln {n * n}", f"{2 * n + n % 2}\\ln {n}") for n in range(2, 2 + count)
     ]
 
 
-def _expected(count: int) -> list[bool]:
+def _expected(count):
     return [n % 2 == 0 for n in range(2, 2 + count)]
 
 
-def _is_running(pid: int) -> bool:
+def _is_running(pid):
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(")")[2].split()[0] != "Z"
@@ -47,7 +46,7 @@ def _is_running(pid: int) -> bool:
         return False
 
 
-def _at_work(pool: WorkerPool) -> int:
+def _at_work(pool):
     """How many workers are lent to a caller."""
     return len(pool._workers) - len(pool._idle)
 
@@ -124,7 +123,7 @@ def test_many_threads_share_the_workers(pool):
 def test_a_long_batch_does_not_keep_a_short_one_waiting(pool):
     finished: list[str] = []
 
-    def grade(name: str, count: int) -> None:
+    def grade(name, count):
         pool.run(_logs(count), LIMIT)
         finished.append(name)
 
@@ -136,7 +135,7 @@ def test_a_long_batch_does_not_keep_a_short_one_waiting(pool):
     assert finished == ["short", "long"]
 
 
-def _grade_in_child(sender: Connection) -> None:
+def _grade_in_child(sender):
     sender.send([reply.value for reply in shared_pool().run([LN], LIMIT)])
 
 
@@ -169,7 +168,7 @@ _HANG = 'grade_pairs([("5", "9^{9^{9^{9}}}+1")], time_limit=1)'
 _HANG_IN_THREAD = f"threading.Thread(target=lambda: {_HANG}, daemon=True).start()"
 
 
-def _start_script(then: str, last: str) -> tuple[subprocess.Popen[str], list[int]]:
+def _start_script(then, last):
     script = _SCRIPT.replace("{then}", then).replace("{last}", last).replace("\\\\", "\\")
     process = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -218,7 +217,7 @@ def test_a_worker_that_cannot_start_makes_errors_and_no_endless_series(monkeypat
 
 
 def test_an_answer_that_sympy_cannot_handle_is_the_answers_own_fault():
-    def raises(*texts: str) -> bool:
+    def raises(*texts):
         raise TypeError("cannot compare")
 
     reply = _reply({"gold": "1", "answer": "x"}, raises, raises)

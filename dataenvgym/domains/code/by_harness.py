@@ -62,10 +62,7 @@ def results_by_harness(
         stdin=stdin,
         files=problem.files,
         limits=limits_with_room(
-            limits,
-            output=4 * (len(stdin) + expected),
-            runs=1 + len(tests),
-            processes=_PROCESSES,
+            limits, output=4 * (len(stdin) + expected), runs=1 + len(tests), processes=_PROCESSES
         ),
     )
     if not run.stdout.startswith(_READY):

@@ -8,11 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, TypedDict, cast
 
-from dataenvgym.domains.code.environment import (
-    DEFAULT_LIMITS,
-    FEEDBACK,
-    CodeEnvironment,
-)
+from dataenvgym.domains.code.environment import DEFAULT_LIMITS, FEEDBACK, CodeEnvironment
 from dataenvgym.domains.code.judging import judge
 from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest, problem_of
 from dataenvgym.domains.code.reading import normalized, problem_in, with_known_names

@@ -78,10 +78,7 @@ class ReasoningGymDomain(Domain):
     answer_form = FINAL_ANSWER_FORM
 
     def __init__(
-        self,
-        known: Callable[[], Iterable[TaskInstance]] = tuple,
-        *,
-        system_prompt: str = PROMPT,
+        self, known: Callable[[], Iterable[TaskInstance]] = tuple, *, system_prompt: str = PROMPT
     ) -> None:
         self._known = known
         self.prompt_template = PromptTemplate(system_prompt)
@@ -124,11 +121,7 @@ class ReasoningGymEnvironment(TaskEnvironment):
     max_turns = 1
 
     def __init__(
-        self,
-        instances: Sequence[TaskInstance] = (),
-        *,
-        system_prompt: str = PROMPT,
-        **options: Any,
+        self, instances: Sequence[TaskInstance] = (), *, system_prompt: str = PROMPT, **options: Any
     ):
         super().__init__(instances, system_prompt=system_prompt, **options)
 

@@ -17,12 +17,7 @@ from dataenvgym.domains.social.recording import SceneRecord, SceneRecorder
 from dataenvgym.domains.social.scene import MOST_TURNS, Rules, SceneState
 from dataenvgym.domains.social.scores import Scored, Scoring
 from dataenvgym.domains.social.scripted_partners import scripted_partner
-from dataenvgym.domains.social.strategies import (
-    PARTNER_STRATEGIST,
-    SPEAKER,
-    STRATEGIST,
-    Strategies,
-)
+from dataenvgym.domains.social.strategies import PARTNER_STRATEGIST, SPEAKER, STRATEGIST, Strategies
 from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance

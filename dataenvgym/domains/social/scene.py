@@ -14,12 +14,7 @@ from typing import Literal, get_args
 from dataenvgym.domains.social.actions import ALL_KINDS, NOTHING, Action, ActionKind
 from dataenvgym.domains.social.bargaining import Acts
 from dataenvgym.domains.social.profiles import Character, Scene, as_seen_by
-from dataenvgym.errors import (
-    ConfigurationError,
-    check_at_least,
-    did_you_mean,
-    shorten,
-)
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean, shorten
 from dataenvgym.seeding import derive_seed
 
 Order = Literal["round_robin", "random", "simultaneous"]

@@ -78,7 +78,7 @@ def test_it_does_not_solve_other_problems(question):
 
 
 def test_it_judges_records_on_its_problems_only():
-    def judged(question: str, answer: str) -> bool | None:
+    def judged(question, answer):
         return PocketMathTask().domain.judge_record(
             SupervisedDatum(instruction=question, output=answer)
         )

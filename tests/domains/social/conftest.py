@@ -1,7 +1,5 @@
 """A few characters who know each other, and a scene for them."""
 
-from typing import Any
-
 import pytest
 
 from dataenvgym.domains.social import (
@@ -14,11 +12,11 @@ from dataenvgym.domains.social import (
 )
 
 
-def _character(id: str, age: int = 30, **options: Any) -> Character:
+def _character(id, age=30, **options):
     return Character(id=id, first_name=id.title(), last_name="Lee", age=age, **options)
 
 
-def _scene(**options: Any) -> Scene:
+def _scene(**options):
     defaults = {
         "id": "talk",
         "scenario": "Two people meet.",
@@ -41,7 +39,7 @@ def scene():
 def collection():
     """Profiles of ann (20, teacher), bob (40, Cook) and cat (60), friends in this order."""
 
-    def make(*scenes: Scene) -> Profiles:
+    def make(*scenes):
         people = (
             _character("ann", 20, occupation="teacher"),
             _character("bob", 40, occupation="Cook"),

@@ -5,13 +5,12 @@ from typing import Any
 from dataenvgym.domains.social.environment import SocialEnvironment
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Hint, Scene
-from dataenvgym.domains.social.scene import Cast, Rules, SceneState
-from dataenvgym.records import TaskInstance
+from dataenvgym.domains.social.scene import Cast, SceneState
 
 NAMES = ("Ann", "Bob", "Cat", "Dan")
 
 
-def people(n: int = 2) -> tuple[Character, ...]:
+def people(n=2):
     return tuple(
         Character(
             id=name.lower(),
@@ -26,7 +25,7 @@ def people(n: int = 2) -> tuple[Character, ...]:
     )
 
 
-def scene(n: int = 2, **options: Any) -> Scene:
+def scene(n=2, **options):
     goals = tuple(
         Goal(text=f"{name} wants tea.", hints=(Hint(kind="extra_info", text=f"{name}'s hint."),))
         for name in NAMES[:n]
@@ -40,27 +39,27 @@ def scene(n: int = 2, **options: Any) -> Scene:
     return Scene(**(made | options))
 
 
-def sale(least: float = 100, most: float = 140, **options: Any) -> Scene:
+def sale(least=100, most=140, **options):
     """Seat 0 sells a lamp to seat 1."""
     return scene(deal=Deal(item="lamp", seller_least=least, buyer_most=most), **options)
 
 
-def cast(n: int = 2, **options: Any) -> Cast:
+def cast(n=2, **options):
     return Cast(scene(n, **options), people(n))
 
 
-def state(n: int = 2, rules: Rules | None = None, **options: Any) -> SceneState:
+def state(n=2, rules=None, **options):
     return SceneState.begin(cast(n, **options), rules)
 
 
-def instance(played: Scene, *, seat: int = 0, partner: str = "model") -> TaskInstance:
+def instance(played, *, seat=0, partner="model"):
     problem = SocialProblem(
         scene=played, characters=people(played.seats), seat=seat, partner=partner
     )
     return to_instance(problem, id="one", task="social")
 
 
-def begun(problem: TaskInstance, **options: Any) -> SocialEnvironment:
+def begun(problem, **options):
     environment = SocialEnvironment(**options)
     environment.reset(seed=0, options={"instance": problem})
     return environment

@@ -27,7 +27,7 @@ EVERY = [
 ]
 
 
-def in_json(action: Action) -> str:
+def in_json(action):
     to = {"to": action.to} if action.to else {}
     return json.dumps({"action_type": action.kind, "argument": action.argument, **to})
 

@@ -97,7 +97,7 @@ def test_seats_that_did_not_converse_and_missing_verdicts_are_counted():
 
 
 def test_a_dimension_that_only_some_scenes_score_says_how_many_seats_that_are():
-    def lines(**seats: int) -> list[str]:
+    def lines(**seats):
         scored = {name: Estimate(n=n, mean=0.0) for name, n in seats.items()}
         column = DimensionScores(scenes="all", n_scenes=15, n_episodes=30, dimensions=scored)
         return dimension_lines(

@@ -1,10 +1,7 @@
 """`dataenvgym eval task=social`: scenes between models, against a server that plays all of them."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -41,7 +38,7 @@ def plays(payload):
 
 
 @pytest.fixture
-def server() -> Iterator[FakeServer]:
+def server():
     server = FakeServer()
     server.answer(plays)
     yield server
@@ -73,10 +70,7 @@ def test_each_scene_is_played_from_both_seats_and_has_a_row_each(scenes, folder)
     assert {row.seats for row in rows} == {(0,), (1,)}
     first, second = rows[:2]
     assert (first.scene, first.cast) == (second.scene, second.cast)
-    assert (first.models, second.models) == (
-        ("judge", "gym", "other"),
-        ("judge", "other", "gym"),
-    )
+    assert (first.models, second.models) == (("judge", "gym", "other"), ("judge", "other", "gym"))
     assert first.scores[1] is second.scores[0] is None
     assert {*first.scores[0]} == {*DIMENSIONS, "overall"}
     assert (first.turns, first.fault, first.trial) == (3, None, 0)

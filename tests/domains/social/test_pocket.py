@@ -24,7 +24,7 @@ def task():
     return PocketSocialTask(**SMALL)
 
 
-def written(task, per_skill: int = 2):
+def written(task, per_skill=2):
     plan = [Assignment(per_skill, skill=skill) for skill in SKILLS]
     return list(PocketEngine(task).generate(plan, None, np.random.default_rng(0)))
 
@@ -34,7 +34,7 @@ def records(task):
     return written(task)
 
 
-def saying(task, replies) -> ScriptedPredictor:
+def saying(task, replies):
     """A student that says these replies to an instance, in turn."""
     said = {task.domain.prompt(i)[-1].content: replies(i) for i in task.instances}
 

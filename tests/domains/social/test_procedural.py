@@ -13,11 +13,11 @@ from dataenvgym.domains.social.scores import rule_scores, tells_secret
 RNG = np.random.default_rng
 
 
-def split_of(question: str) -> str:
+def split_of(question):
     return POCKET_SOCIAL.split_of(POCKET_SOCIAL.operands_in(question))
 
 
-def goals(skill: str, plan: tuple[str, ...], n: int = 20) -> list[float]:
+def goals(skill, plan, n=20):
     problems = [POCKET_SOCIAL.pose(skill, "train", RNG(i)) for i in range(n)]
     return [rule_scores(p.followed(plan), p.seat)["goal"] for p in problems]
 
@@ -72,7 +72,7 @@ def test_every_split_has_operands_of_its_own():
 
 
 def test_pretraining_shows_gold_replies_habits_and_strategies_followed_and_written():
-    def first_lines(skill: str, *, symbols: bool) -> list[str]:
+    def first_lines(skill, *, symbols):
         drawn = [POCKET_SOCIAL.practice(skill, RNG(i), symbols=symbols) for i in range(200)]
         assert {split_of(e.question) for e in drawn} == {"train"}
         return [POCKET_SOCIAL.conversation(e)[1].content for e in drawn]

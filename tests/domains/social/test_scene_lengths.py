@@ -11,7 +11,7 @@ from dataenvgym.interfaces import Failure
 class Student:
     """Has no room for conversations of so many characters."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room):
         self.room = room
 
     def refusals(self, conversations):

@@ -20,7 +20,7 @@ SECRET = KeptSecret(seat=0, text="From Eva.", phrases=("Eva",), question="Who ga
 def answers(scene, character):
     """Replies of a villager in the second seat to messages of the first."""
 
-    def play(manner: str, *texts: str, deal: Deal = BUYS, secrets=()) -> list[str]:
+    def play(manner, *texts, deal=BUYS, secrets=()):
         cast = Cast(
             scene(deal=deal, secrets=secrets, terse=True), (character("ann"), character("bob"))
         )
