@@ -26,9 +26,9 @@ from dataenvgym.domains.social.transcripts import is_transcript, read_scene
 from dataenvgym.domains.tool_use.calls.environment import rouge_l
 from dataenvgym.domains.tool_use.calls.problem import from_text
 from dataenvgym.domains.tool_use.calls.search import found
+from dataenvgym.domains.tool_use.fact_matching import says
 from dataenvgym.domains.tool_use.plans import code_form, json_form
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
-from dataenvgym.domains.tool_use.said import says
 from dataenvgym.domains.tool_use.user_seat import Conduct
 from dataenvgym.domains.tool_use.users import ModelUser
 from dataenvgym.domains.tool_use.values import is_acceptable_leniently

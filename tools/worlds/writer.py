@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from dataenvgym.domains.tool_use.said import says
+from dataenvgym.domains.tool_use.fact_matching import says
 
 Call = tuple[str, Mapping[str, Any]]
 Options = dict[str, Any]

@@ -5,7 +5,7 @@ Worlds themselves (`World`, `State`) are in `dataenvgym.tasks.worlds`.
 problem       ToolUseProblem: the data of an instance: gold calls, the user, the basis of its score;
               Prepared: a problem with its world, ready to be posed many times
 components    the parts of the score, multiplied over the basis
-said          whether a text tells a user the required facts
+fact_matching whether a text tells a user the required facts
 users         the data of a user: scripted, played by a model, or none
 user_seat     the user in one conversation, and the rules for a user that a model plays
 judges        a judge for required facts in other words, and for cases that no rule decides

@@ -4,9 +4,9 @@ state       the final state equals the state after the gold calls, those of the 
             world keeps the stores of both seats in one state
 assertions  the problem's assertions hold in the final state; outside of its `may_differ`, the
             state equals the one after the gold calls
-said        the student told the user the required facts, each in one message (see `said`), or a
-            judge decides it (see `judges`), and nothing of `not_said`; messages with calls
-            count, too
+said        the student told the user the required facts, each in one message (see
+            `fact_matching`), or a judge decides it (see `judges`), and nothing of `not_said`;
+            messages with calls count, too
 calls       each gold call was made and succeeded; additional calls are allowed
 
 A component of the basis that cannot be evaluated is an error; it never holds by default.
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from dataenvgym.domains.tool_use.fact_matching import says
 from dataenvgym.domains.tool_use.matching import GoldCall, call_matches, most_pairs
 from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem
-from dataenvgym.domains.tool_use.said import says
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks.worlds.state import WorldState

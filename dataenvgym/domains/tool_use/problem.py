@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
-from dataenvgym.domains.tool_use.said import says
+from dataenvgym.domains.tool_use.fact_matching import says
 from dataenvgym.domains.tool_use.users import ScriptedUser, User
 from dataenvgym.errors import InvalidInstanceError, did_you_mean, shorten
 from dataenvgym.records import Json, Model, TaskInstance, Text, Tool, ToolCall, check_ids
@@ -48,8 +48,8 @@ class ToolUseProblem(Model):
             `orders.order_1`. All else must equal the state after the gold calls. None: all parts.
         said: the facts that the student must tell the user, for the component `said`.
         not_said: other facts that it must not tell, so that a list of all possible answers fails.
-        said_by: who decides whether they were told: "text" compares words (see `said`); the speaker
-            "judge" also accepts other words.
+        said_by: who decides whether they were told: "text" compares words (see
+            `fact_matching`); the speaker "judge" also accepts other words.
     """
 
     world: Text = Field(min_length=1)

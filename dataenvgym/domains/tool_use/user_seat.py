@@ -33,7 +33,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
-from dataenvgym.domains.tool_use.said import says
+from dataenvgym.domains.tool_use.fact_matching import says
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.errors import SpeakerError, shorten
 from dataenvgym.interfaces import Ask, SamplingParameters

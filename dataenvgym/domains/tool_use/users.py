@@ -86,7 +86,7 @@ class Fact(Model):
 
     Attributes:
         asked: the student asks for it if its message contains one of these, in any case.
-        tell: the user's words must then contain these facts (see `said`), now or later.
+        tell: the user's words must then contain these facts (see `fact_matching`), now or later.
     """
 
     asked: tuple[Words, ...] = Field(min_length=1)

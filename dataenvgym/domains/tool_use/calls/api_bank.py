@@ -22,7 +22,12 @@ from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from dataenvgym.domains.tool_use.calls.problem import CallsProblem, first_complaint
+from dataenvgym.domains.tool_use.calls.problem import (
+    CallsProblem,
+    files_in,
+    first_complaint,
+    parsed,
+)
 from dataenvgym.domains.tool_use.calls.search import spaced
 from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.domains.tool_use.values import KINDS
@@ -88,7 +93,10 @@ class Dialogue:
     def __init__(self, path: Path) -> None:
         rows = rows_of_lines(path, path.stem, str(path))
         self.name = path.stem
-        self.lines = [(_line(row), row.where) for row in rows]
+        self.lines: list[tuple[_Line, str]] = []
+        for row in rows:
+            kind: type[_Line] = _Called if row.values.get("role") == "API" else _Spoken
+            self.lines.append((parsed(kind, row.values, row.where), row.where))
         named = _FILE.fullmatch(path.stem)
         self.level = named["level"] if named else None
         called = {line.api_name for line, _ in self.lines if isinstance(line, _Called)}
@@ -108,7 +116,7 @@ class ApiBank:
             raise ConfigurationError(f"turns is {turns!r}, expected calls, replies or all")
         self.turns = turns
         self._apis = None if apis is None else Path(apis).expanduser()
-        self._dialogues: dict[Path, list[Dialogue]] = {}
+        self._dialogues: dict[Path | HubDataset, list[Dialogue]] = {}
 
     def rows(self, place: Path | HubDataset) -> Iterator[SourceRow]:
         """The chosen turns in a folder of dialogues, or in one file.
@@ -143,13 +151,11 @@ class ApiBank:
         return derived_tools(calls)
 
     def _read(self, place: Path | HubDataset) -> list[Dialogue]:
-        if isinstance(place, HubDataset):
-            raise ConfigurationError(
-                f"API-Bank is read from its files, found the dataset {place.dataset!r}: give the "
-                "path of a folder with them"
-            )
         if place not in self._dialogues:
-            self._dialogues[place] = [Dialogue(path) for path in _paths(place)]
+            paths = [p for p in files_in(place, "API-Bank") if p.suffix == ".jsonl"]
+            if not paths:
+                raise ConfigurationError(f"the folder {str(place)!r} holds no .jsonl file")
+            self._dialogues[place] = [Dialogue(path) for path in paths]
             empty = [dialogue.name for dialogue in self._dialogues[place] if not dialogue.lines]
             if empty:
                 warn_run(
@@ -213,28 +219,8 @@ def api_bank_instance(row: SourceRow, *, task: str) -> TaskInstance:
     """
     values = dict(row.values)
     labels = {name: values.pop(name) for name in ("skill", "category")}
-    try:
-        problem = CallsProblem(**values)
-    except ValidationError as error:
-        raise InvalidInstanceError(f"{row.where}, {first_complaint(error)}") from None
+    problem = parsed(CallsProblem, values, row.where)
     return problem.instance(id=row.id, task=task, **labels)
-
-
-def _paths(place: Path) -> list[Path]:
-    if not place.exists():
-        raise ConfigurationError(f"there is no file or folder {str(place)!r}")
-    paths = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
-    if not paths:
-        raise ConfigurationError(f"the folder {str(place)!r} holds no .jsonl file")
-    return paths
-
-
-def _line(row: SourceRow) -> _Line:
-    kind = _Called if row.values.get("role") == "API" else _Spoken
-    try:
-        return kind.model_validate(row.values)
-    except ValidationError as error:
-        raise InvalidInstanceError(f"{row.where}, {first_complaint(error)}") from None
 
 
 # --- descriptions derived from calls --------------------------------------------------------------

@@ -21,7 +21,12 @@ from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import Field, ValidationError
 
-from dataenvgym.domains.tool_use.calls.problem import CallsProblem, first_complaint
+from dataenvgym.domains.tool_use.calls.problem import (
+    CallsProblem,
+    files_in,
+    first_complaint,
+    parsed,
+)
 from dataenvgym.domains.tool_use.calls.schemas import json_schema
 from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.domains.tool_use.values import OMITTED
@@ -47,7 +52,6 @@ Subset = Literal[
 _SUBSETS = get_args(Subset)[:-1]
 _FILE = re.compile(rf"BFCL_v\d+_({'|'.join(_SUBSETS)})(?:_python)?\.jsonl?$")
 _WITHOUT_ANSWERS = ("irrelevance", "live_irrelevance", "live_relevance")
-ModelT = TypeVar("ModelT", bound=Model)
 NamedT = TypeVar("NamedT", Tool, GoldCall)
 
 
@@ -114,7 +118,7 @@ def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> Ta
             naming file, line and field.
     """
     subset, answers = row.values["subset"], row.values["answers"]
-    question = _parsed(_Question, row.values["row"])
+    question = parsed(_Question, row.values["row"].values, row.where, UnfitRowError)
     field = f"{row.where}, field 'id': {question.id!r}"
     if (first := row.values["first"]) != row.where:
         raise UnfitRowError(f"{field} is also that of {first}")
@@ -128,16 +132,14 @@ def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> Ta
     gold = () if answer is None else _gold(answer, {tool.name: tool for tool in tools})
     if plain_names:
         tools, gold = _plainly_named(tools), _plainly_named(gold)
-    try:
-        problem = CallsProblem(
-            tools=tools,
-            messages=tuple(Message(role=m.role, content=m.content) for m in question.question[0]),
-            gold=gold,
-            any_call=subset == "live_relevance",
-        )
-    except ValidationError as error:
-        where = row.where if answer is None else answer.where
-        raise UnfitRowError(f"{where}, {first_complaint(error)}") from None
+    values = {
+        "tools": tools,
+        "messages": tuple(Message(role=m.role, content=m.content) for m in question.question[0]),
+        "gold": gold,
+        "any_call": subset == "live_relevance",
+    }
+    where = row.where if answer is None else answer.where
+    problem = parsed(CallsProblem, values, where, UnfitRowError)
     return problem.instance(id=question.id, task=task, skill=subset, category=subset)
 
 
@@ -148,14 +150,7 @@ def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
             f"subset is {subset!r}, expected one of {', '.join(get_args(Subset))}."
             f"{did_you_mean(str(subset), get_args(Subset))}"
         )
-    if isinstance(place, HubDataset):
-        raise ConfigurationError(
-            f"BFCL is read from its files, found the dataset {place.dataset!r}: give the path of a "
-            "folder with them"
-        )
-    if not place.exists():
-        raise ConfigurationError(f"there is no file or folder {str(place)!r}")
-    paths = sorted(place.iterdir()) if place.is_dir() else [place]
+    paths = files_in(place, "BFCL")
     named = [(path, found[1]) for path in paths if (found := _FILE.fullmatch(path.name))]
     chosen = [(path, name) for path, name in named if subset in (name, "all")]
     if not chosen:
@@ -185,7 +180,7 @@ def _tool(function: _Function, number: int, row: SourceRow) -> Tool:
 def _gold(row: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
     """The gold calls; checks that a call of the declared tools can satisfy them."""
     calls = []
-    for i, call in enumerate(_parsed(_Answer, row).ground_truth):
+    for i, call in enumerate(parsed(_Answer, row.values, row.where, UnfitRowError).ground_truth):
         field = f"{row.where}, field 'ground_truth.{i}"
         if len(call) != 1:
             raise UnfitRowError(f"{field}': {len(call)} names, expected that of one tool")
@@ -227,10 +222,3 @@ def _undeclared(arguments: dict[str, Any], tool: Tool) -> str | None:
     if (name := next(lacking, None)) is not None:
         return f"the required argument {name!r} has no acceptable value but the empty text"
     return None
-
-
-def _parsed(model: type[ModelT], row: SourceRow) -> ModelT:
-    try:
-        return model.model_validate(row.values)
-    except ValidationError as error:
-        raise UnfitRowError(f"{row.where}, {first_complaint(error)}") from None

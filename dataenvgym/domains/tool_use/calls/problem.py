@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.domains.tool_use.matching import GoldCall
-from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Model, Text
+from dataenvgym.tasks.rows import HubDataset
 from dataenvgym.tool_formats import calls_text
 from dataenvgym.tool_formats.json_objects import to_json
 
+ModelT = TypeVar("ModelT", bound=Model)
 NO_CALL = "None of the tools can do this."
 """The gold answer if no tool should be called."""
 
@@ -77,15 +80,41 @@ class CallsProblem(Model):
 
 
 def problem_of(instance: TaskInstance) -> CallsProblem:
-    """The problem of an instance.
+    """The problem of an instance; its data must be valid."""
+    return parsed(CallsProblem, instance.data, f"instance {instance.id!r}")
+
+
+def parsed(
+    kind: type[ModelT],
+    values: Any,
+    where: str,
+    refusal: type[InvalidInstanceError] = InvalidInstanceError,
+) -> ModelT:
+    """The values as a model of that kind.
 
     Raises:
-        InvalidInstanceError: if its data are invalid.
+        refusal: naming the place and the field.
     """
     try:
-        return CallsProblem.model_validate(instance.data)
+        return kind.model_validate(values)
     except ValidationError as error:
-        raise InvalidInstanceError(f"instance {instance.id!r}: {first_complaint(error)}") from None
+        raise refusal(f"{where}, {first_complaint(error)}") from None
+
+
+def files_in(place: Path | HubDataset, data_set: str) -> list[Path]:
+    """The files in a folder of a data set, sorted, or the one file.
+
+    Raises:
+        ConfigurationError: for a place that does not exist, or is not on the disk.
+    """
+    if isinstance(place, HubDataset):
+        raise ConfigurationError(
+            f"{data_set} is read from its files, found the dataset {place.dataset!r}: give the "
+            "path of a folder with them"
+        )
+    if not place.exists():
+        raise ConfigurationError(f"there is no file or folder {str(place)!r}")
+    return sorted(place.iterdir()) if place.is_dir() else [place]
 
 
 def first_complaint(error: ValidationError) -> str:

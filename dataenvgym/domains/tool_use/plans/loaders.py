@@ -35,6 +35,7 @@ from dataenvgym.domains.tool_use.plans.plan import (
     Plan,
     PlanError,
     plan_of,
+    shown,
     tool_name,
     tools_of,
 )
@@ -136,7 +137,7 @@ def to_instance(
     """
     request = row.values.get("user_request")
     if not isinstance(request, str) or not request.strip():
-        raise _invalid(row, "user_request", f"found {_shown(request)}, expected a text")
+        raise _invalid(row, "user_request", f"found {shown(request)}, expected a text")
     field = next((f for f in _GOLD if row.values.get(f) is not None), None)
     if field is None:
         raise _invalid(row, _GOLD[0], "found nothing, expected a list of steps, here or in 'plan'")
@@ -175,7 +176,7 @@ def _alternatives(row: SourceRow, tools: Collection[str]) -> list[Plan]:
         return []
     found = _value(row, field)
     if not isinstance(found, Sequence):
-        raise _invalid(row, field, f"found {_shown(found)}, expected a list of plans")
+        raise _invalid(row, field, f"found {shown(found)}, expected a list of plans")
     return [_gold_plan(plan, row, field, tools) for plan in found]
 
 
@@ -209,7 +210,3 @@ def _value(row: SourceRow, field: str) -> Any:
 
 def _invalid(row: SourceRow, field: str, what: str) -> InvalidInstanceError:
     return InvalidInstanceError(f"{row.where}, field {field!r}: {what}")
-
-
-def _shown(value: Any) -> str:
-    return "nothing" if value is None else f"{type(value).__name__} {value!r:.60}"

@@ -95,13 +95,13 @@ def plan_of(steps: Any, *, strict: bool = False) -> Plan:
         PlanError: naming the step, and the field or argument.
     """
     if not isinstance(steps, list):
-        raise PlanError(f"found {_shown(steps)}, expected a list of steps")
+        raise PlanError(f"found {shown(steps)}, expected a list of steps")
     places: dict[int, int] = {}
     plan: list[Step] = []
     for place, step in enumerate(steps):
         where = f"step {place}"
         if not isinstance(step, dict):
-            raise PlanError(f"{where} is {_shown(step)}, expected an object with name and args")
+            raise PlanError(f"{where} is {shown(step)}, expected an object with name and args")
         if strict and (unknown := [field for field in step if field not in _FIELDS]):
             raise PlanError(
                 f"{where} has a field {unknown[0]!r}, expected only {', '.join(_FIELDS)}"
@@ -172,15 +172,14 @@ def _args(step: dict[str, Any], where: str) -> dict[str, Any]:
             raise PlanError(f"{where} has its arguments in {other!r:.60}, expected them in 'args'")
         return {}
     if not isinstance(args, dict):
-        raise PlanError(f"{where}, field 'args': found {_shown(args)}, expected an object")
+        raise PlanError(f"{where}, field 'args': found {shown(args)}, expected an object")
     return {_unicode(name): value for name, value in args.items()}
 
 
 def _name(step: dict[str, Any], where: str) -> str:
     name = step.get("name")
     if not isinstance(name, str) or not name.strip():
-        found = "nothing" if name is None else _shown(name)
-        raise PlanError(f"{where}, field 'name': found {found}, expected the name of a tool")
+        raise PlanError(f"{where}, field 'name': found {shown(name)}, expected the name of a tool")
     return tool_name(name)
 
 
@@ -191,7 +190,7 @@ def _id(step: dict[str, Any], place: int, where: str) -> int:
     if isinstance(number, str) and number.isdecimal() and len(number) < 10:
         return int(number)
     if isinstance(number, bool) or not isinstance(number, int):
-        raise PlanError(f"{where}, field 'id': found {_shown(number)}, expected a whole number")
+        raise PlanError(f"{where}, field 'id': found {shown(number)}, expected a whole number")
     return number
 
 
@@ -204,7 +203,10 @@ def _unicode(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """The value in a few words."""
+    if value is None:
+        return "nothing"
     if isinstance(value, list | dict):
         return f"a {type(value).__name__} of {len(value)}"
     return f"{value!r:.60}"

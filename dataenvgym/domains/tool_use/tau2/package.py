@@ -102,7 +102,8 @@ def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package
     if data_dir and "tau2.utils" not in sys.modules:
         os.environ[DATA_DIR] = str(Path(data_dir).expanduser().absolute())  # read on import
     try:
-        _be_quiet()
+        with suppress(ImportError):  # keeps the package from logging each call
+            importlib.import_module("loguru").logger.disable("tau2")
         module = importlib.import_module(f"tau2.domains.{domain}.environment")
         data = Path(importlib.import_module("tau2.utils").DATA_DIR)
     except (ImportError, AttributeError) as error:
@@ -149,9 +150,3 @@ def _check_folder(data: Path) -> None:
             "task.data_dir) to the folder `data` of a checkout of "
             "https://github.com/sierra-research/tau2-bench"
         )
-
-
-def _be_quiet() -> None:
-    """Keep the package from logging each call."""
-    with suppress(ImportError):
-        importlib.import_module("loguru").logger.disable("tau2")

@@ -111,7 +111,8 @@ def to_instance(
     """
     criteria = task.evaluation_criteria
     basis = [] if criteria is None else _basis(criteria)
-    judged = _judged(criteria)
+    judges = criteria is not None and "NL_ASSERTION" in criteria.reward_basis
+    judged = (criteria.nl_assertions or ()) if criteria and judges else ()
     if criteria is None or not (basis or judged):
         return None
     has_tools = bool(world.tools("user")) and task.user_tools != ()
@@ -145,9 +146,9 @@ def to_instance(
         raise InvalidInstanceError(f"{where} (task {task.id!r}): {error}") from None
     data = problem.model_dump(mode="json", exclude_defaults=True, exclude={"gold", "user_gold"})
     data["user"]["kind"] = "model"
-    return TaskInstance(
-        id=task.id, task=name, instruction="", skill=_skill(world, actions), data=data
-    )
+    writing = dict.fromkeys(a.name for a in actions if world.writes(a.name, a.requestor))
+    skill = ", ".join(writing) or "changes nothing"
+    return TaskInstance(id=task.id, task=name, instruction="", skill=skill, data=data)
 
 
 def scenario(scenario: UserScenario) -> str:
@@ -180,18 +181,6 @@ def _basis(criteria: EvaluationCriteria) -> list[Component]:
         "calls": "ACTION" in criteria.reward_basis and bool(criteria.actions),
     }
     return [name for name, is_evaluated in evaluated.items() if is_evaluated]
-
-
-def _judged(criteria: EvaluationCriteria | None) -> tuple[str, ...]:
-    if criteria is None or "NL_ASSERTION" not in criteria.reward_basis:
-        return ()
-    return criteria.nl_assertions or ()
-
-
-def _skill(world: Tau2World, actions: tuple[Action, ...]) -> str:
-    """The gold tools that write, each once, in order."""
-    names = dict.fromkeys(a.name for a in actions if world.writes(a.name, a.requestor))
-    return ", ".join(names) or "changes nothing"
 
 
 def _json(value: Any) -> Any:

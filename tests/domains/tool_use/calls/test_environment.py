@@ -108,7 +108,7 @@ def test_calls_in_any_format_are_read(instances):
 )
 def test_an_instance_of_another_kind_is_refused(data, complaint):
     instance = TaskInstance(id="i7", task="t", instruction="?", data=data)
-    with pytest.raises(InvalidInstanceError, match=f"instance 'i7': {complaint}"):
+    with pytest.raises(InvalidInstanceError, match=f"instance 'i7', {complaint}"):
         CallsEnvironment().reset(options={"instance": instance})
 
 

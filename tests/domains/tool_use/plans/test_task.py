@@ -57,7 +57,7 @@ def test_the_gold_answer_is_in_the_chosen_form(tmp_path):
 
 REFUSED = [
     ({"user_request": ...}, "field 'user_request': found nothing, expected a text"),
-    ({"user_request": 3}, "field 'user_request': found int 3"),
+    ({"user_request": 3}, "field 'user_request': found 3"),
     ({"plan_str": ...}, "field 'plan_str': found nothing, expected a list of steps"),
     ({"plan_str": "[{]"}, "field 'plan_str': found the text '.{.', expected a list in JSON or"),
     ({"plan_str": "__import__('os')"}, "field 'plan_str': found the text"),

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from dataenvgym.domains.tool_use.said import says
+from dataenvgym.domains.tool_use.fact_matching import says
 
 
 @pytest.mark.parametrize(
