@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from dataenvgym import secrets
-from dataenvgym.episodes.log import log_to
+from dataenvgym.executors.in_process import log_to
 from dataenvgym.secrets import keep_secret, keep_secrets_of, redact, redact_bytes, without_secrets
 from dataenvgym.storage import write_json, write_jsonl, write_text
 

@@ -11,7 +11,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.store import Store
 from dataenvgym.store.ledger import Ledger
-from dataenvgym.store.redis_settings import RedisSettings, is_redis_url
+from dataenvgym.store.redis import RedisSettings, is_redis_url
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

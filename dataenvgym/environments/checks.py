@@ -8,7 +8,7 @@ should not be trained on is dropped, and counted under the first reason that app
   `near_duplicates`). Scored records are exempt from both: each is one try of a student, and
   repeated tries count;
 - `evaluation_overlap`: it gives away a problem that the student is evaluated on (see
-  `evaluation_overlap`, and `evaluated_problems` for where these come from);
+  `evaluation_overlap`);
 - what the task's domain finds wrong with it (`Domain.record_fault`), such as `transcript`;
 - the reason of a quality check that it fails (see `dataenvgym.quality`);
 - `over_budget`: it exceeds the episode's `max_records`.
@@ -24,12 +24,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from dataenvgym.environments.evaluated_problems import EvaluatedProblems
-from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
+from dataenvgym.environments.evaluation_overlap import EvaluatedProblems, EvaluationOverlap
 from dataenvgym.environments.near_duplicates import Bands, Fingerprint, SeenTexts, bands_of
 from dataenvgym.environments.record_texts import normalized, record_text
-from dataenvgym.interfaces import TaskInterface
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, PredictionError
+from dataenvgym.interfaces import Failure, PredictorInterface, RecordCheckInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, ScoredDatum, TrainingDatum
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
@@ -116,7 +117,7 @@ class RecordChecks:
     ) -> RecordChecks:
         """Make checks against all evaluation problems of `task` and `others`.
 
-        Warns if test problems are unknown (see `evaluated_problems`).
+        Warns if test problems are unknown (see `EvaluatedProblems`).
         """
         problems = EvaluatedProblems(task, others)
         problems.warn_of_unknown_tests()
@@ -233,3 +234,68 @@ class RecordChecks:
     def _forget_from(self, iteration: int) -> None:
         if later := [n for n in self._starts if n >= iteration]:
             self._seen.forget_from(min(self._starts.pop(n) for n in later))
+
+
+class RecordJudge:
+    """Runs the quality checks on records; a record is dropped for the first check that it fails.
+
+    A record that a check could not judge passes, and a warning counts it: a question failed, or a
+    teacher's budget is spent. If the student or the teacher no longer answers at all, the
+    `PredictionError` ends the run; the same command checks the records again.
+
+    Attributes:
+        unjudged: records that a check could not judge, each with the check's reason.
+    """
+
+    def __init__(
+        self, checks: Sequence[RecordCheckInterface], predictor: PredictorInterface
+    ) -> None:
+        self._checks = checks
+        self._predictor = predictor
+        self.unjudged: list[tuple[TrainingDatum, str]] = []
+
+    def __call__(self, records: Sequence[TrainingDatum]) -> list[str | None]:
+        """For each record, return the reason of the first check that it fails, or None.
+
+        Each check runs once, on the records that passed the checks before it.
+
+        Raises:
+            ConfigurationError: if a check does not return one verdict per record.
+            PredictionError: if the student, or a check's teacher, no longer answers at all.
+        """
+        reasons: list[str | None] = [None] * len(records)
+        for check in self._checks:
+            left = [i for i, reason in enumerate(reasons) if reason is None]
+            if not left:
+                break
+            verdicts = _verdicts(check, self._predictor, [records[i] for i in left])
+            for i, verdict in zip(left, verdicts, strict=True):
+                if isinstance(verdict, Failure):
+                    self.unjudged.append((records[i], check.reason))
+                elif not verdict:
+                    reasons[i] = check.reason
+        return reasons
+
+
+def _verdicts(
+    check: RecordCheckInterface, predictor: PredictorInterface, records: Sequence[TrainingDatum]
+) -> Sequence[bool | Failure]:
+    verdicts: Sequence[bool | Failure]
+    try:
+        verdicts = check.passes(records, predictor)
+    except (ConfigurationError, PredictionError):
+        raise
+    except DataEnvGymError as error:
+        verdicts = [Failure(reason=str(error) or type(error).__name__)] * len(records)
+    if len(verdicts) != len(records):
+        raise ConfigurationError(
+            f"quality check {check.reason!r} gave {len(verdicts)} verdicts on {len(records)} "
+            "records, expected one for each"
+        )
+    failures = [verdict.reason for verdict in verdicts if isinstance(verdict, Failure)]
+    if failures:
+        warn_run(
+            f"quality check {check.reason}: {len(failures)} of {len(records)} records could not "
+            f"be judged, and pass: {failures[0]}"
+        )
+    return verdicts

@@ -11,13 +11,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dataenvgym.environments.checks import CheckedRecords, RecordChecks, reasons_in_words
+from dataenvgym.environments.checks import (
+    CheckedRecords,
+    RecordChecks,
+    RecordJudge,
+    reasons_in_words,
+)
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.history import History
 from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.options import TeachingOptions, stamp
 from dataenvgym.environments.phases import PhaseClock
-from dataenvgym.environments.record_judge import RecordJudge
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.environments.student import Student
 from dataenvgym.errors import RunDirectoryError

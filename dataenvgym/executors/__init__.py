@@ -7,7 +7,6 @@
     ray_cluster   finds or starts the cluster; checks that it sees the run directories
     driving       the driver of episodes in other processes: starts workers, replaces lost ones
     worker        the worker: runs an episode in its process, and sends its events to the driver
-    errors        sends errors from one process to another
     rehearsal     the first prompts of an episode, without running it
 
 An executor changes where an episode runs and how fast, never its results.

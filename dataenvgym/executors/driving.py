@@ -24,9 +24,8 @@ from dataenvgym.episodes.events import EventLog
 from dataenvgym.episodes.summary import Status, Summary, whole_summary
 from dataenvgym.episodes.warning_log import read_warnings
 from dataenvgym.errors import WorkerLostError
-from dataenvgym.executors.errors import CarriedError
 from dataenvgym.executors.interface import Episode, EpisodeOutcome, build_episode
-from dataenvgym.executors.worker import CallbackMessage, Order, WorkerContext
+from dataenvgym.executors.worker import CallbackMessage, CarriedError, Order, WorkerContext
 from dataenvgym.progress import ProgressMessage
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import remove_temporaries, write_json

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 
 from dataenvgym import secrets
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.config.storing import check_stored
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
-from dataenvgym.episodes.log import log_to
 from dataenvgym.executors.interface import Episode, EpisodeOutcome, build_episode, close_speakers_of
 from dataenvgym.run_warnings import listening, warn_run
+from dataenvgym.secrets import redact
 
 
 class InProcessExecutor:
@@ -69,3 +72,32 @@ class _EarlyWarnings(EpisodeCallback):
     def on_start(self, plan: EpisodePlan) -> None:
         for text in self.texts:
             warn_run(text)
+
+
+_current: ContextVar[Path | None] = ContextVar("log", default=None)
+
+
+@contextmanager
+def log_to(path: Path) -> Iterator[None]:
+    """Within the block, write the libraries' log messages to `path`, with tracebacks.
+
+    Those of other episodes in this process are left out. The file is created with the first
+    message.
+    """
+    handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace", delay=True)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_Redacting("%(asctime)s %(name)s %(levelname)s: %(message)s"))
+    handler.addFilter(lambda record: _current.get() in (None, path))
+    logging.getLogger().addHandler(handler)
+    token = _current.set(path)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        logging.getLogger().removeHandler(handler)
+        handler.close()
+
+
+class _Redacting(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))

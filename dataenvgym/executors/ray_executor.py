@@ -18,10 +18,9 @@ from typing import Any
 
 from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.executors.driving import Lost, Message, drive
-from dataenvgym.executors.errors import CarriedError
 from dataenvgym.executors.interface import Episode, EpisodeOutcome
 from dataenvgym.executors.ray_cluster import cluster, import_ray, refuse_unshared
-from dataenvgym.executors.worker import CallbackMessage, Order, run_order
+from dataenvgym.executors.worker import CallbackMessage, CarriedError, Order, run_order
 
 _PATIENCE = 10.0  # seconds for a killed process to disappear
 

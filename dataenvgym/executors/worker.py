@@ -7,9 +7,11 @@ callback as a `CallbackMessage`, and returns the summary or the error as the las
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -20,12 +22,71 @@ from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.warning_log import RunWarning
-from dataenvgym.errors import RunDirectoryError
-from dataenvgym.executors.errors import CarriedError
+from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.executors.in_process import run_here
 from dataenvgym.executors.interface import Episode
+from dataenvgym.own_modules import import_own
 from dataenvgym.progress import ProgressMessage
 from dataenvgym.secrets import redacted_output
+
+
+@dataclass(frozen=True)
+class CarriedError:
+    """An exception as data, for another process.
+
+    Pickle restores an exception by calling its class with `args`, which fails for classes with
+    other arguments, and Ray wraps errors into its own. The exception that `error` restores has the
+    class, the message and the attributes of the original; the traceback is a note.
+
+    Attributes:
+        module, name: of its class.
+        args, attributes: of the exception, except those that cannot be pickled.
+        text: its class and message.
+        trace: the traceback, as text.
+    """
+
+    module: str
+    name: str
+    args: tuple[Any, ...]
+    attributes: dict[str, Any]
+    text: str
+    trace: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> CarriedError:
+        attributes = {k: v for k, v in vars(error).items() if k != "__notes__" and _travels(v)}
+        return cls(
+            module=type(error).__module__,
+            name=type(error).__qualname__,
+            args=tuple(arg if _travels(arg) else repr(arg) for arg in error.args),
+            attributes=attributes,
+            text=f"{type(error).__name__}: {error}",
+            trace="".join(traceback.format_exception(error)),
+        )
+
+    def error(self) -> BaseException:
+        """Restore the exception; a `DataEnvGymError` with its text if the class is unknown here."""
+        try:
+            kind: Any = import_own(self.module)
+            for part in self.name.split("."):
+                kind = getattr(kind, part)
+            error = kind.__new__(kind, *self.args)
+            error.args = self.args
+            error.__dict__.update(self.attributes)
+        except (ImportError, AttributeError, TypeError):
+            error = DataEnvGymError(self.text)
+        assert isinstance(error, BaseException)
+        error.add_note(f"In another process:\n{self.trace}")
+        return error
+
+
+def _travels(value: Any) -> bool:
+    try:
+        pickle.dumps(value)
+    except Exception:  # noqa: BLE001  a class may raise anything while it is pickled
+        return False
+    return True
+
 
 _PERIOD = 0.2
 """Seconds between two checks of the holder file (a new driver takes longer until it writes), and

@@ -28,7 +28,7 @@ from dataenvgym.environments.skill_tree import (
     parse_tree_action,
     plant,
 )
-from dataenvgym.environments.skill_tree.spaces import tree_observation_space
+from dataenvgym.environments.skill_tree.actions import tree_observation_space
 from dataenvgym.environments.skill_tree.transitions import Key
 from dataenvgym.errors import check_at_least
 from dataenvgym.records import PerformanceReport, SkillReport

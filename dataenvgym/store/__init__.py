@@ -22,8 +22,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.store.files import FileStore
 from dataenvgym.store.interface import Kind, Store, StoredEvent
 from dataenvgym.store.memory import MemoryStore
-from dataenvgym.store.redis import RedisStore
-from dataenvgym.store.redis_settings import RedisSettings, is_redis_url
+from dataenvgym.store.redis import RedisSettings, RedisStore, is_redis_url
 
 __all__ = [
     "FileStore",

@@ -2,16 +2,15 @@
 
 grid        Hydra's sweep syntax -> strategies, tasks, seeds
 plan        a grid -> episodes, each with its configuration and folder; floor and ceiling
-fairness    checks that strategies have equal conditions, before and after the runs
-checks      reasons to refuse a study before anything runs; writes `study.json`
+checks      reasons to refuse a study: unequal conditions above all; writes `study.json`
 study       the folder of a study: run it, resume it, sum it up
-comparison  compares existing runs in the same way
+comparison  runs -> results, of a study or of existing runs
 measures    the measures of one run
 statistics  intervals, paired tests, corrections
-summing     runs -> results; `results` has their models
+results     the models of results, and their estimates
 notes       notes for readers of the tables, and warnings: reasons to doubt the numbers
 tables      results for a terminal and as Markdown; `plots` draws them, `report` writes the files
-display     the display while a study runs; `expected_time` estimates the time left
+display     the display while a study runs, with an estimate of the time left
 """
 
 from dataenvgym.studies.comparison import compare_runs

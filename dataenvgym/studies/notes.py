@@ -9,8 +9,8 @@ from dataenvgym.episodes.texts import one_line, several
 from dataenvgym.studies.results import StrategyResult, StrategyRuns, StudyResults, TaskResult
 
 if TYPE_CHECKING:
+    from dataenvgym.studies.comparison import TaskRuns
     from dataenvgym.studies.measures import RunMeasures
-    from dataenvgym.studies.summing import TaskRuns
 
 
 def study_notes(results: StudyResults) -> list[str]:

@@ -21,14 +21,20 @@ from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors import Episode, EpisodeOutcome, build_executor
 from dataenvgym.executors.in_process import InProcessExecutor
-from dataenvgym.studies.checks import check_study, has_result, study_command, write_state
-from dataenvgym.studies.expected_time import ExpectedTime, run_seconds
-from dataenvgym.studies.fairness import Difference, record_budget
+from dataenvgym.studies.checks import (
+    Difference,
+    check_study,
+    has_result,
+    record_budget,
+    study_command,
+    write_state,
+)
+from dataenvgym.studies.comparison import TaskRuns, sum_up
+from dataenvgym.studies.display import ExpectedTime, run_seconds
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
 from dataenvgym.studies.report import write_results
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
-from dataenvgym.studies.summing import TaskRuns, sum_up
 from dataenvgym.workspace import opened
 
 if TYPE_CHECKING:

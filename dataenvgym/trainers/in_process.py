@@ -15,9 +15,8 @@ from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_datas
 from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import publishing, write_jsonl
-from dataenvgym.trainers.cutoff import check_cut, longer_sides
 from dataenvgym.trainers.interface import refuse_options_of_one_training
-from dataenvgym.trainers.support import STAGES, refuse_unsupported
+from dataenvgym.trainers.support import STAGES, check_cut, longer_sides, refuse_unsupported
 
 if TYPE_CHECKING:
     from dataenvgym.trainers.compute import Run

@@ -1,8 +1,7 @@
 import random
 
 from dataenvgym.domains.math.domain import MathDomain
-from dataenvgym.environments.evaluated_problems import EvaluatedProblems
-from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
+from dataenvgym.environments.evaluation_overlap import EvaluatedProblems, EvaluationOverlap
 from dataenvgym.environments.record_texts import words_and_stops
 from dataenvgym.records import SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.tasks import Task

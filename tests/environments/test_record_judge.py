@@ -1,6 +1,6 @@
 import pytest
 
-from dataenvgym.environments.record_judge import RecordJudge
+from dataenvgym.environments.checks import RecordJudge
 from dataenvgym.errors import (
     BudgetSpentError,
     ConfigurationError,

@@ -18,8 +18,13 @@ from dataenvgym.errors import (
 )
 from dataenvgym.executors import ExecutorInterface, InProcessExecutor
 from dataenvgym.executors.driving import DrivenEpisode
-from dataenvgym.executors.errors import CarriedError
-from dataenvgym.executors.worker import Order, WorkerContext, _ending_without, run_order
+from dataenvgym.executors.worker import (
+    CarriedError,
+    Order,
+    WorkerContext,
+    _ending_without,
+    run_order,
+)
 from dataenvgym.storage import read_json
 
 from ..waiting import wait_for

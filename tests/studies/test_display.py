@@ -10,8 +10,7 @@ from rich.console import Console
 from dataenvgym.episodes.callbacks import EpisodePlan
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.progress import ProgressMessage
-from dataenvgym.studies.display import StudyDisplay
-from dataenvgym.studies.expected_time import ExpectedTime
+from dataenvgym.studies.display import ExpectedTime, StudyDisplay
 
 
 def iteration(number, score, records=0):

@@ -4,7 +4,7 @@ import pytest
 
 from dataenvgym.config import compose
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.studies.fairness import (
+from dataenvgym.studies.checks import (
     Difference,
     allowed,
     check_allowed_keys,

@@ -2,9 +2,9 @@
 
 import pytest
 
+from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.plots import COLORS, draw_study
 from dataenvgym.studies.results import StrategyRuns
-from dataenvgym.studies.summing import TaskRuns, sum_up
 
 
 def study(made_run, n_strategies, seeds=(0, 1, 2)):

@@ -3,8 +3,8 @@
 import pytest
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.results import MissingRun, StrategyRuns, task_result
-from dataenvgym.studies.summing import TaskRuns, sum_up
 
 
 def strategies(made_run):

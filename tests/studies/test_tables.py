@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
+from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.notes import study_notes
 from dataenvgym.studies.results import MissingRun, StrategyRuns
-from dataenvgym.studies.summing import TaskRuns, sum_up
 from dataenvgym.studies.tables import Cells, markdown, render, study_cells
 
 

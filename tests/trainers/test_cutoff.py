@@ -8,7 +8,7 @@ from dataenvgym.errors import TrainingError
 from dataenvgym.llama_factory import TrainingConfig, write_dataset
 from dataenvgym.records import parse_training_datum
 from dataenvgym.run_warnings import listening
-from dataenvgym.trainers.cutoff import check_before
+from dataenvgym.trainers.support import check_before
 
 Record, Told = dict[str, Any], list[str]
 LONG = "long" * 20

@@ -1,11 +1,10 @@
 """`SkillTree-v0`: the agent explores and exploits a forest of skills, and an engine writes.
 
     forest       the frozen model: Forest -> Tree -> Subskill
-    actions      `Explore` and `Exploit`; impossible actions are refused
+    actions      `Explore` and `Exploit`, and the gymnasium spaces; impossible actions are refused
     transitions  (forest, action) -> forest, (forest, results) -> forest
     tree_engine  the engine, and its optional methods: name new subskills, find a problem's one
     files        the files of an iteration
-    spaces       the gymnasium spaces
     environment  `SkillTree` itself
 
 The first three use neither tasks nor files, so simulations use them too.
@@ -14,12 +13,13 @@ The first three use neither tasks nor files, so simulations use them too.
 from dataenvgym.environments.skill_tree.actions import (
     Exploit,
     Explore,
+    ForestSpace,
     TreeAction,
+    TreeActionSpace,
     parse_tree_action,
 )
 from dataenvgym.environments.skill_tree.environment import SkillTree
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
-from dataenvgym.environments.skill_tree.spaces import ForestSpace, TreeActionSpace
 from dataenvgym.environments.skill_tree.transitions import (
     Accuracies,
     Results,

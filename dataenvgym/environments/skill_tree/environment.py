@@ -14,10 +14,14 @@ from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.options import EnvironmentOptions
 from dataenvgym.environments.rendering import forest_table
 from dataenvgym.environments.shown_student import ShownStudent
-from dataenvgym.environments.skill_tree.actions import TreeAction, parse_tree_action
+from dataenvgym.environments.skill_tree.actions import (
+    TreeAction,
+    TreeActionSpace,
+    parse_tree_action,
+    tree_observation_space,
+)
 from dataenvgym.environments.skill_tree.files import TreeFiles
 from dataenvgym.environments.skill_tree.forest import Forest
-from dataenvgym.environments.skill_tree.spaces import TreeActionSpace, tree_observation_space
 from dataenvgym.environments.skill_tree.training_sample import (
     answer_again,
     renewed_sample,

@@ -4,7 +4,6 @@ trainer     from a training file to an adapter or a student
 staging     the folder that LLaMA-Factory writes to during a training
 launching   runs `llamafactory-cli`: a new process each time, or children of a warm worker
 worker      ... that worker; it runs in LLaMA-Factory's environment
-diagnosis   explains a failed training, and says what to do
 """
 
 from dataenvgym.trainers.llama_factory.trainer import LlamaFactoryTrainer

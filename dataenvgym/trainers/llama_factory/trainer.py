@@ -28,11 +28,15 @@ from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_datas
 from dataenvgym.llama_factory.options import TEMPLATES
 from dataenvgym.progress import tell
 from dataenvgym.records import PreferenceDatum
-from dataenvgym.trainers.cutoff import check_before
 from dataenvgym.trainers.interface import refuse_options_of_one_training
-from dataenvgym.trainers.llama_factory.diagnosis import explain_failure
-from dataenvgym.trainers.llama_factory.launching import CommandLine, Launcher, WarmWorker
+from dataenvgym.trainers.llama_factory.launching import (
+    CommandLine,
+    Launcher,
+    WarmWorker,
+    explain_failure,
+)
 from dataenvgym.trainers.llama_factory.staging import publish, stage
+from dataenvgym.trainers.support import check_before
 
 LOG = "llama_factory.log"
 """The file next to the adapter's folder with all output of LLaMA-Factory."""

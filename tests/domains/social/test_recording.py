@@ -11,7 +11,7 @@ from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.errors import ConfigurationError, StoreError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.store import MemoryStore, RedisStore, open_store
-from dataenvgym.store.redis_settings import RedisSettings
+from dataenvgym.store.redis import RedisSettings
 from dataenvgym.tasks.base import attempts_for
 
 from .social_scenes import instance, people, sale, scene

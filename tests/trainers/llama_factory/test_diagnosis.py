@@ -1,6 +1,6 @@
 import pytest
 
-from dataenvgym.trainers.llama_factory.diagnosis import explain_failure
+from dataenvgym.trainers.llama_factory.launching import explain_failure
 
 CASES = {
     "OSError: [Errno 28] No space left on device": "the disk is full",

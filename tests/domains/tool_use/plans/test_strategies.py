@@ -8,7 +8,7 @@ import pytest
 from dataenvgym.agents.fitting import check_fit
 from dataenvgym.config import build_agent, build_environment, build_task, compose
 from dataenvgym.domains.tool_use.plans.task import PlansTask
-from dataenvgym.environments.evaluated_problems import EvaluatedProblems
+from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
 from dataenvgym.episodes import run_episode
 from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor

@@ -1,6 +1,6 @@
 import logging
 
-from dataenvgym.episodes.log import log_to
+from dataenvgym.executors.in_process import log_to
 
 
 def test_a_message_with_lone_surrogates_is_kept_escaped(tmp_path, capsys):

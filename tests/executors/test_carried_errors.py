@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from dataenvgym.errors import ConfigChangedError, DataEnvGymError, InvalidRecordError
-from dataenvgym.executors.errors import CarriedError
+from dataenvgym.executors.worker import CarriedError
 
 
 def carried(error: BaseException) -> BaseException:
