@@ -6,12 +6,13 @@ from itertools import pairwise
 import pytest
 
 from dataenvgym.domains.math.reasoning_gym import (
+    EVALUATES_ANSWERS,
     ReasoningGymDomain,
     ReasoningGymEnvironment,
     ReasoningGymTask,
     _answer_in,
+    dataset_of,
 )
-from dataenvgym.domains.math.reasoning_gym_source import EVALUATES_ANSWERS, dataset_of
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 
 from ...fakes import Knowing
