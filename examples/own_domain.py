@@ -38,10 +38,10 @@ class Shop(TaskEnvironment):
             return Outcome(messages=(Message(role="tool", content=price),), done=False)
         if "####" in said.content:
             question = Message(role="user", content=f"Right: {order.answer} Said: {said.content}")
-            is_right = (yield Ask("judge", (question,))) == "yes"
+            is_right = (yield Ask("judge", (question,))).text == "yes"
             return Outcome(reward=float(is_right), was_correct=is_right)
         card = Message(role="system", content=f"You are a customer. Size: {order.data['size']}")
-        reply = yield Ask("customer", (card, Message(role="user", content=said.content)))
+        reply = (yield Ask("customer", (card, Message(role="user", content=said.content)))).text
         return Outcome(messages=(Message(role="user", content=reply),), done=False)
 
 

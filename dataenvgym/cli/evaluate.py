@@ -62,8 +62,8 @@ def evaluate(arguments: Namespace) -> None:
 def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGymError]) -> None:
     """Show what would be evaluated, and the first prompt; see `cli.dry.show_plan`."""
     from dataenvgym.cli.dry import lacking, show_facts, show_prompt
-    from dataenvgym.executors.rehearsal import first_of_student
     from dataenvgym.tasks.adapted import task_of
+    from dataenvgym.tasks.first_prompts import first_prompts
 
     try:
         prepared = prepare_evaluation(
@@ -94,7 +94,7 @@ def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGy
         ("samples", str(settings.samples)),
     ]
     show_facts(console, [*facts, *lacking(prepared.config, needs, ("predictor",))])
-    if (first := first_of_student(prepared.task)) is not None:
+    for first in first_prompts(prepared.task)[:1]:
         show_prompt(console, "The student's first prompt", first)
     console.print("\nNothing was asked. Without --dry, this starts.")
 

@@ -7,7 +7,6 @@ speakers of the task are replaced by one that always gives the same reply. Custo
 
 from __future__ import annotations
 
-import copy
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dataenvgym.agents import Agent, TreeAgent
 from dataenvgym.config import build_agent, build_environment
 from dataenvgym.environments import TeachingEnvironment
-from dataenvgym.interfaces import Reply, SamplingParameters, TaskInterface, TrainingRun
+from dataenvgym.interfaces import SamplingParameters, TaskInterface, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.first_prompts import Enough, Stub, first_prompts, with_stubs
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -52,21 +51,17 @@ def rehearse(config: DictConfig, task: Any) -> Rehearsal:
     Args:
         task: the episode's task, passed in so that its problems are loaded only once.
     """
-    task = _silenced(task)
-    student = first_of_student(task)
+    task = with_stubs(task)
+    student = next(iter(first_prompts(task)), None)
     if config.teacher.get("_target_") is None:
         return Rehearsal(student, reason="there is no teacher (teacher=none)")
     with tempfile.TemporaryDirectory(prefix="dataenvgym-") as directory:
         listener, reason = _Teacher(), ""
-        with suppress(_Enough):
+        with suppress(Enough):
             reason = _teach(config, task, listener, Path(directory))
     if not listener.heard:
         return Rehearsal(student, reason=reason or "the first iteration does not ask it")
     return Rehearsal(student, listener.heard, listener.purpose)
-
-
-class _Enough(BaseException):
-    """Raised when the prompt is known; not an `Exception`, so no caller handles it as a failure."""
 
 
 class _Teacher:
@@ -84,32 +79,14 @@ class _Teacher:
         purpose: str,
     ) -> NoReturn:
         self.heard, self.purpose = tuple(conversations), purpose
-        raise _Enough
+        raise Enough
 
 
-class _Student:
-    """Gives the same reply to each question, and ends the rehearsal when it would be trained.
-
-    Args:
-        says: the reply.
-        listens: end at the first question.
-    """
-
-    def __init__(self, says: str = ANSWER, *, listens: bool = False) -> None:
-        self.heard: Conversation | None = None
-        self._says = says
-        self._listens = listens
-
-    def predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> list[Reply]:
-        if self._listens:
-            self.heard = next(iter(conversations), None)
-            raise _Enough
-        return [Reply(text=self._says) for _ in conversations]
+class _Student(Stub):
+    """Ends the rehearsal when it would be trained."""
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
-        raise _Enough
+        raise Enough
 
     def save(self, path: Path) -> None:
         pass
@@ -121,25 +98,9 @@ class _Student:
         pass
 
 
-def _silenced(task: Any) -> Any:
-    """The task with speakers that always give the same reply."""
-    if others := task_of(task).others:
-        task = copy.copy(task)
-        task.others = {who: _Student(f"(the {who}'s answer)") for who in others}
-    return task
-
-
-def first_of_student(task: TaskInterface) -> Conversation | None:
-    """The first conversation that the student would answer; other speakers are not asked."""
-    student = _Student(listens=True)
-    with suppress(_Enough):
-        _silenced(task).evaluate(student)
-    return student.heard
-
-
 def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory: Path) -> str:
     """Begin the episode; return the reason if the teacher is not asked."""
-    student = _Student()
+    student = _Student(ANSWER)
     agent = build_agent(config, task=task, teacher=teacher)
     environment = build_environment(
         config, directory, task=task, predictor=student, teacher=teacher

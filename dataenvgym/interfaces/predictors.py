@@ -48,15 +48,28 @@ class SamplingParameters(Model):
 class Reply(Model):
     """The answer to one conversation. `length`: it was cut off at `max_tokens`.
 
+    What is not known is None. Tool calls are part of the text (see `tool_formats.read_reply`).
+
     Attributes:
-        prompt_tokens, completion_tokens: as the server counts them; None if it does not report
-            them.
+        prompt_tokens, completion_tokens: as the server counts them.
+        seconds: how long the call took; not saved, so a reply from a cache has none.
+        cost: in US dollars at the teacher's price. A reply from its cache has the same cost as at
+            first, so that a reward that depends on it can be repeated.
     """
 
     text: str
     finish_reason: Literal["stop", "length"] = "stop"
     prompt_tokens: int | None = Field(default=None, ge=0)
     completion_tokens: int | None = Field(default=None, ge=0)
+    seconds: float | None = Field(default=None, exclude=True)
+    cost: float | None = Field(default=None, exclude=True)
+
+    def __eq__(self, other: object) -> bool:
+        """Replies that say the same are equal, however long they took."""
+        return isinstance(other, Reply) and self.model_dump() == other.model_dump()
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
 
 class Failure(Model):
@@ -83,7 +96,7 @@ class Ask:
         sampling: how to draw its reply. Unless that is greedy, a task environment replaces the
             seed by one derived from its own, the turn, and the number of asks before in that turn.
         may_fail: if the speaker fails, the asking generator receives the `Failure` instead of a
-            text; otherwise the instance ends with an error.
+            `Reply`; otherwise the instance ends with an error.
     """
 
     who: str

@@ -54,17 +54,26 @@ def judge_ask(
     """
     if constrained:
         sampling = sampling.model_copy(update={"json_schema": verdict_schema(verdict)})
-    inquiring = inquiry(asked, verdict, retries=retries)
-    conversation = next(inquiring)
-    while True:
+    conversation, problem = asked, ""
+    for _ in range(retries + 1):
         reply = yield Ask(who, conversation, sampling, may_fail)
         if isinstance(reply, Failure):
             return Unscored(reply.reason.removeprefix(f"{who}: "), reply.outage)
-        try:
-            conversation = inquiring.send(reply)
-        except StopIteration as end:
-            found: VerdictT | Unscored = end.value
+        found = read_verdict(reply.text, verdict)
+        if not isinstance(found, str):
             return found
+        problem = found
+        again = (
+            f"That is not a verdict that can be used: {problem}. Judge again, and reply with one "
+            "JSON object that fits the schema, and nothing else."
+        )
+        conversation = (
+            *asked,
+            Message(role="assistant", content=escaped(reply.text[:_SHOWN])),
+            Message(role="user", content=again),
+        )
+    replies = "1 reply" if retries == 0 else f"{retries + 1} replies"
+    return Unscored(f"{UNREADABLE} in {replies}; the last one: {problem}")
 
 
 def panel_ask(
@@ -103,30 +112,3 @@ def panel_ask(
         if none.outage and not verdicts:
             raise none.error(name)
     return Judged(verdicts, {name: none.reason for name, none in unscored.items()})
-
-
-def inquiry(
-    asked: Conversation, verdict: type[VerdictT], *, retries: int
-) -> Generator[Conversation, str, VerdictT | Unscored]:
-    """Yield the question, receive the judge's reply, return the verdict.
-
-    A reply that cannot be parsed is returned to the judge with the reason, at most `retries` times.
-    """
-    conversation, problem = asked, ""
-    for _ in range(retries + 1):
-        reply = yield conversation
-        found = read_verdict(reply, verdict)
-        if not isinstance(found, str):
-            return found
-        problem = found
-        again = (
-            f"That is not a verdict that can be used: {problem}. Judge again, and reply with one "
-            "JSON object that fits the schema, and nothing else."
-        )
-        conversation = (
-            *asked,
-            Message(role="assistant", content=escaped(reply[:_SHOWN])),
-            Message(role="user", content=again),
-        )
-    replies = "1 reply" if retries == 0 else f"{retries + 1} replies"
-    return Unscored(f"{UNREADABLE} in {replies}; the last one: {problem}")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Generic
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, check_at_least
-from dataenvgym.interfaces import Closes, Failure, SamplingParameters, TeacherInterface
-from dataenvgym.judging.asking import RETRIES, SAMPLING, inquiry
+from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.interfaces import Closes, Failure, Reply, SamplingParameters, TeacherInterface
+from dataenvgym.judging.asking import RETRIES, SAMPLING, judge_ask
 from dataenvgym.judging.panel import Judged
-from dataenvgym.judging.verdicts import Unscored, VerdictT, verdict_schema
+from dataenvgym.judging.verdicts import Unscored, VerdictT
 from dataenvgym.llm.usage import count_malformed
 from dataenvgym.records import Conversation
+from dataenvgym.rollouts.driver import answered_together
 from dataenvgym.threads import ContextThreadPool
-
-_Inquiry = Generator[Conversation, str, VerdictT | Unscored]
 
 
 class Judge(Generic[VerdictT]):
@@ -57,7 +56,7 @@ class Judge(Generic[VerdictT]):
         self.teachers = dict(teachers)
         self.verdict = verdict
         self._retries = retries
-        self._sampling = sampling.model_copy(update={"json_schema": verdict_schema(verdict)})
+        self._sampling = sampling
         self._purpose = purpose
 
     def ask(
@@ -97,31 +96,37 @@ class Judge(Generic[VerdictT]):
         self, questions: Sequence[Conversation], known: Sequence[Mapping[str, VerdictT]], name: str
     ) -> list[VerdictT | Unscored | None]:
         """One judge's verdicts; None if it need not be asked."""
-        teacher = self.teachers[name]
-        found: list[VerdictT | Unscored | None] = [None] * len(questions)
-        inquiries: dict[int, _Inquiry[VerdictT]] = {}
-        waiting: dict[int, Conversation] = {}
-        for i, asked in enumerate(questions):
-            if name not in known[i]:
-                inquiries[i] = inquiry(asked, self.verdict, retries=self._retries)
-                waiting[i] = next(inquiries[i])
-        while waiting:
-            batch = list(waiting.values())
-            try:
-                replies = teacher.ask(batch, self._sampling, purpose=self._purpose)
-            except BudgetSpentError as error:
-                replies = [Failure(reason=f"not asked: {error}")] * len(batch)
-            answered, waiting = dict(zip(waiting, replies, strict=True)), {}
-            unread = 0
-            for i, reply in answered.items():
-                if isinstance(reply, Failure):
-                    found[i] = Unscored(reply.reason)
-                    continue
-                try:
-                    waiting[i] = inquiries[i].send(reply.text)
-                    unread += 1
-                except StopIteration as end:
-                    found[i] = end.value
-                    unread += isinstance(end.value, Unscored)
-            count_malformed(teacher, unread)
-        return found
+        judge = _Judge(self.teachers[name], self._purpose)
+        asking = {
+            i: judge_ask(
+                asked,
+                self.verdict,
+                who=name,
+                retries=self._retries,
+                sampling=self._sampling,
+                may_fail=True,
+            )
+            for i, asked in enumerate(questions)
+            if name not in known[i]
+        }
+        said = answered_together([*asking.values()], {name: judge})
+        n_verdicts = sum(not isinstance(found, Unscored) for found in said)
+        count_malformed(judge.teacher, judge.n_replies - n_verdicts)
+        found = dict(zip(asking, said, strict=True))
+        return [found.get(i) for i in range(len(questions))]
+
+
+class _Judge:
+    """A teacher as a predictor that counts its replies."""
+
+    def __init__(self, teacher: TeacherInterface, purpose: str) -> None:
+        self.teacher = teacher
+        self.n_replies = 0
+        self._purpose = purpose
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Reply | Failure]:
+        replies = self.teacher.ask(conversations, sampling, purpose=self._purpose)
+        self.n_replies += sum(isinstance(reply, Reply) for reply in replies)
+        return replies

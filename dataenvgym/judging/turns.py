@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model, model_validator
 
-from dataenvgym.interfaces import Ask
+from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.judging.asking import judge_ask
 from dataenvgym.judging.questions import question
 from dataenvgym.judging.verdicts import Unscored
@@ -48,7 +48,7 @@ def judge_turns(
     judge: str = "judge",
     prompt: Prompt | str = "social_turns",
     **asking: Any,
-) -> Generator[Ask, str, tuple[NamedTurn, ...] | Unscored]:
+) -> Generator[Ask, Reply, tuple[NamedTurn, ...] | Unscored]:
     """Ask a judge for turns of a character; returned in order, perhaps none.
 
     Args:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, InvalidStateError
@@ -188,7 +189,11 @@ class Dispatcher:
     async def _attend(self, call: Call, worker: asyncio.Task[None]) -> None:
         call.worker = worker
         try:
-            self._answered(call, await self._see_through(call))
+            begun = time.monotonic()
+            outcome = await self._see_through(call)
+            if isinstance(outcome, Reply):
+                outcome = outcome.model_copy(update={"seconds": time.monotonic() - begun})
+            self._answered(call, outcome)
         except asyncio.CancelledError:
             # cancelling the call and closing may arrive as one cancellation
             if self._closed or not call.cancelled():

@@ -227,7 +227,10 @@ class Enquiry:
     ) -> None:
         self._outcomes[request.position] = outcome
         self._count.add()
-        reply = outcome if isinstance(outcome, Reply) else None
+        reply = None
+        if isinstance(outcome, Reply):
+            cost = self._log.account.cost_of(outcome.prompt_tokens, outcome.completion_tokens)
+            reply = self._outcomes[request.position] = outcome.model_copy(update={"cost": cost})
         tokens: tuple[int | None, int | None] = (0, 0)
         if not cached:
             tokens = (None, None)

@@ -120,5 +120,10 @@ class Answering:
         for i, text, reply in zip(order, texts, generated, strict=True):
             kept = sampling.until_stop(text)
             has_ended = reply.ended or len(kept) < len(text)
-            replies[i] = Reply(text=kept, finish_reason="stop" if has_ended else "length")
+            replies[i] = Reply(
+                text=kept,
+                finish_reason="stop" if has_ended else "length",
+                prompt_tokens=len(prompts[i]),
+                completion_tokens=len(reply.tokens),
+            )
         return [replies[i] for i in range(len(prompts))]

@@ -3,10 +3,9 @@
 engine            `rollout`, which combines the parts
 instance_rollout  one instance in its environment: a generator of asks, in which the student is
                   asked like any other speaker
-driver            runs all of them to their end, many at once
-speakers          asks a model: the student, or another speaker
-others            the other speakers, such as a user or a judge: predictors or teachers, by name
-student_speaker   the student, now or with an earlier adapter, as another speaker: self-play
+driver            runs many of them to their end: rollouts, and the questions to judges
+speakers          asks a model: the student, or another speaker, such as a user or a judge: a
+                  predictor, a teacher, or the student with an earlier adapter (self-play)
 faults            who is at fault: an instance's error is never a wrong answer
 
 A speaker with `submit(conversation, sampling) -> Future` is asked at once, and each conversation

@@ -1,17 +1,19 @@
-"""Runs rollouts to their end: each one is ready, is being stepped, or waits for a speaker."""
+"""Runs asking generators to their end; each one is ready, is being stepped, or waits."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from queue import SimpleQueue
+from typing import Any
 
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.errors import BudgetSpentError
+from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply
 from dataenvgym.progress import Count, counting
 from dataenvgym.records.instances import INFRASTRUCTURE
 from dataenvgym.rollouts.faults import STUDENT
-from dataenvgym.rollouts.instance_rollout import Rollout
+from dataenvgym.rollouts.instance_rollout import Asking, T
 from dataenvgym.rollouts.speakers import Speaker
 from dataenvgym.threads import ContextThreadPool
 
@@ -36,9 +38,9 @@ class Driver:
     def __init__(
         self,
         speakers: Sequence[Speaker],
-        rollouts: Sequence[Rollout],
+        rollouts: Sequence[Asking[Any]],
         chunk_size: int,
-        count: Count,
+        count: Count | None = None,
     ) -> None:
         self._speakers = {speaker.name: speaker for speaker in speakers}
         self._rollouts = rollouts
@@ -52,15 +54,19 @@ class Driver:
         self._stalled: SimpleQueue[None] = SimpleQueue()  # filled when nothing moves
         self._over = False
 
-    def run(self, pool: ContextThreadPool, threads: int) -> None:
-        """Run all rollouts to their end, or raise an exception that is for the caller."""
+    def run(self, pool: ContextThreadPool | None = None, threads: int = 1) -> None:
+        """Run all rollouts to their end, or raise an exception that is for the caller.
+
+        Args:
+            pool: for the threads that step the rollouts; None steps them in this thread.
+        """
         if not self._rollouts:
             return
         for position in range(len(self._rollouts)):
             self._ready.put((position, None))
-        workers = [pool.submit(self._work) for _ in range(threads)]
+        workers = [pool.submit(self._work) for _ in range(threads) if pool]
         try:
-            while waiting := self._next_round():
+            while waiting := self._next_round(steps=pool is None):
                 for ready in list(self._answered(waiting)):
                     self._ready.put(ready)
             for worker in workers:
@@ -73,8 +79,10 @@ class Driver:
 
     # --- in the caller's thread ---
 
-    def _next_round(self) -> list[int]:
+    def _next_round(self, *, steps: bool) -> list[int]:
         """The rollouts whose speakers are asked next, in order; none if all have ended."""
+        while steps and self._n_moving and (ready := self._ready.get()):
+            self._advance(*ready)
         self._stalled.get()
         with self._lock:
             students = [i for i in self._waiting if self._rollouts[i].ask.who == STUDENT]
@@ -132,7 +140,7 @@ class Driver:
             rollout.answer(reply)
         if rollout.live and self._submit(position, rollout):
             return  # another thread has it now, and may have ended it already
-        if not rollout.live:
+        if not rollout.live and self._count is not None:
             self._count.add()
         with self._lock:
             if rollout.live:
@@ -141,7 +149,7 @@ class Driver:
             if not self._n_moving:
                 self._stalled.put(None)
 
-    def _submit(self, position: int, rollout: Rollout) -> bool:
+    def _submit(self, position: int, rollout: Asking[Any]) -> bool:
         """Whether the reply is on its way; if not, it waits for a round, or has failed."""
         who = rollout.ask.who
         if (speaker := self._speakers.get(who)) is None:
@@ -160,3 +168,27 @@ class Driver:
         self._futures.add(future)
         future.add_done_callback(lambda done: self._ready.put((position, done)))
         return True
+
+
+def answered_together(
+    asks: Sequence[Generator[Ask, Any, T]], speakers: Mapping[str, PredictorInterface]
+) -> list[T]:
+    """Run generators to their end, and return their results; ask in batches, as for rollouts.
+
+    A generator must accept failures (`Ask.may_fail`); a spent budget is one, too.
+    """
+    asking = [Asking(f"question {n}", each) for n, each in enumerate(asks, start=1)]
+    models = [_InRounds(name, model) for name, model in speakers.items()]
+    Driver(models, asking, max(1, len(asking))).run()
+    return [each.result for each in asking]
+
+
+class _InRounds(Speaker):
+    def submit(self, asking: Asking[Any]) -> None:
+        return None
+
+    def predict(self, chunk: Sequence[Asking[Any]]) -> Sequence[Answer]:
+        try:
+            return super().predict(chunk)
+        except BudgetSpentError as error:
+            return [Failure(reason=f"not asked: {error}")] * len(chunk)

@@ -10,7 +10,8 @@ infrastructure if the student's predictor failed, or if a speaker was out of rea
 `Failure.outage`) or is missing; otherwise the speaker, by its name, or the environment.
 
 A speaker that cannot work at all raises an exception for the caller: a `PredictionError` (its
-server died), a `ConfigurationError`, or a `BudgetSpentError` (a teacher's). Returning too few
+server died), a `ConfigurationError`, or, of a teacher, a `BudgetSpentError` or an `ExternalError`
+(its cache cannot be reached). Returning too few
 replies, or objects that are not replies, is a bug and a `PredictionError`, too.
 """
 
@@ -18,12 +19,11 @@ from __future__ import annotations
 
 import logging
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
-from dataenvgym.records import TaskInstance
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, ExternalError, PredictionError
 
 STUDENT = "predictor"
 """The student's name among the speakers, and in errors."""
-TO_THE_CALLER = (PredictionError, ConfigurationError, BudgetSpentError)
+TO_THE_CALLER = (PredictionError, ConfigurationError, BudgetSpentError, ExternalError)
 """Exceptions of a speaker that are not an instance's error."""
 OF_ALL = (OSError,)
 """Exceptions of a speaker that concern all conversations: connections, time limits."""
@@ -37,8 +37,8 @@ def is_outage(error: Exception) -> bool:
     return isinstance(error, OF_ALL) or any(part in name for name in names for part in _OUTAGES)
 
 
-def describe(who: str, error: Exception, instance: TaskInstance, *, among: int = 1) -> str:
-    """The error in one line, for the record; the log gets the traceback."""
+def describe(who: str, error: Exception, name: str, *, among: int = 1) -> str:
+    """The error in one line, for the record; the log gets the traceback and the name."""
     others = f" and {among - 1} more" if among > 1 else ""
-    _log.warning("%s failed for %s%s", who, instance.id, others, exc_info=error)
+    _log.warning("%s failed for %s%s", who, name, others, exc_info=error)
     return f"{who}: {type(error).__name__}: {error}"

@@ -1,9 +1,9 @@
-"""One instance in its task environment, from the first ask to the end."""
+"""Asking generators, from one ask to the next; one of them is an instance in its environment."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dataenvgym.errors import BudgetSpentError, PredictionError, SpeakerError, StoreError
 from dataenvgym.interfaces import (
@@ -25,16 +25,56 @@ from dataenvgym.records.instances import ENVIRONMENT, INFRASTRUCTURE
 from dataenvgym.rollouts.faults import STUDENT, describe
 from dataenvgym.seeding import derive_seed
 
+T = TypeVar("T")
 
-class Rollout:
+
+class Asking(Generic[T]):
+    """Runs a generator from one ask to the next.
+
+    Attributes:
+        name: for the log.
+        ask: the ask whose reply it waits for, to the student or another speaker.
+        live: whether it has neither ended nor failed.
+        result: what the generator returned.
+    """
+
+    ask: Ask
+    result: T
+
+    def __init__(self, name: str, asks: Generator[Ask, Any, T]) -> None:
+        self.name = name
+        self.live = True
+        self._asks = asks
+
+    def begin(self) -> None:
+        """Continue to the first ask."""
+        self._advance(None)
+
+    def answer(self, reply: Reply | Failure) -> None:
+        """Continue from the reply to the next ask, or to the end."""
+        if isinstance(reply, Reply) or self.ask.may_fail:
+            self._advance(reply)
+        else:
+            of_asked = INFRASTRUCTURE if self.ask.who == STUDENT else self.ask.who
+            self.fail(reply.reason, INFRASTRUCTURE if reply.outage else of_asked)
+
+    def fail(self, reason: str, fault: str) -> None:
+        """End it with an error and the party at fault (see `dataenvgym.records.instances`)."""
+        raise SpeakerError(reason, fault=fault)
+
+    def _advance(self, reply: Reply | Failure | None) -> None:
+        try:
+            self.ask = self._asks.send(reply)
+        except StopIteration as end:
+            self.live = False
+            self.result = end.value
+
+
+class Rollout(Asking[None]):
     """One instance in its environment, from the first ask to the end.
 
     Its methods do not raise, they `fail` it. Two exceptions pass through: a `StoreError`, and an
     exception for the caller (see `faults`) from a speaker that the environment asks by itself.
-
-    Attributes:
-        ask: the ask whose reply it waits for, to the student or another speaker.
-        live: whether it has neither ended nor failed.
     """
 
     def __init__(
@@ -43,13 +83,11 @@ class Rollout:
         make_environment: Callable[[], EnvironmentInterface],
         sampling: SamplingParameters,
     ):
+        super().__init__(instance.id, self._converse())
         self.instance = instance
-        self.live = True
-        self.ask: Ask
         self._make_environment = make_environment
         self._sampling = sampling
         self._environment: EnvironmentInterface | None = None
-        self._asks = self._converse()
         self._conversation: Conversation = ()
         self._reward = 0.0
         self._was_correct = False
@@ -58,27 +96,16 @@ class Rollout:
         self._note: str | None = None
         self._scores: dict[str, float] = {}
 
-    def begin(self) -> None:
-        """Continue to the first ask."""
-        self._advance(None)
-
     def answer(self, reply: Reply | Failure) -> None:
-        """Continue from the reply to the next ask, or to the end."""
         if isinstance(reply, Reply):
             try:
                 reply.text.encode()
             except UnicodeEncodeError as error:  # no file could store it
                 where = f"{error.reason} at position {error.start}"
                 reply = Failure(reason=f"{self.ask.who}: the reply is not Unicode text: {where}")
-        if isinstance(reply, Reply):
-            self._advance(reply.text)
-        elif self.ask.may_fail:
-            self._advance(reply)
-        else:
-            self.fail(reply.reason, INFRASTRUCTURE if reply.outage else self._fault_of_asked)
+        super().answer(reply)
 
     def fail(self, reason: str, fault: str) -> None:
-        """End it with an error and the party at fault (see `dataenvgym.records.instances`)."""
         self._error, self._fault = reason, fault
         self.live = False
         self.close()
@@ -91,7 +118,7 @@ class Rollout:
             if environment is not None and isinstance(environment, Closes):
                 environment.close()
         except Exception as error:  # noqa: BLE001  its instance is scored already; the log has it
-            describe("environment (while closing)", error, self.instance)
+            describe("environment (while closing)", error, self.name)
 
     def completed(self) -> CompletedTaskInstance:
         failed = self._error is not None
@@ -106,12 +133,11 @@ class Rollout:
             scores={} if failed else self._scores,
         )
 
-    def _advance(self, reply: str | Failure | None) -> None:
+    def _advance(self, reply: Reply | Failure | None) -> None:
         try:
-            self.ask = self._asks.send(reply)
-        except StopIteration:
-            self.live = False
-            self.close()
+            super()._advance(reply)
+            if not self.live:
+                self.close()
         except SpeakerError as error:
             self.fail(str(error), error.fault)
         except (PredictionError, BudgetSpentError):
@@ -119,12 +145,7 @@ class Rollout:
         except StoreError:
             raise  # no instance could be stored any more
         except Exception as error:  # noqa: BLE001  attributed to the environment
-            self.fail(describe(ENVIRONMENT, error, self.instance), ENVIRONMENT)
-
-    @property
-    def _fault_of_asked(self) -> str:
-        """The party at fault if the speaker gave no usable reply; a predictor for the student."""
-        return INFRASTRUCTURE if self.ask.who == STUDENT else self.ask.who
+            self.fail(describe(ENVIRONMENT, error, self.name), ENVIRONMENT)
 
     def _converse(self) -> Generator[Ask, Any, None]:
         """The whole conversation; it yields where it needs a reply."""
@@ -139,7 +160,7 @@ class Rollout:
         leaves_asks = _leaves_asks(type(environment), "step")
         while True:
             self._conversation = shown
-            text = yield Ask(STUDENT, shown, self._sampling)
+            text = (yield Ask(STUDENT, shown, self._sampling)).text
             said = Message(role="assistant", content=text)
             self._conversation = (*shown, said)  # if the rest fails, it may be judged again
             if leaves_asks:

@@ -24,7 +24,7 @@ from dataenvgym.interfaces.helpers import expect
 from dataenvgym.records import Conversation
 from dataenvgym.records.instances import FAULTS
 from dataenvgym.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe, is_outage
-from dataenvgym.rollouts.instance_rollout import Rollout
+from dataenvgym.rollouts.instance_rollout import Asking
 from dataenvgym.storage import hash_files
 from dataenvgym.threads import ContextThreadPool
 
@@ -32,7 +32,7 @@ _MOST_IN_VAIN = 3
 
 
 class Speaker:
-    """Asks a predictor for rollouts; an exception for one becomes a `Failure` under its name."""
+    """Asks a predictor; an exception for one conversation becomes a `Failure` under its name."""
 
     def __init__(self, name: str, predictor: PredictorInterface) -> None:
         expect(predictor, PredictorInterface, "the predictor" if name == STUDENT else name)
@@ -40,45 +40,45 @@ class Speaker:
         self._predictor = predictor
         self._submit = predictor.submit if isinstance(predictor, Submits) else None
 
-    def submit(self, rollout: Rollout) -> Future[Reply | Failure] | Failure | None:
+    def submit(self, asking: Asking[Any]) -> Future[Reply | Failure] | Failure | None:
         """Ask for one reply without waiting for it; None if the predictor has only `predict`."""
         if self._submit is None:
             return None
         try:
-            future = self._submit(rollout.ask.conversation, rollout.ask.sampling)
+            future = self._submit(asking.ask.conversation, asking.ask.sampling)
         except TO_THE_CALLER:
             raise
         except Exception as error:  # noqa: BLE001  attributed to the speaker
-            return self._failure(error, rollout)
+            return self._failure(error, asking)
         if not isinstance(future, Future):
             raise PredictionError(
                 f"{self._title}.submit returned {future!r}, expected a concurrent.futures.Future"
             )
         return future
 
-    def result(self, future: Future[Reply | Failure], rollout: Rollout) -> Reply | Failure:
+    def result(self, future: Future[Reply | Failure], asking: Asking[Any]) -> Reply | Failure:
         """The result of `submit`."""
         try:
             reply = future.result()
         except TO_THE_CALLER:
             raise
         except Exception as error:  # noqa: BLE001  attributed to the speaker
-            return self._failure(error, rollout)
+            return self._failure(error, asking)
         return self._checked(reply, "submit")
 
-    def predict(self, chunk: Sequence[Rollout]) -> Sequence[Reply | Failure]:
+    def predict(self, chunk: Sequence[Asking[Any]]) -> Sequence[Reply | Failure]:
         """One reply or failure for each rollout of a chunk; their asks have the same sampling.
 
         An exception does not fail all of them (see `_one_by_one`).
         """
-        asked = [rollout.ask.conversation for rollout in chunk]
+        asked = [asking.ask.conversation for asking in chunk]
         try:
             found: Any = self._predictor.predict(asked, chunk[0].ask.sampling)
             replies = [*found] if isinstance(found, Iterable) else None
         except TO_THE_CALLER:
             raise
         except Exception as error:  # noqa: BLE001  attributed to the speaker
-            reason = describe(self.name, error, chunk[0].instance, among=len(chunk))
+            reason = describe(self.name, error, chunk[0].name, among=len(chunk))
             failure = Failure(reason=reason, outage=is_outage(error))
             if len(chunk) == 1 or isinstance(error, OF_ALL):
                 return [failure] * len(chunk)
@@ -95,16 +95,18 @@ class Speaker:
             )
         return [self._checked(reply, "predict") for reply in replies]
 
-    def _one_by_one(self, chunk: Sequence[Rollout], failure: Failure) -> Sequence[Reply | Failure]:
+    def _one_by_one(
+        self, chunk: Sequence[Asking[Any]], failure: Failure
+    ) -> Sequence[Reply | Failure]:
         """One reply or failure for each rollout of a chunk for which `predict` raised: `failure`.
 
         If the first `_MOST_IN_VAIN` fail as well, the others are not asked: the predictor fails for
         any conversation.
         """
         replies: list[Reply | Failure] = []
-        for rollout in chunk:
+        for asking in chunk:
             in_vain = len(replies) >= _MOST_IN_VAIN and all(isinstance(r, Failure) for r in replies)
-            replies += [failure] if in_vain else self.predict([rollout])
+            replies += [failure] if in_vain else self.predict([asking])
         return replies
 
     def _checked(self, reply: Any, method: str) -> Reply | Failure:
@@ -117,8 +119,8 @@ class Speaker:
             return Failure(reason=f"{self.name}: {reply.reason}", outage=reply.outage)
         return reply
 
-    def _failure(self, error: Exception, rollout: Rollout) -> Failure:
-        reason = describe(self.name, error, rollout.instance)
+    def _failure(self, error: Exception, asking: Asking[Any]) -> Failure:
+        reason = describe(self.name, error, asking.name)
         return Failure(reason=reason, outage=is_outage(error))
 
     @property

@@ -1,8 +1,8 @@
 """How a task environment asks other models: a user, a partner, a judge.
 
     def respond(self, instance, conversation):
-        said = yield Ask("user", what_the_user_saw)
-        return Outcome(messages=(Message(role="user", content=said),), done=False)
+        reply = yield Ask("user", what_the_user_saw)
+        return Outcome(messages=(Message(role="user", content=reply.text),), done=False)
 
 The generator waits at each `Ask` until it is sent the reply. `rollout` sends the replies for many
 environments at once; `answered` does so for a single environment.
@@ -37,8 +37,8 @@ SEEDS = 2**31
 
 def asks_of(
     turn: GeneratorType[Any, Any, T], where: str, *, seeds: Callable[[int], int], most: int
-) -> Generator[Ask, str, T]:
-    """Pass on the asks of `begin` or `respond`, with seeds, and what the replies say.
+) -> Generator[Ask, Reply, T]:
+    """Pass on the asks of `begin` or `respond`, with seeds; of the replies, what they say.
 
     Returns its result.
 
@@ -53,7 +53,7 @@ def asks_of(
             speaker than the student.
     """
     with closing(turn):
-        reply: str | None = None
+        reply: Reply | Failure | None = None
         number = 0
         while True:
             try:
@@ -77,8 +77,8 @@ def asks_of(
                 seeded = ask.sampling.model_copy(update={"seed": seeds(number)})
                 ask = replace(ask, sampling=seeded)
             reply = yield ask
-            if isinstance(reply, str):  # not the failure of an ask that may fail
-                reply = said_in(reply)
+            if isinstance(reply, Reply):
+                reply = reply.model_copy(update={"text": said_in(reply.text)})
             number += 1
 
 
@@ -94,7 +94,7 @@ def _is_ask(ask: Any) -> bool:
 
 
 def answered(
-    asks: Generator[Ask, str, T], others: Mapping[str, PredictorInterface], environment: object
+    asks: Generator[Ask, Reply, T], others: Mapping[str, PredictorInterface], environment: object
 ) -> T:
     """Run the generator to its end, each ask answered by `others[ask.who]`.
 
@@ -108,7 +108,7 @@ def answered(
             while True:
                 reply: Any
                 try:
-                    reply = _reply(ask, others, environment).text
+                    reply = _reply(ask, others, environment)
                 except SpeakerError as error:
                     if not ask.may_fail:
                         raise

@@ -30,7 +30,7 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     did_you_mean,
 )
-from dataenvgym.interfaces import Ask, PredictorInterface, TeacherInterface
+from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TeacherInterface
 from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
 from dataenvgym.rollouts import speakers_of
 from dataenvgym.seeding import derive_seed
@@ -157,7 +157,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
 
     # --- what a domain overrides ---
 
-    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, str, Conversation]:
+    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, Reply, Conversation]:
         """The conversation that the student sees first; it ends with the message to answer.
 
         If its first message declares tools, the student's messages reach `respond` with their
@@ -171,14 +171,14 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     @abstractmethod
     def respond(
         self, instance: TaskInstance, conversation: Conversation
-    ) -> Outcome | Generator[Ask, str, Outcome]:
+    ) -> Outcome | Generator[Ask, Reply, Outcome]:
         """The response to the student's message, the last one of `conversation`.
 
         The student's messages there are without its thoughts (see `said_in`).
 
         Raise an exception only if the infrastructure failed; a bad answer is an `Outcome`. It may
-        be a generator that yields an `Ask`, receives the text of the reply, and returns the
-        outcome. If no reply comes, the problem ends there with an error.
+        be a generator that yields an `Ask`, receives the `Reply`, and returns the outcome. If no
+        reply comes, the problem ends there with an error.
         """
 
     # --- gymnasium's side ---
@@ -210,7 +210,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
 
     def reset_asking(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> Generator[Ask, str, Begun]:
+    ) -> Generator[Ask, Reply, Begun]:
         """`reset` for a caller that answers the asks itself, as `rollout` does."""
         super().reset(seed=seed)
         self._instance = None
@@ -230,7 +230,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         self._instance = instance
         return self._conversation, self._info(was_correct=False)
 
-    def step_asking(self, action: str) -> Generator[Ask, str, Stepped]:
+    def step_asking(self, action: str) -> Generator[Ask, Reply, Stepped]:
         """`step` for a caller that answers the asks itself, as `rollout` does."""
         if self._instance is None:
             raise ResetNeeded("step() needs a problem in progress: call reset() first")
@@ -269,7 +269,9 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             return None
         return "\n".join(f"[{message.role}] {message.content}" for message in self._conversation)
 
-    def _asks_of(self, turn: GeneratorType[Any, Any, Any], method: str) -> Generator[Ask, str, Any]:
+    def _asks_of(
+        self, turn: GeneratorType[Any, Any, Any], method: str
+    ) -> Generator[Ask, Reply, Any]:
         where = f"{type(self).__name__}.{method}()"
         seeds = partial(self._seed_of_ask, method)
         return asks_of(turn, where, seeds=seeds, most=self.max_asks)

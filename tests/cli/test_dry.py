@@ -161,7 +161,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 
 class Talk(TaskEnvironment):
     def begin(self, instance):
-        said = yield Ask("user", (Message(role="user", content="?"),))
+        said = (yield Ask("user", (Message(role="user", content="?"),))).text
         return (Message(role="user", content=f"You heard {said}"),)
 
     def respond(self, instance, conversation):

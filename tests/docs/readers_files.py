@@ -32,7 +32,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 
 class Greeted(MathEnvironment):
     def begin(self, instance):
-        said = yield Ask("user", (Message(role="user", content="Hello."),))
+        said = (yield Ask("user", (Message(role="user", content="Hello."),))).text
         return (Message(role="user", content=f"{said} {instance.instruction}"),)
 
 

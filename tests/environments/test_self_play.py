@@ -15,7 +15,7 @@ from dataenvgym.trainers import InProcessTrainer
 
 class Talk(TaskEnvironment):
     def respond(self, instance, conversation):
-        said = yield Ask("partner", (Message(role="user", content=instance.instruction),))
+        said = (yield Ask("partner", (Message(role="user", content=instance.instruction),))).text
         return Outcome(messages=(Message(role="user", content=said),), reward=0.5)
 
 

@@ -161,7 +161,7 @@ def test_a_sample_whose_scorer_failed_is_judged_again(guess_task, guesser, tmp_p
 def test_a_sample_whose_judge_failed_is_judged_again(guess_task, guesser, tmp_path):
     class Judged(TaskEnvironment):
         def respond(self, instance, conversation):
-            verdict = yield Ask("judge", conversation)
+            verdict = (yield Ask("judge", conversation)).text
             return Outcome(was_correct=verdict == instance.answer)
 
     class JudgedTask(guess_task):

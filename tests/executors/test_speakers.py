@@ -21,7 +21,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 
 class Talk(TaskEnvironment):
     def respond(self, instance, conversation):
-        said = yield Ask("user", (Message(role="user", content=instance.answer),))
+        said = (yield Ask("user", (Message(role="user", content=instance.answer),))).text
         good = conversation[-1].content == f"#### {said}"
         return Outcome(reward=float(good), was_correct=good)
 

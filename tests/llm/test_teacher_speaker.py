@@ -18,7 +18,16 @@ DRAWN = SamplingParameters(temperature=1.0, max_tokens=9)
 class Judged(TaskEnvironment):
     def respond(self, instance, conversation):
         verdict = yield Ask("judge", (Message(role="user", content=instance.instruction),), DRAWN)
-        return Outcome(was_correct=verdict == instance.instruction)
+        return Outcome(was_correct=verdict.text == instance.instruction)
+
+
+class Thrifty(TaskEnvironment):
+    """Pays for the words and the price of its helper."""
+
+    def respond(self, instance, conversation):
+        reply = yield Ask("helper", conversation, DRAWN)
+        scores = {"cost": reply.cost, "waited": float(reply.seconds is not None)}
+        return Outcome(reward=1.0 - reply.completion_tokens / 100, scores=scores)
 
 
 def judged_by(teacher):
@@ -49,3 +58,15 @@ def test_a_judge_whose_budget_is_spent_says_so_to_the_caller(server, tmp_path):
     with pytest.raises(BudgetSpentError, match=r"the speaker 'judge': .*max_requests is 10"):
         judged_by(teacher)
     assert teacher.usage.requests == 10
+
+
+def test_a_reward_may_depend_on_what_an_ask_cost_and_is_the_same_from_the_cache(server, tmp_path):
+    server.answer(lambda payload: "Sure.", tokens=(30, 20))
+    teacher = make(server, tmp_path, price={"prompt": 1000.0, "completion": 10_000.0})
+    student = ScriptedPredictor(lambda conversation: "Help!")
+    others = {"helper": teacher}
+    for waited in (1.0, 0.0):
+        (done,) = rollout(student, INSTANCES[:1], Thrifty, sampling=DRAWN, others=others)
+        assert (done.error, done.reward) == (None, 0.8)
+        assert done.scores == {"cost": pytest.approx(0.23), "waited": waited}
+    assert teacher.usage.requests == 1

@@ -36,15 +36,15 @@ class Interview(TaskEnvironment):
     """Instance k takes k + 1 messages; a user answers each, and a judge scores the last one."""
 
     def begin(self, instance):
-        said = yield Ask("user", user(f"begin {instance.id}"))
+        said = (yield Ask("user", user(f"begin {instance.id}"))).text
         return user(f"{instance.instruction} {said}")
 
     def respond(self, instance, conversation):
         turn = sum(m.role == "assistant" for m in conversation)
         if turn <= int(instance.answer):
-            said = yield Ask("user", user(f"turn {turn} of {instance.id}"))
+            said = (yield Ask("user", user(f"turn {turn} of {instance.id}"))).text
             return Outcome(messages=user(said), done=False)
-        verdict = yield Ask("judge", user(f"judge {instance.id}"))
+        verdict = (yield Ask("judge", user(f"judge {instance.id}"))).text
         return Outcome(reward=0.5, was_correct=verdict == "yes", info={"note": verdict})
 
 

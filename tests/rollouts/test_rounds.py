@@ -5,9 +5,11 @@ import threading
 import pytest
 
 from dataenvgym.environments.shown_student import TimedPredictor
-from dataenvgym.errors import ConfigurationError, PredictionError
-from dataenvgym.interfaces import Reply
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
+from dataenvgym.interfaces import Ask, Failure, Reply
+from dataenvgym.records import Message
 from dataenvgym.rollouts import rollout
+from dataenvgym.rollouts.driver import answered_together
 
 from .fakes import (
     SAMPLING,
@@ -130,3 +132,36 @@ def test_errors_for_the_caller_are_raised_for_one_conversation_too():
 
     with pytest.raises(PredictionError, match="the server died"):
         rollout(Dying(1), instances(4), Echo, sampling=SAMPLING)
+
+
+def asks(n):
+    """Ask `n` times; return the replies, with the reasons of failed ones."""
+    said = []
+    for i in range(n):
+        question = (Message(role="user", content=f"Sag {n}{i}!"),)
+        reply = yield Ask("judge", question, SAMPLING, may_fail=True)
+        said.append(reply.reason if isinstance(reply, Failure) else reply.text)
+    return said
+
+
+def test_asks_of_generators_are_answered_together_and_failures_reach_their_generator():
+    def answer(conversation):
+        if "20" in conversation[0].content:
+            raise KeyError("broken")
+        return say_digits(conversation)
+
+    judge = Predictor(answer)
+    found = answered_together([asks(0), asks(2), asks(1)], {"judge": judge})
+    assert found == [[], ["judge: KeyError: 'broken'", "21"], ["10"]]
+    # the batch of the first round, its conversations one by one, and the second round
+    assert judge.chunks == [["Sag 20!", "Sag 10!"], ["Sag 20!"], ["Sag 10!"], ["Sag 21!"]]
+    assert answered_together([], {"judge": judge}) == []
+
+
+def test_a_spent_budget_is_a_failure_of_asks_outside_of_rollouts():
+    def answer(conversation):
+        raise BudgetSpentError("max_requests is 0")
+
+    assert answered_together([asks(1)], {"judge": Predictor(answer)}) == [
+        ["not asked: max_requests is 0"]
+    ]

@@ -16,7 +16,7 @@ class Talk(TaskEnvironment):
     """Asks the partner once; the student's message and the partner's are both kept."""
 
     def respond(self, instance, conversation):
-        said = yield Ask("partner", (Message(role="user", content="You?"),))
+        said = (yield Ask("partner", (Message(role="user", content="You?"),))).text
         return Outcome(messages=(Message(role="user", content=said),), reward=1.0)
 
 

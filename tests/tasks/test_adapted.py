@@ -186,7 +186,7 @@ def test_evaluations_and_reports_are_its_own_and_checked():
 
 class Asking(TaskEnvironment):
     def respond(self, instance, conversation):
-        verdict = yield Ask("judge", conversation)
+        verdict = (yield Ask("judge", conversation)).text
         return Outcome(reward=float(verdict == "yes"), was_correct=verdict == "yes")
 
 

@@ -25,11 +25,11 @@ class Talk(TaskEnvironment):
     """A user speaks first and answers once; then the problem is over."""
 
     def begin(self, instance):
-        said = yield Ask("user", (message(instance.instruction),))
+        said = (yield Ask("user", (message(instance.instruction),))).text
         return (message(said),)
 
     def respond(self, instance, conversation):
-        said = yield Ask("user", conversation[-1:])
+        said = (yield Ask("user", conversation[-1:])).text
         done = len(conversation) > 3
         return Outcome(messages=(message(said),), done=done, was_correct=said == "JA")
 
@@ -43,11 +43,11 @@ class Seeds:
 
 class SeededTalk(TaskEnvironment):
     def begin(self, instance):
-        return (message((yield Ask("user", (message("?"),), DRAWN))),)
+        return (message((yield Ask("user", (message("?"),), DRAWN)).text),)
 
     def respond(self, instance, conversation):
-        one = yield Ask("user", (message("?"),), DRAWN)
-        other = yield Ask("user", (message("?"),), DRAWN)
+        one = (yield Ask("user", (message("?"),), DRAWN)).text
+        other = (yield Ask("user", (message("?"),), DRAWN)).text
         return Outcome(messages=(message(one), message(other)), done=len(conversation) > 3)
 
 
@@ -146,7 +146,7 @@ def test_yielding_anything_but_an_ask_is_a_bug_of_the_domain(asked):
 def test_a_list_of_messages_is_asked_as_a_tuple():
     class Listing(Talk):
         def respond(self, instance, conversation):
-            said = yield Ask("user", [message("good")])
+            said = (yield Ask("user", [message("good")])).text
             return Outcome(was_correct=said == "GOOD")
 
     environment = Listing(INSTANCES, others={"user": SHOUT})

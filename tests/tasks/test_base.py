@@ -306,11 +306,11 @@ class Asked(EchoEnvironment):
     """Problems with their own first message and their own scoring."""
 
     def begin(self, instance):
-        said = yield Ask("user", (Message(role="user", content=instance.instruction),))
+        said = (yield Ask("user", (Message(role="user", content=instance.instruction),))).text
         return (Message(role="user", content=said),)
 
     def respond(self, instance, conversation):
-        verdict = yield Ask("judge", conversation)
+        verdict = (yield Ask("judge", conversation)).text
         return Outcome(reward=float(verdict == "yes"), was_correct=verdict == "yes")
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Generator, Sequence
-from typing import TypeVar
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError
-from dataenvgym.interfaces import Ask, Failure, PredictorInterface, SamplingParameters
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Ask, PredictorInterface, Reply
 from dataenvgym.judging import Unscored, dialogue_text
 from dataenvgym.judging.turns import NamedTurn, judge_turns
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.rollouts import StudentSpeaker
-from dataenvgym.rollouts.faults import TO_THE_CALLER
+from dataenvgym.rollouts.driver import answered_together
 from dataenvgym.tasks.base import Task
 from dataenvgym.tool_formats import as_reply, said_in
-
-T = TypeVar("T")
 
 
 def judge_of(task: Task) -> PredictorInterface | None:
@@ -51,66 +47,13 @@ def named_turns(
     Returns:
         For each try, the named turns by their place in the transcript, or why there are none.
     """
-    return answered_together([_asks(done, turns, most, prompt) for done, turns in played], judge)
-
-
-def answered_together(
-    asks: Sequence[Generator[Ask, str, T]], speaker: PredictorInterface
-) -> list[T | Unscored]:
-    """Run generators to their end; answer the asks of all of them in batches.
-
-    Returns:
-        The value that each returned; `Unscored` where the speaker failed.
-    """
-    found: dict[int, T | Unscored] = {}
-    pending: dict[int, Ask] = {}
-    for i, each in enumerate(asks):
-        _advance(i, each, None, found, pending)
-    while pending:
-        alike: dict[str, list[int]] = defaultdict(list)
-        for i, ask in pending.items():
-            alike[ask.sampling.model_dump_json()].append(i)
-        for places in alike.values():
-            batch = [pending.pop(i) for i in places]
-            replies = _replies(speaker, batch)
-            for i, reply in zip(places, replies, strict=True):
-                if isinstance(reply, Unscored):
-                    asks[i].close()
-                    found[i] = reply
-                else:
-                    _advance(i, asks[i], reply, found, pending)
-    return [found[i] for i in range(len(asks))]
-
-
-def _advance(
-    i: int,
-    asks: Generator[Ask, str, T],
-    reply: str | None,
-    found: dict[int, T | Unscored],
-    pending: dict[int, Ask],
-) -> None:
-    try:
-        pending[i] = next(asks) if reply is None else asks.send(reply)
-    except StopIteration as end:
-        found[i] = end.value
-
-
-def _replies(speaker: PredictorInterface, batch: Sequence[Ask]) -> list[str | Unscored]:
-    sampling: SamplingParameters = batch[0].sampling
-    try:
-        replies = speaker.predict([ask.conversation for ask in batch], sampling)
-    except BudgetSpentError as error:
-        return [Unscored(f"not asked: {error}")] * len(batch)
-    except TO_THE_CALLER:
-        raise
-    except Exception as error:  # noqa: BLE001  if a judge fails in any way, leave its tries out
-        return [Unscored(f"{type(error).__name__}: {error}")] * len(batch)
-    return [Unscored(r.reason) if isinstance(r, Failure) else r.text for r in replies]
+    asks = [_asks(done, turns, most, prompt) for done, turns in played]
+    return answered_together(asks, {"judge": judge})
 
 
 def _asks(
     done: CompletedTaskInstance, turns: Sequence[int], most: int | None, prompt: str
-) -> Generator[Ask, str, tuple[NamedTurn, ...] | Unscored]:
+) -> Generator[Ask, Reply, tuple[NamedTurn, ...] | Unscored]:
     """Ask a judge for turns. It sees turns numbered from 1; places count from 0."""
     said = [
         (m.role, said_in(as_reply(m)) if m.role == "assistant" else m.content)
@@ -124,6 +67,7 @@ def _asks(
         score=10 * done.reward,
         most=None if most is None else min(most, len(turns)),
         prompt=prompt,
+        may_fail=True,
     )
     if isinstance(named, Unscored):
         return named

@@ -19,7 +19,7 @@ from dataenvgym.domains.social.scores import Scored, Scoring
 from dataenvgym.domains.social.scripted_partners import scripted_partner
 from dataenvgym.domains.social.strategies import PARTNER_STRATEGIST, SPEAKER, STRATEGIST, Strategies
 from dataenvgym.errors import SpeakerError
-from dataenvgym.interfaces import Ask, SamplingParameters
+from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 
@@ -81,7 +81,7 @@ class SocialEnvironment(TaskEnvironment):
         """The present state of the scene."""
         return self._state
 
-    def begin(self, instance: TaskInstance) -> Generator[Ask, str, Conversation]:
+    def begin(self, instance: TaskInstance) -> Generator[Ask, Reply, Conversation]:
         problem = problem_of(instance)
         self._strategies.check_partner(problem.partner)
         self._record = None
@@ -100,7 +100,7 @@ class SocialEnvironment(TaskEnvironment):
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
-    ) -> Generator[Ask, str, Outcome]:
+    ) -> Generator[Ask, Reply, Outcome]:
         problem, before = self._problem, self._state
         text = conversation[-1].content
         state = before
@@ -150,7 +150,7 @@ class SocialEnvironment(TaskEnvironment):
 
     def _until_student_acts(
         self, problem: SocialProblem, state: SceneState
-    ) -> Generator[Ask, str, SceneState]:
+    ) -> Generator[Ask, Reply, SceneState]:
         """Play until it is the student's turn, or its scene is over."""
         seat = problem.seat
         while state.acting and seat in state.present and seat not in state.acting:
@@ -165,7 +165,7 @@ class SocialEnvironment(TaskEnvironment):
         state: SceneState,
         students: Mapping[int, Action],
         notes: Mapping[int, str],
-    ) -> Generator[Ask, str, SceneState]:
+    ) -> Generator[Ask, Reply, SceneState]:
         """The scene after a turn in which the others act, too, if it is their turn."""
         actions = dict(students)
         for seat in state.acting:
@@ -183,17 +183,17 @@ class SocialEnvironment(TaskEnvironment):
             self._record.went_on(state)
         return state
 
-    def _advised(self, who: str, state: SceneState, seat: int) -> Generator[Ask, str, SceneState]:
+    def _advised(self, who: str, state: SceneState, seat: int) -> Generator[Ask, Reply, SceneState]:
         """The scene after a strategist has advised the seat."""
         strategies = self._strategies
         reply = yield Ask(who, strategies.conversation(state, seat), strategies.sampling)
-        return strategies.advised(state, seat, reply)
+        return strategies.advised(state, seat, reply.text)
 
-    def _acts(self, who: str, state: SceneState, seat: int) -> Generator[Ask, str, Action]:
+    def _acts(self, who: str, state: SceneState, seat: int) -> Generator[Ask, Reply, Action]:
         """The action of a speaker for the seat."""
-        text = yield Ask(who, seat_conversation(state, seat), self._partner_sampling)
+        reply = yield Ask(who, seat_conversation(state, seat), self._partner_sampling)
         try:
-            return read_action(text, self._rules.kinds)
+            return read_action(reply.text, self._rules.kinds)
         except InvalidActionText as error:
             raise SpeakerError(f"{who}: invalid action: {error}") from None
 

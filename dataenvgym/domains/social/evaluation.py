@@ -9,10 +9,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,17 +30,15 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.files import EvaluationFiles, read_models, write_models
 from dataenvgym.evaluation.samples import Sample
 from dataenvgym.interfaces import (
-    Failure,
     PredictorInterface,
-    Reply,
-    SamplingParameters,
     TaskInterface,
 )
-from dataenvgym.records import Conversation, TaskInstance
+from dataenvgym.records import TaskInstance
 from dataenvgym.rollouts.speakers import CURRENT, StudentSpeaker
 from dataenvgym.storage import write_json
 from dataenvgym.store import FileStore, MemoryStore, Store
 from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.first_prompts import first_prompts
 from dataenvgym.workspace import naming_damage
 
 if TYPE_CHECKING:
@@ -255,38 +250,10 @@ def refuse_long_scenes(
     refusals: Any = getattr(predictor, "refusals", None)
     if refusals is None:
         return
-    beginnings: list[Conversation] = []
-
-    def keep(conversations: Sequence[Conversation]) -> list[Reply | Failure]:
-        beginnings.extend(conversations)
-        raise _BeginningsKnown
-
-    def speak(conversations: Sequence[Conversation]) -> list[Reply | Failure]:
-        return [Reply(text="...") for _ in conversations]
-
-    task = copy.copy(task)
-    task.others = dict.fromkeys(task.others, _Rehearsing(speak))
-    with suppress(_BeginningsKnown):
-        task.attempt(_Rehearsing(keep), instances)
+    beginnings = first_prompts(task, instances)
     failures = [failure for failure in refusals(beginnings) if failure is not None]
     if failures:
         raise ConfigurationError(
             f"{len(failures)} of {len(beginnings)} scenes cannot begin with this student: "
             f"{failures[0].reason}. {LONGER}"
         )
-
-
-class _BeginningsKnown(BaseException):
-    """Ends the rollout; not an `Exception`, so nothing handles it."""
-
-
-@dataclass(frozen=True)
-class _Rehearsing:
-    """A student or another speaker that asks no model."""
-
-    answer: Callable[[Sequence[Conversation]], list[Reply | Failure]]
-
-    def predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> list[Reply | Failure]:
-        return self.answer(conversations)

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import Field, create_model
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
-from dataenvgym.interfaces import Ask
+from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.judging import panel_ask, question
 from dataenvgym.judging.panel import Aggregation
 from dataenvgym.llm.prompts import Prompt
@@ -93,7 +93,7 @@ def judge_character(
     min_judges: int = 1,
     prompt: Prompt | str = "social_dimensions",
     **asking: Any,
-) -> Generator[Ask, str, JudgedCharacter]:
+) -> Generator[Ask, Reply, JudgedCharacter]:
     """Ask judges to score a character: `yield from` it in a task environment.
 
     Args:

@@ -18,7 +18,7 @@ from dataenvgym.domains.social.profiles import Deal, RequiredUtterance, Scene, S
 from dataenvgym.domains.social.prompts import dialogue, profile_text, situation_text
 from dataenvgym.domains.social.scene import SceneState
 from dataenvgym.errors import ConfigurationError, SpeakerError, did_you_mean
-from dataenvgym.interfaces import Ask
+from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.judging import dialogue_text
 
 Scored = Literal["student", "all"]
@@ -82,7 +82,7 @@ class Scoring:
 
     def of_seats(
         self, state: SceneState, student: int
-    ) -> Generator[Ask, str, list[SeatScores | None]]:
+    ) -> Generator[Ask, Reply, list[SeatScores | None]]:
         """Score each seat of a scene that is over: `yield from` it in a task environment.
 
         A seat that is not scored has None.
@@ -101,7 +101,7 @@ class Scoring:
         by_rule = scored_by_rule(scene, seat)
         return [name for name in self.dimensions if name not in by_rule]
 
-    def of_seat(self, state: SceneState, seat: int) -> Generator[Ask, str, SeatScores]:
+    def of_seat(self, state: SceneState, seat: int) -> Generator[Ask, Reply, SeatScores]:
         """Score one seat, as `of_seats` does."""
         cast = state.cast
         who = cast.names[seat]

@@ -15,7 +15,7 @@ from dataenvgym.domains.tool_use.problem import Prepared
 from dataenvgym.domains.tool_use.user_seat import MOST_WORDS, ModelSeat, ScriptSeat, Spoken
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.errors import ConfigurationError, SpeakerError, check_at_least
-from dataenvgym.interfaces import Ask, SamplingParameters
+from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.worlds.world import World
@@ -124,7 +124,7 @@ class ToolUseEnvironment(TaskEnvironment):
 
     # --- the beginning ---
 
-    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, str, Conversation]:
+    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, Reply, Conversation]:
         prepared = self._prepare(instance)
         world = prepared.world.at(prepared.state.fork())
         seat = self._seat(prepared, world, instance.instruction)
@@ -152,14 +152,14 @@ class ToolUseEnvironment(TaskEnvironment):
 
     def _user_begins(
         self, prepared: Prepared, seat: ModelSeat
-    ) -> Generator[Ask, str, Conversation]:
+    ) -> Generator[Ask, Reply, Conversation]:
         return self.opening(prepared, _first_words((yield from seat.answer(""))))
 
     # --- a turn ---
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
-    ) -> Outcome | Generator[Ask, str, Outcome]:
+    ) -> Outcome | Generator[Ask, Reply, Outcome]:
         said = conversation[-1]
         seat = self._progress.seat
         if isinstance(seat, ModelSeat) or self._progress.prepared.problem.asks_judge:
@@ -168,7 +168,7 @@ class ToolUseEnvironment(TaskEnvironment):
 
     def _at_once(
         self, seat: ScriptSeat | None, said: Message
-    ) -> Outcome | Generator[Ask, str, Outcome]:
+    ) -> Outcome | Generator[Ask, Reply, Outcome]:
         if (response := self._called(said)) is not None:
             return response
         heard = self._progress.say(said.content)
@@ -176,7 +176,7 @@ class ToolUseEnvironment(TaskEnvironment):
 
     def _asking(
         self, seat: ScriptSeat | ModelSeat | None, said: Message
-    ) -> Generator[Ask, str, Outcome]:
+    ) -> Generator[Ask, Reply, Outcome]:
         """Answer with other speakers; if one fails, restore the environment."""
         restore = self._progress.saved()
         try:
@@ -191,7 +191,7 @@ class ToolUseEnvironment(TaskEnvironment):
             restore()
             raise
 
-    def _called(self, said: Message) -> Outcome | Generator[Ask, str, Outcome] | None:
+    def _called(self, said: Message) -> Outcome | Generator[Ask, Reply, Outcome] | None:
         """The results of the message's calls, malformed ones included; None without calls."""
         malformed = malformed_call(said.content) if said.content else None
         if not said.tool_calls and malformed is None:
@@ -233,13 +233,13 @@ class ToolUseEnvironment(TaskEnvironment):
     def _is_over(self) -> bool:
         return self._progress.n_errors >= self._max_errors
 
-    def _heard(self, spoken: Spoken) -> Outcome | Generator[Ask, str, Outcome]:
+    def _heard(self, spoken: Spoken) -> Outcome | Generator[Ask, Reply, Outcome]:
         messages = (Message(role="user", content=spoken.text),) if spoken.text else ()
         return self._ended(messages) if spoken.stops else self._continued(messages)
 
     # --- the end ---
 
-    def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, str, Outcome]:
+    def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, Reply, Outcome]:
         """The student's next turn, unless it has no turns left."""
         if self._is_over:
             which = "in a row" if self._in_a_row else "in all"
@@ -250,7 +250,7 @@ class ToolUseEnvironment(TaskEnvironment):
 
     def _ended(
         self, messages: tuple[Message, ...] = (), note: str | None = None, *, cut: bool = False
-    ) -> Outcome | Generator[Ask, str, Outcome]:
+    ) -> Outcome | Generator[Ask, Reply, Outcome]:
         """The outcome; `note` is set for a conversation that ended too early.
 
         Raises:
@@ -265,14 +265,14 @@ class ToolUseEnvironment(TaskEnvironment):
 
     def _ended_as_judged(
         self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
-    ) -> Generator[Ask, str, Outcome]:
+    ) -> Generator[Ask, Reply, Outcome]:
         found = yield from said_by_judge(self._progress.prepared.problem.said, ending.said)
         outcome = self._scored(replace(ending, judged_said=found), messages, note, cut=cut)
         return outcome if isinstance(outcome, Outcome) else (yield from outcome)
 
     def _scored(
         self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
-    ) -> Outcome | Generator[Ask, str, Outcome]:
+    ) -> Outcome | Generator[Ask, Reply, Outcome]:
         progress = self._progress
         seat = progress.seat
         reward, parts = self.score_of(ending)
@@ -292,7 +292,7 @@ class ToolUseEnvironment(TaskEnvironment):
         """The reward and its components."""
         return score(self._progress.prepared.problem, ending, self.components)
 
-    def _judged(self, outcome: Outcome, seat: ModelSeat) -> Generator[Ask, str, Outcome]:
+    def _judged(self, outcome: Outcome, seat: ModelSeat) -> Generator[Ask, Reply, Outcome]:
         user = self._progress.prepared.problem.user
         assert isinstance(user, ModelUser)
         reason = yield from judged(self._progress.prepared.problem, seat.view, user.instructions)

@@ -16,7 +16,7 @@ from pydantic import Field, create_model, model_validator
 
 from dataenvgym.domains.tool_use.problem import ToolUseProblem
 from dataenvgym.errors import SpeakerError
-from dataenvgym.interfaces import Ask
+from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.judging import Unscored, conversation_text, dialogue_text, judge_ask, question
 from dataenvgym.records import Message, Model, Text, ToolCall
 
@@ -56,7 +56,7 @@ def numbered_verdict(asked: str, n: int) -> type[Any]:
     return create_model(name, __base__=_Numbered, **several)
 
 
-def _each_holds(asked: str, n: int, data: Mapping[str, str]) -> Generator[Ask, str, bool]:
+def _each_holds(asked: str, n: int, data: Mapping[str, str]) -> Generator[Ask, Reply, bool]:
     verdict = numbered_verdict(asked, n)
     found = yield from judge_ask(question(asked, verdict, data=data), verdict)
     if isinstance(found, Unscored):
@@ -64,7 +64,7 @@ def _each_holds(asked: str, n: int, data: Mapping[str, str]) -> Generator[Ask, s
     return all(getattr(entry, _NAMES[asked][-1]) for entry in found.entries)
 
 
-def said_by_judge(wanted: Sequence[str], said: Sequence[str]) -> Generator[Ask, str, bool]:
+def said_by_judge(wanted: Sequence[str], said: Sequence[str]) -> Generator[Ask, Reply, bool]:
     """Whether the speaker "judge" finds all required facts in the student's messages.
 
     The judge is not asked if there are no messages.
@@ -83,7 +83,7 @@ def said_by_judge(wanted: Sequence[str], said: Sequence[str]) -> Generator[Ask, 
 
 def all_hold(
     statements: Sequence[str], conversation: Sequence[Message]
-) -> Generator[Ask, str, bool]:
+) -> Generator[Ask, Reply, bool]:
     """Whether all statements hold of the conversation, which is given from the student's view.
 
     Raises:
@@ -106,7 +106,7 @@ class FaultVerdict(Model):
 
 def judged(
     problem: ToolUseProblem, view: Sequence[Message], instructions: str
-) -> Generator[Ask, str, str]:
+) -> Generator[Ask, Reply, str]:
     """The speaker "judge"'s reason why the assistant is at fault.
 
     Args:

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 from dataenvgym.domains.tool_use.fact_matching import says
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.errors import SpeakerError, shorten
-from dataenvgym.interfaces import Ask, SamplingParameters
+from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.records import Message
 from dataenvgym.tasks.worlds.world import World
 from dataenvgym.tool_formats import malformed_call, read_reply
@@ -138,7 +138,7 @@ class ModelSeat:
 
         return restore
 
-    def answer(self, heard: str) -> Generator[Ask, str, Spoken]:
+    def answer(self, heard: str) -> Generator[Ask, Reply, Spoken]:
         """Its answer to these words; "" asks for its first message.
 
         Raises:
@@ -148,9 +148,9 @@ class ModelSeat:
             self._view.append(Message(role="user", content=heard or "(no words)"))
         words: list[str] = []
         for _ in range(MOST_CALLING + 1):
-            reply = yield Ask("user", self.view, self._sampling)
-            stop = self._stop.search(reply)
-            message = self._read(reply[: stop.start()] if stop else reply)
+            said = (yield Ask("user", self.view, self._sampling)).text
+            stop = self._stop.search(said)
+            message = self._read(said[: stop.start()] if stop else said)
             words.append(message.content)
             if self._ran(message) and not stop:
                 continue

@@ -2,8 +2,8 @@
 
 import json
 
-from dataenvgym.agents.engines.named_turns import answered_together, named_turns
-from dataenvgym.interfaces import Ask, Reply, SamplingParameters
+from dataenvgym.agents.engines.named_turns import named_turns
+from dataenvgym.interfaces import Reply
 from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
 
 
@@ -42,15 +42,3 @@ def test_dialogues_with_the_same_turns_are_judged_in_one_call_and_asked_again_ap
     found = named_turns(judge, [*short, *long])
     assert [[named.turn for named in verdict] for verdict in found] == [[1]] * 9
     assert judge.sizes == [6, 3, 1]
-
-
-def test_generators_without_a_question_are_not_in_the_batch():
-    def asks(n):
-        for _ in range(n):
-            yield Ask("judge", (Message(role="user", content="?"),), SamplingParameters())
-        return n
-
-    judge = Judge()
-    judge._said = lambda conversation: "yes"
-    assert answered_together([asks(0), asks(2), asks(1)], judge) == [0, 2, 1]
-    assert judge.sizes == [2, 1]

@@ -11,6 +11,7 @@ from dataenvgym.domains.social.evaluators import (
     overall,
 )
 from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.interfaces import Reply
 from dataenvgym.judging import Unscored, dialogue_text, read_verdict
 from dataenvgym.judging.turns import judge_turns, turns_verdict
 
@@ -34,7 +35,7 @@ def answered(asking, *replies):
     try:
         asks.append(next(asking))
         while True:
-            asks.append(asking.send(next(left)))
+            asks.append(asking.send(Reply(text=next(left))))
     except StopIteration as end:
         return end.value, asks
 

@@ -28,7 +28,7 @@ from dataenvgym.domains.tool_use.tau2.world import past_messages
 from dataenvgym.domains.tool_use.user_seat import ModelSeat, ScriptSeat
 from dataenvgym.domains.tool_use.users import ModelUser
 from dataenvgym.errors import ConfigurationError, EvaluationError
-from dataenvgym.interfaces import Ask
+from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome
 from dataenvgym.tasks.worlds.world import World
@@ -114,7 +114,7 @@ class Tau2Environment(ToolUseEnvironment):
 
     # --- the past ---
 
-    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, str, Conversation]:
+    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, Reply, Conversation]:
         self._judged_well = None
         begun = super().begin(instance)
         past = _past(self._progress.prepared)
@@ -144,7 +144,7 @@ class Tau2Environment(ToolUseEnvironment):
 
     def _user_begins(
         self, prepared: Prepared, seat: ModelSeat
-    ) -> Generator[Ask, str, Conversation]:
+    ) -> Generator[Ask, Reply, Conversation]:
         past = _past(prepared)
         if past and past[-1].role == "user":  # it has just spoken
             return self.opening(prepared, past[-1].content)
@@ -154,11 +154,11 @@ class Tau2Environment(ToolUseEnvironment):
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
-    ) -> Outcome | Generator[Ask, str, Outcome]:
+    ) -> Outcome | Generator[Ask, Reply, Outcome]:
         self._heard_so_far = conversation
         return super().respond(instance, conversation)
 
-    def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, str, Outcome]:
+    def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, Reply, Outcome]:
         if (
             not self._is_over
             and self._turns + 1 < self.max_turns
@@ -176,7 +176,7 @@ class Tau2Environment(ToolUseEnvironment):
 
     def _ended_as_judged(
         self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
-    ) -> Generator[Ask, str, Outcome]:
+    ) -> Generator[Ask, Reply, Outcome]:
         problem = self._progress.prepared.problem
         assert isinstance(problem, Tau2Problem)
         talk = (*self._heard_so_far, *messages)
