@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import base64
-from html import escape
+from io import StringIO
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.text import Text
+
 from dataenvgym.episodes.plots import curve_bytes
-from dataenvgym.episodes.tables import outcome, shares
-from dataenvgym.episodes.texts import by_fault, change, plain, score
+from dataenvgym.episodes.tables import iteration_table, outcome, shares
+from dataenvgym.episodes.texts import plain
 from dataenvgym.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dataenvgym.episodes.summary import Summary
+
+_HTML = "<pre>{code}</pre>"
 
 
 def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
@@ -51,33 +56,15 @@ def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
 
 
 def to_html(summary: Summary) -> str:
-    """The outcome, a table of the iterations, and the learning curve, in self-contained HTML."""
+    """The outcome, the terminal's table of iterations, and the curve, in self-contained HTML."""
+    console = Console(record=True, file=StringIO(), width=100, highlight=False)
     title = f"{summary.task}, taught by {summary.agent}, seed {summary.seed}"
-    lines = [outcome(summary), *shares(summary.problems)]
-    parts = [f"<b>{escape(plain(title))}</b>", *(f"<p>{escape(line)}</p>" for line in lines)]
-    if summary.iterations:
-        image = base64.b64encode(curve_bytes(summary)).decode()
-        parts += [_table(summary), f'<img src="data:image/png;base64,{image}" width="720">']
-    return "\n".join(parts)
-
-
-def _table(summary: Summary) -> str:
-    names = ["iteration", "validation", "change", "records", "dropped", "seconds"]
-    has_errors = any(one.n_errors for one in summary.iterations)
-    names += ["failed calls"] * has_errors
-    head = "".join(f"<th>{name}</th>" for name in names)
-    rows, before = [], None
-    for one in summary.iterations:
-        values = (
-            str(one.iteration),
-            score(one.val_score),
-            change(None if before is None else one.val_score - before),
-            str(one.n_records),
-            str(sum(one.dropped.values())),
-            f"{one.seconds.get('total', 0.0):.1f}",
-            *[escape(by_fault(one.n_errors, one.faults))] * has_errors,
-        )
-        rows.append("".join(f"<td>{value}</td>" for value in values))
-        before = one.val_score
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    console.print(Text(plain(title), style="bold"))
+    for line in (outcome(summary), *shares(summary.problems)):
+        console.print(Text(line), soft_wrap=True)
+    if not summary.iterations:
+        return console.export_html(inline_styles=True, code_format=_HTML)
+    console.print(iteration_table(summary.iterations, console.width), crop=False)
+    image = base64.b64encode(curve_bytes(summary)).decode()
+    text = console.export_html(inline_styles=True, code_format=_HTML)
+    return f'{text}\n<img src="data:image/png;base64,{image}" width="720">'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from dataenvgym.environments import PHASES
@@ -17,6 +17,7 @@ from dataenvgym.episodes.texts import (
     counts,
     difference,
     fenced,
+    markdown_table,
     record,
     score,
 )
@@ -77,7 +78,7 @@ def _what_ran(run: RunFiles) -> Iterator[str]:
     if summary.teacher is not None:
         rows["teacher"] = _asked(summary.teacher)
     yield from _section("Setup")
-    yield from _table(["", ""], rows.items())
+    yield from markdown_table(["", ""], rows.items())
 
 
 def _asked(usage: TeacherUsage) -> str:
@@ -114,7 +115,7 @@ def _iterations(run: RunFiles) -> Iterator[str]:
     ]
     names = ["iteration", "validation", "change", *named]
     names += ["failed calls", "records", "in all", "dropped"]
-    yield from _table(names, rows)
+    yield from markdown_table(names, rows)
 
 
 def _skills(run: RunFiles) -> Iterator[str]:
@@ -138,12 +139,12 @@ def _skills(run: RunFiles) -> Iterator[str]:
     when = ("base", f"iteration {run.best}")
     names = ["category", "skill", *when, "change"]
     names += [f"{name}, {one}" for name in named for one in when]
-    yield from _table([*names, "n"], rows)
+    yield from markdown_table([*names, "n"], rows)
     if apart:
         yield ""
         yield f"Named scores of the base and of iteration {run.best}:"
         yield ""
-        yield from _table(["category", "skill", *apart], rows_apart)
+        yield from markdown_table(["category", "skill", *apart], rows_apart)
     learned, forgotten = learned_and_forgotten(run)
     yield ""
     for name, skills in (("Learned most", learned), ("Forgot most", forgotten)):
@@ -161,7 +162,7 @@ def _forest(run: RunFiles) -> Iterator[str]:
         (skill, subskill or "(all)", allocation, made, *map(score, shares))
         for skill, subskill, allocation, made, *shares in forest_rows(forest)
     )
-    yield from _table(names, rows)
+    yield from markdown_table(names, rows)
 
 
 def _records(run: RunFiles) -> Iterator[str]:
@@ -219,7 +220,7 @@ def _timings(run: RunFiles) -> Iterator[str]:
         (one.iteration, *(f"{one.seconds.get(name, 0.0):.2f}" for name in names))
         for one in run.summary.iterations
     ]
-    yield from _table(["iteration", *names], rows)
+    yield from markdown_table(["iteration", *names], rows)
 
 
 def title(run: RunFiles) -> str:
@@ -231,13 +232,6 @@ def _section(name: str) -> Iterator[str]:
     yield ""
     yield f"## {name}"
     yield ""
-
-
-def _table(names: Sequence[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(cell, names))} |"
-    yield f"|{' --- |' * len(names)}"
-    for row in rows:
-        yield f"| {' | '.join(cell(value) for value in row)} |"
 
 
 def _base_and_best(run: RunFiles) -> list[tuple[SkillReport, SkillReport | None]]:

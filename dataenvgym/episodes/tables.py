@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.summary import IterationSummary, Summary, best_iteration
-from dataenvgym.episodes.texts import change, plain, several
+from dataenvgym.episodes.texts import by_fault, change, plain, several
 from dataenvgym.episodes.warning_log import warning_lines
 
 NARROW = 72
@@ -23,9 +23,11 @@ def iteration_table(
     """One row for each iteration, or for the `last` ones."""
     best = best_iteration(iterations)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    has_errors = any(one.n_errors for one in iterations)
     names = ["iteration", "validation", "change", "records", "dropped", "seconds"]
     if width < NARROW:
         names = ["it.", "valid.", "change", "rec.", "drop.", "sec."]
+    names += ["failed calls"] * has_errors
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     first = 0 if last is None else max(0, len(iterations) - last)
@@ -40,6 +42,7 @@ def iteration_table(
             str(one.n_records),
             str(sum(one.dropped.values())),
             f"{one.seconds.get('total', 0.0):.1f}",
+            *[by_fault(one.n_errors, one.faults)] * has_errors,
             style="bold" if one.iteration == best else "",
         )
     return table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dataenvgym.errors import shorten
 from dataenvgym.records import Conversation, Message, TrainingDatum
@@ -80,6 +80,20 @@ def cell(text: object) -> str:
     """Text for a cell of a Markdown table."""
     line = " ".join(plain(str(text)).split())
     return re.sub(r"([\\`*_{}\[\]<|#])", r"\\\1", line)
+
+
+def markdown_table(
+    names: Sequence[str], rows: Iterable[Iterable[object]], *, numbers: bool = False
+) -> Iterator[str]:
+    """The lines of a Markdown table.
+
+    Args:
+        numbers: all columns but the first are aligned to the right.
+    """
+    yield f"| {' | '.join(map(cell, names))} |"
+    yield f"| --- |{(' ---: |' if numbers else ' --- |') * (len(names) - 1)}"
+    for row in rows:
+        yield f"| {' | '.join(map(cell, row))} |"
 
 
 def fenced(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from dataenvgym.episodes.texts import cell, change, score
+from dataenvgym.episodes.texts import cell, change, markdown_table, score
 from dataenvgym.storage import write_json, write_text
 from dataenvgym.studies.plots import draw_study
 from dataenvgym.studies.results import StudyResults
@@ -34,12 +34,9 @@ def _lines(results: StudyResults, has_runs: bool) -> Iterator[str]:
         yield ""
         names = ("strategy", "seed", "validation", "best iteration", "gain", "test", "gain", "area",
                  "records", "seconds", "run")  # fmt: skip
-        yield f"| {' | '.join(names)} |"
-        yield f"|{' --- |' * len(names)}"
-        runs = [(one.name, run) for one in task.strategies for run in one.seeds]
-        for name, run in runs:
-            row = (
-                name,
+        yield from markdown_table(names, (
+            (
+                one.name,
                 run.seed,
                 f"{run.val_scores[0]:.3f} -> {run.val_scores[run.best_iteration]:.3f}",
                 run.best_iteration,
@@ -51,5 +48,7 @@ def _lines(results: StudyResults, has_runs: bool) -> Iterator[str]:
                 f"{run.seconds:.0f}",
                 run.run,
             )
-            yield f"| {' | '.join(cell(value) for value in row)} |"
+            for one in task.strategies
+            for run in one.seeds
+        ))  # fmt: skip
         yield ""

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.episodes.texts import cell, one_line, plain
+from dataenvgym.episodes.texts import cell, markdown_table, one_line, plain
 from dataenvgym.evaluation.estimators import Estimate
 from dataenvgym.studies.notes import ceiling_title, errors_text, study_notes
 from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
@@ -96,11 +96,8 @@ def markdown(results: StudyResults) -> str:
     """The tables and notes as Markdown: `table.md`."""
     lines = []
     for table in study_cells(results):
-        lines += [f"**{cell(table.title)}**", ""]
-        lines.append(f"| {' | '.join(map(cell, table.names))} |")
-        lines.append(f"| --- |{' ---: |' * (len(table.names) - 1)}")
-        lines += [f"| {' | '.join(map(cell, row))} |" for row in table.rows]
-        lines.append("")
+        rows = markdown_table(table.names, table.rows, numbers=True)
+        lines += [f"**{cell(table.title)}**", "", *rows, ""]
     lines += [f"- **Warning**: {cell(warning)}" for warning in results.warnings]
     lines += [f"- {cell(note)}" for note in study_notes(results)]
     if results.command:

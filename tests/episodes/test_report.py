@@ -135,8 +135,8 @@ def test_errors_are_counted_by_fault_in_summary_and_report(play, tmp_path, echo_
     assert read_summary(tmp_path / "run") == summary
     assert '"faults"' in (tmp_path / "run" / "summary.json").read_text()
     assert "| 4 (4 user) |" in write_report(tmp_path / "run").read_text()
-    assert "<th>failed calls</th>" in summary._repr_html_()
-    assert "<td>4 (4 user)</td>" in summary._repr_html_()
+    assert "failed calls" in summary._repr_html_()
+    assert "4 (4 user)" in summary._repr_html_()
     frame = pytest.importorskip("pandas") and summary.to_pandas()
     assert frame["n_errors_user"].tolist() == [4, 4]
 
