@@ -112,3 +112,9 @@ class Wavering(Student):
 def lost(question, sampling):
     """The reply of a student after its server is lost."""
     return Failure(reason="HTTP 503")
+
+
+def begun(environment, *, resume=False):
+    """The environment with an episode of seed 0."""
+    environment.reset(seed=0, options={"resume": True} if resume else None)
+    return environment

@@ -1,13 +1,12 @@
 """The examples run as they are, and those of the README do what it says."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from .processes import python
 
 ROOT = Path(__file__).parents[1]
 FILES = {p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.py")}
@@ -27,15 +26,7 @@ README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), fl
 
 
 def run(path: Path, *arguments: str, folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, str(path), *arguments],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=580,
-    )
+    done = python(path, *arguments, cwd=folder, timeout=580)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

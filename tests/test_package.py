@@ -1,7 +1,6 @@
 """Tests of the package as a whole."""
 
-import subprocess
-import sys
+from .processes import python
 
 HEAVY = (
     *("torch", "transformers", "datasets", "sympy", "peft", "matplotlib", "hydra", "math_verify"),
@@ -15,10 +14,7 @@ def test_importing_the_package_imports_nothing_heavy():
         "dataenvgym.scoring, dataenvgym.environments, dataenvgym.agents, dataenvgym.episodes\n"
         f"print([m for m in {HEAVY!r} if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.strip() == "[]"
+    assert python("-c", code, check=True).stdout.strip() == "[]"
 
 
 def test_grading_plain_answers_imports_no_sympy():
@@ -27,7 +23,4 @@ def test_grading_plain_answers_imports_no_sympy():
         "assert answers_equal('1,000', '1000') and not answers_equal('3', '4')\n"
         "print('sympy' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.strip() == "False"
+    assert python("-c", code, check=True).stdout.strip() == "False"

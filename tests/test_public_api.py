@@ -2,14 +2,14 @@
 
 import ast
 import re
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import dataenvgym
+
+from .processes import python
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,10 +54,11 @@ def test_a_name_imports_its_part_of_the_package_and_nothing_heavy():
         "print(run_study.__name__, [m for m in ('torch', 'hydra', 'transformers', 'matplotlib')"
         " if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.splitlines() == ["['registration']", "set()", "run_study []"]
+    assert python("-c", code, check=True).stdout.splitlines() == [
+        "['registration']",
+        "set()",
+        "run_study []",
+    ]
 
 
 def test_the_page_about_stability_lists_each_public_name():

@@ -1,8 +1,7 @@
 """Editors and type checkers know the package: a misspelled option is found before it runs."""
 
 import inspect
-import subprocess
-import sys
+import os
 from typing import get_type_hints
 
 import pytest
@@ -17,6 +16,8 @@ from dataenvgym.llama_factory.training_options import OneTraining
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
 from dataenvgym.trainers.interface import refuse_options_of_one_training
+
+from .processes import python
 
 SNIPPET = """
 import dataenvgym
@@ -68,13 +69,8 @@ def test_mypy_finds_the_package_from_any_folder_and_flags_misspelled_options(tmp
     (tmp_path / "right.py").write_text(SNIPPET)
     (tmp_path / "wrong.py").write_text(SNIPPET + MISSPELLED)
     (tmp_path / "mypy.ini").write_text(INI)
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "right.py", "wrong.py", "--cache-dir", str(tmp_path / "c")],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    command = ("-m", "mypy", "right.py", "wrong.py", "--cache-dir", tmp_path / "c")
+    done = python(*command, cwd=tmp_path, timeout=280, env=os.environ)
     first = len(SNIPPET.splitlines()) + 2
     flagged = {
         line.partition(": error: ")[0] for line in done.stdout.splitlines() if ": error" in line

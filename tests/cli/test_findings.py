@@ -1,11 +1,11 @@
 import os
-import subprocess
-import sys
 
 import pytest
 
 from dataenvgym.cli import doctor as findings
 from dataenvgym.cli.doctor import Finding, examine, what_next
+
+from ..processes import python
 
 
 @pytest.fixture
@@ -73,4 +73,4 @@ def test_everything_is_looked_at(tmp_path):
 
 def test_asking_for_the_doctor_loads_no_torch():
     code = "import sys, dataenvgym.cli.doctor; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python("-c", code, check=True)

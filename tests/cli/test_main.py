@@ -1,6 +1,5 @@
 """Commands, their typos, exit codes and the listing."""
 
-import os
 import re
 import subprocess
 import sys
@@ -11,8 +10,7 @@ import dataenvgym as package
 from dataenvgym.cli.commands import COMMANDS
 from dataenvgym.config.composition import options_by_group
 
-MODULE = [sys.executable, "-m", "dataenvgym.cli.main"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+from ..processes import MAIN, environment, python
 
 
 def test_the_version_is_the_packages(dataenvgym):
@@ -109,26 +107,14 @@ def test_a_long_description_is_cut_in_the_list_and_whole_in_the_list_of_its_grou
 
 def test_the_command_starts_without_torch_and_ends_with_its_code():
     code = "import sys; from dataenvgym.cli.main import main; c = main(['run', 'agent=x']); "
-    done = subprocess.run(
-        [sys.executable, "-c", code + "print('torch' in sys.modules); sys.exit(c)"],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=60,
-    )
+    done = python("-c", code + "print('torch' in sys.modules); sys.exit(c)")
     assert (done.returncode, done.stdout) == (2, "False\n")
     assert done.stderr.startswith("dataenvgym: there is no agent=x.")
 
 
 def test_a_closed_output_pipe_is_not_an_error():
-    done = subprocess.run(
-        f"{' '.join(MODULE)} list | head -n 1",
-        shell=True,
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=60,
-    )
+    piped = f"{sys.executable} {' '.join(MAIN)} list | head -n 1"
+    done = subprocess.run(piped, shell=True, capture_output=True, text=True, env=environment())
     assert (done.stdout, done.stderr) == ("task=\n", "")
 
 

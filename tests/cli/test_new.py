@@ -1,6 +1,5 @@
 """`dataenvgym new`: its skeletons work at once."""
 
-import os
 import subprocess
 import sys
 from importlib import import_module
@@ -10,6 +9,8 @@ import pytest
 
 from dataenvgym.cli.new import KINDS
 from dataenvgym.storage import read_json
+
+from ..processes import python
 
 NAMES = {"agent": "weak_skills", "task": "evenness_task", "domain": "sums"}
 
@@ -85,15 +86,7 @@ def test_the_tests_of_the_skeletons_pass_as_they_are_in_the_package(tmp_path, ki
 
 
 def run(*command: str, folder: Path) -> str:
-    paths = os.pathsep.join(p for p in sys.path if p)
-    done = subprocess.run(
-        [sys.executable, "-m", *command],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    done = python("-m", *command, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

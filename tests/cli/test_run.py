@@ -12,6 +12,8 @@ import pytest
 
 from dataenvgym.storage import read_json
 
+from ..processes import MAIN, environment, python
+
 
 def only_run(folder: Path) -> Path:
     (directory,) = (folder / "runs").iterdir()
@@ -199,16 +201,15 @@ def test_sigterm_ends_a_run_like_an_interrupt(dataenvgym, small, folder):
 
 
 def test_ctrl_c_at_a_real_run_names_its_folder_which_the_same_command_continues(folder, small):
-    command = [sys.executable, "-m", "dataenvgym.cli.main", "run", *small, *own_agent("Startled")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    command = [*MAIN, "run", *small, *own_agent("Startled")]
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env=environment, **piped) as process:
+    with subprocess.Popen([sys.executable, *command], env=environment(), **piped) as process:
         for line in process.stdout:
             if line == "the agent waits\n":
                 process.send_signal(signal.SIGINT)
         said = process.stderr.read()
     assert (process.returncode, said) == (130, continues(only_run(folder)))
-    done = subprocess.run(command, env=environment, timeout=120, **piped)
+    done = python(*command)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"run directory: runs/{only_run(folder).name}\n" in done.stdout
     assert "continued after 1" in done.stdout
@@ -259,13 +260,7 @@ def test_scores_go_to_tensorboard_where_asked(dataenvgym, small, folder):
 def test_the_real_student_runs_in_a_process_of_its_own_without_a_word_on_stderr(folder, small):
     sizes = [o for o in small if not o.startswith("predictor")]
     options = ["predictor.threads=1", "trainer.max_steps=2", "episode.iterations=1", "name=r"]
-    done = subprocess.run(
-        [sys.executable, "-m", "dataenvgym.cli.main", "run", *sizes, *options],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-    )
+    done = python(*MAIN, "run", *sizes, *options)
     assert (done.returncode, done.stderr) == (0, "")
     assert "validation" in done.stdout
     assert (folder / "runs" / "r" / "iterations" / "001" / "adapter").is_dir()

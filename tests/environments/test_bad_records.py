@@ -15,7 +15,7 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.storage import read_json
 
-from ..fakes import Teacher
+from ..fakes import Teacher, begun
 
 KNOWN = "Put 7 7 7 7 2 1 in rising order."
 LONG = (
@@ -125,14 +125,12 @@ def interrupted_step(environment: SkillList, batch: list[dict[str, str]], monkey
 
 def test_an_interrupted_iteration_is_not_judged_again(task, tmp_path, monkeypatch):
     check = Flipping()
-    environment = SkillList(task, student(), directory=tmp_path, quality=[check])
-    environment.reset(seed=0)
+    environment = begun(SkillList(task, student(), directory=tmp_path, quality=[check]))
     batch = [record(f"Put 1 1 1 1 1 {n} in falling order.", "0") for n in range(2, 8)]
     interrupted_step(environment, batch, monkeypatch)
     path = tmp_path / "iterations/001/records.jsonl"
     judged = path.read_bytes()
-    resumed = SkillList(task, student(), directory=tmp_path, quality=[check])
-    resumed.reset(seed=0, options={"resume": True})
+    resumed = begun(SkillList(task, student(), directory=tmp_path, quality=[check]), resume=True)
     resumed.step(resumed.pending_action())
     assert check.calls == 1
     assert path.read_bytes() == judged
@@ -141,8 +139,7 @@ def test_an_interrupted_iteration_is_not_judged_again(task, tmp_path, monkeypatc
 
 def test_another_batch_in_the_place_of_an_interrupted_one_is_judged(task, monkeypatch):
     check = Flipping()
-    environment = SkillList(task, student(), quality=[check])
-    environment.reset(seed=0)
+    environment = begun(SkillList(task, student(), quality=[check]))
     batch = [record(f"Put 1 1 1 1 1 {n} in falling order.", "0") for n in range(2, 8)]
     interrupted_step(environment, batch, monkeypatch)
     environment.step(batch[:2])
@@ -162,8 +159,7 @@ def test_quality_checks_belong_to_an_episode(task, tmp_path):
 
 def test_a_teacher_without_budget_does_not_end_the_step(task, caplog):
     check = WrongAnswerCheck(task, Teacher("?", budget=0))
-    environment = SkillList(task, student(), quality=[check])
-    environment.reset(seed=0)
+    environment = begun(SkillList(task, student(), quality=[check]))
     with caplog.at_level(logging.WARNING):
         environment.step([record("Add 1000 and 1.", "3")])
     assert environment.results[-1].n_records == 1
@@ -185,16 +181,14 @@ def test_a_step_interrupted_before_its_end_leaves_no_trace(task, tmp_path, monke
         raise OSError("disk full")
 
     for name in ("undisturbed", "interrupted"):
-        environment = SkillList(task, student(), directory=tmp_path / name)
-        environment.reset(seed=0)
+        environment = begun(SkillList(task, student(), directory=tmp_path / name))
         environment.step(batches()[0])
         if name == "interrupted":
             with monkeypatch.context() as patch:
                 patch.setattr(IterationFiles, "write_result", full)
                 with pytest.raises(OSError, match="disk full"):
                     environment.step(batches()[1])
-            environment = SkillList(task, student(), directory=tmp_path / name)
-            environment.reset(seed=0, options={"resume": True})
+            environment = begun(SkillList(task, student(), directory=tmp_path / name), resume=True)
         *_, info = environment.step(batches()[1])
         assert info["n_dropped"] == 0
         *_, info = environment.step([*batches()[2], *batches()[0][:1], *batches()[1][:1]])
@@ -202,12 +196,10 @@ def test_a_step_interrupted_before_its_end_leaves_no_trace(task, tmp_path, monke
 
 
 def test_a_resumed_episode_knows_the_records_of_its_iterations(task, tmp_path):
-    environment = SkillList(task, student(), directory=tmp_path)
-    environment.reset(seed=0)
+    environment = begun(SkillList(task, student(), directory=tmp_path))
     for batch in batches()[:2]:
         environment.step(batch)
-    resumed = SkillList(task, student(), directory=tmp_path)
-    resumed.reset(seed=0, options={"resume": True})
+    resumed = begun(SkillList(task, student(), directory=tmp_path), resume=True)
     resumed.step([*batches()[1], *batches()[2]])
     assert resumed.results[-1].dropped == {"duplicate": 4}
 
@@ -218,8 +210,9 @@ def test_a_resumed_episode_replays_the_same_records(task, tmp_path):
         for k, batch in enumerate(batches()):
             if name == "resumed" or k == 0:
                 pupil = student()
-                environment = SkillList(task, pupil, directory=tmp_path / name, replay=3)
-                environment.reset(seed=0, options={"resume": True})
+                environment = begun(
+                    SkillList(task, pupil, directory=tmp_path / name, replay=3), resume=True
+                )
             train = type(pupil).train
 
             def watched(data, run, pupil=pupil, train=train, name=name):

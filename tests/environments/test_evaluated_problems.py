@@ -10,6 +10,8 @@ from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
 from dataenvgym.run_warnings import listening
 from dataenvgym.tasks import report_on
 
+from ..fakes import begun
+
 LEAK = {"instruction": "Which is the capital of Peru?", "output": "Lima"}
 LATER = {"instruction": "Which is the capital of Chad?", "output": "N'Djamena"}
 
@@ -80,17 +82,14 @@ def test_problems_that_only_an_evaluation_tells_are_not_trained_on(tmp_path):
 
 
 def test_a_resumed_episode_knows_the_problems_of_all_earlier_evaluations(tmp_path):
-    environment = OpenEnded(MinimalTask(), student(), directory=tmp_path)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(MinimalTask(), student(), directory=tmp_path))
     environment.step([])
-    resumed = OpenEnded(MinimalTask(), student(), directory=tmp_path)
-    resumed.reset(seed=0, options={"resume": True})
+    resumed = begun(OpenEnded(MinimalTask(), student(), directory=tmp_path), resume=True)
     assert dropped(resumed.step([LEAK, LATER])) == 2
 
 
 def test_problems_that_the_task_offers_need_no_evaluation():
-    environment = OpenEnded(OfferingTask(), student())
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(OfferingTask(), student()))
     assert dropped(environment.step([LEAK, LATER])) == 1
 
 
@@ -99,8 +98,7 @@ def test_problems_without_a_text_are_warned_about_and_nothing_is_dropped_for_the
     task.texts = ("", " ")
     heard = []
     with listening(heard.append):
-        environment = OpenEnded(task, student())
-        environment.reset(seed=0)
+        environment = begun(OpenEnded(task, student()))
         record = {"instruction": "Say one\n\nand two", "output": "1"}
         assert dropped(environment.step([record])) == 0
     assert "NOT CHECKED for overlap: no evaluated instance of task 'minimal'" in heard[0]

@@ -8,10 +8,11 @@ from dataenvgym.agents import PocketEngine
 from dataenvgym.environments import OpenEnded, SkillList, SkillTree
 from dataenvgym.errors import ConfigurationError
 
+from ..fakes import begun
+
 
 def test_the_skills_are_a_table_of_before_and_now(task, student, records):
-    environment = SkillList(task, student, render_mode="ansi")
-    environment.reset(seed=0)
+    environment = begun(SkillList(task, student, render_mode="ansi"))
     environment.step(records)
     lines = environment.render().splitlines()
     assert lines[0] == "pocket_math, iteration 1: score 0.350 (+0.100), 4 records"
@@ -22,16 +23,14 @@ def test_the_skills_are_a_table_of_before_and_now(task, student, records):
 
 
 def test_an_environment_that_hides_the_skills_does_not_show_them_either(task, student):
-    environment = OpenEnded(task, student, render_mode="ansi")
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student, render_mode="ansi"))
     text = environment.render()
     assert "score 0.250" in text
     assert "reversed" not in text
 
 
 def test_a_skill_tree_shows_its_forest(task, student):
-    environment = SkillTree(task, student, PocketEngine(task), render_mode="ansi")
-    environment.reset(seed=0)
+    environment = begun(SkillTree(task, student, PocketEngine(task), render_mode="ansi"))
     environment.step(environment.action_space.sample())
     lines = environment.render().splitlines()
     assert lines[2].split()[:3] == ["skill", "subskill", "allotted"]
@@ -54,7 +53,6 @@ def test_impossible_render_modes_raise(task, student, recwarn):
         SkillList(task, student, render_mode="human")
     with pytest.raises(ResetNeeded, match="call reset"):
         SkillList(task, student, render_mode="ansi").render()
-    silent = SkillList(task, student)
-    silent.reset(seed=0)
+    silent = begun(SkillList(task, student))
     assert silent.render() is None
     assert 'without render_mode="ansi"' in str(recwarn[-1].message)

@@ -18,6 +18,8 @@ from dataenvgym.interfaces import Failure
 from dataenvgym.records import TrainingDatum, parse_training_data
 from dataenvgym.storage import write_json
 
+from ..fakes import begun
+
 
 def files_below(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
@@ -33,8 +35,7 @@ def test_reset_evaluates_the_untouched_student(task, student):
 
 
 def test_the_reward_is_the_change_in_validation_score(task, student, records):
-    environment = SkillList(task, student)
-    environment.reset(seed=0)
+    environment = begun(SkillList(task, student))
     observation, reward, terminated, truncated, info = environment.step(records)
     assert reward == pytest.approx(4 / 40)
     assert observation["report"].score == info["score"] == pytest.approx(14 / 40)
@@ -62,8 +63,7 @@ def test_environments_that_share_a_student_each_continue_with_their_own(
 
 
 def test_records_may_be_mappings(task, student):
-    environment = OpenEnded(task, student)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student))
     *_, info = environment.step([{"instruction": "héllo 世界 ", "output": "ok"}])
     assert info["n_records"] == 1.0
 
@@ -75,8 +75,7 @@ def test_records_may_be_mappings(task, student):
 def test_a_malformed_record_is_refused_whole_and_changes_nothing(
     task, student, records, tmp_path, record, field
 ):
-    environment = OpenEnded(task, student, directory=tmp_path)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student, directory=tmp_path))
     before = files_below(tmp_path)
     with pytest.raises(InvalidRecordError, match=f"record 4, field {field}") as caught:
         environment.step([*records, record])
@@ -97,8 +96,7 @@ def test_open_ended_withholds_gold_skills_and_skill_list_shows_them(task, studen
 
 
 def test_the_episode_terminates_at_the_target_score(task, student, records):
-    environment = OpenEnded(task, student, target_score=0.35)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student, target_score=0.35))
     _, _, terminated, _, _ = environment.step(records[:1])
     assert not terminated
     _, _, terminated, _, _ = environment.step(records[1:])
@@ -106,8 +104,7 @@ def test_the_episode_terminates_at_the_target_score(task, student, records):
 
 
 def test_the_record_budget_drops_excess_records_and_ends_the_episode(task, student, records):
-    environment = OpenEnded(task, student, max_records=3)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student, max_records=3))
     _, _, terminated, _, info = environment.step(records)
     assert terminated
     assert info["n_records_total"] == 3.0
@@ -117,13 +114,11 @@ def test_the_record_budget_drops_excess_records_and_ends_the_episode(task, stude
 def test_accumulate_trains_on_everything_and_incremental_on_new_records_and_a_replay(
     task, student, records
 ):
-    accumulate = OpenEnded(task, student, mode="accumulate")
-    accumulate.reset(seed=0)
+    accumulate = begun(OpenEnded(task, student, mode="accumulate"))
     accumulate.step(records[:2])
     accumulate.step(records[2:])
     assert (student.trainings, student.records) == (1, 4)
-    incremental = OpenEnded(task, student, mode="incremental", replay=1)
-    incremental.reset(seed=0)
+    incremental = begun(OpenEnded(task, student, mode="incremental", replay=1))
     incremental.step(records[:2])
     incremental.step(records[2:])
     assert (student.trainings, student.records) == (2, 2 + 2 + 1)
@@ -132,8 +127,7 @@ def test_accumulate_trains_on_everything_and_incremental_on_new_records_and_a_re
 def test_a_failed_training_leaves_environment_and_student_as_before(
     task, student, records, monkeypatch
 ):
-    environment = OpenEnded(task, student)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student))
     environment.step(records[:2])
 
     def fail(*_: object) -> None:
@@ -166,8 +160,7 @@ def test_the_same_seed_gives_the_same_observations_and_files(task, student, reco
 
 
 def test_a_resumed_episode_continues_where_it_was(task, student, records, tmp_path):
-    first = SkillList(task, student, directory=tmp_path)
-    first.reset(seed=0)
+    first = begun(SkillList(task, student, directory=tmp_path))
     observation, *_ = first.step(records[:2])
     student.reset()
     second = SkillList(task, student, directory=tmp_path)
@@ -181,8 +174,7 @@ def test_a_resumed_episode_continues_where_it_was(task, student, records, tmp_pa
 
 def test_an_episode_of_a_version_without_bands_is_resumed_all_the_same(task, student, tmp_path):
     words = " ".join(f"word{chr(97 + i)}" for i in range(26))
-    first = SkillList(task, student, directory=tmp_path)
-    first.reset(seed=0)
+    first = begun(SkillList(task, student, directory=tmp_path))
     first.step([{"instruction": words, "output": "today"}])
     files = IterationFiles(tmp_path / "iterations", 1)
     assert files.read_bands() is not None
@@ -191,8 +183,7 @@ def test_an_episode_of_a_version_without_bands_is_resumed_all_the_same(task, stu
     marks = {name: mark for name, mark in result.files.items() if name != "bands.npy"}
     older = result.model_copy(update={"files": marks})
     write_json(files.directory / "iteration.json", older.model_dump(mode="json"))
-    second = SkillList(task, student, directory=tmp_path)
-    second.reset(seed=0, options={"resume": True})
+    second = begun(SkillList(task, student, directory=tmp_path), resume=True)
     second.step([{"instruction": words, "output": "tomorrow"}])
     assert second.results[-1].dropped == {"near_duplicate": 1}
     assert IterationFiles(tmp_path / "iterations", 2).read_bands() is None  # it has no records
@@ -254,8 +245,7 @@ def test_what_is_no_task_or_no_student_is_refused_before_an_episode(task, studen
 
 
 def test_a_temporary_folder_is_gone_after_close(task, student, records):
-    environment = OpenEnded(task, student)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student))
     folder = environment.directory
     assert (folder / "iterations/000/iteration.json").exists()
     environment.close()
@@ -263,8 +253,7 @@ def test_a_temporary_folder_is_gone_after_close(task, student, records):
 
 
 def test_records_are_stamped_with_id_and_iteration(task, student, records, tmp_path):
-    environment = OpenEnded(task, student, directory=tmp_path)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student, directory=tmp_path))
     environment.step(records)
     from dataenvgym.environments import IterationFiles
 
@@ -277,15 +266,13 @@ def test_records_are_stamped_with_id_and_iteration(task, student, records, tmp_p
 
 @pytest.mark.parametrize("action", [None, 3, "text", {"instruction": "a", "output": "b"}])
 def test_values_that_are_not_a_batch_are_refused(task, student, action):
-    environment = OpenEnded(task, student)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student))
     with pytest.raises(InvalidActionError, match="list of training records"):
         environment.step(action)
 
 
 def test_a_batch_of_two_stages_is_refused_before_anything_is_written(task, student, tmp_path):
-    environment = OpenEnded(task, student, directory=tmp_path)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student, directory=tmp_path))
     before = files_below(tmp_path)
     preference = {"kind": "preference", "instruction": "q", "chosen": "a", "rejected": "b"}
     with pytest.raises(InvalidRecordError, match="record 1, field kind"):
@@ -295,16 +282,14 @@ def test_a_batch_of_two_stages_is_refused_before_anything_is_written(task, stude
 
 
 def test_an_agent_may_change_the_stage_and_only_records_of_that_stage_are_replayed(task, student):
-    environment = OpenEnded(task, student, replay=10)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student, replay=10))
     environment.step([{"instruction": f"word {w}", "output": "x"} for w in "abc"])
     environment.step([{"kind": "preference", "instruction": "q", "chosen": "a", "rejected": "b"}])
     assert student.records == 3 + 1
 
 
 def test_an_interrupt_leaves_the_student_as_before(task, student, records, monkeypatch):
-    environment = OpenEnded(task, student)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student))
 
     def interrupt(predictor: object) -> None:
         raise KeyboardInterrupt
@@ -323,8 +308,7 @@ def test_resuming_with_other_problems_is_refused(student, task, tmp_path):
 
 
 def test_a_fresh_episode_forgets_test_answers_and_agent_states(task, student, tmp_path):
-    environment = SkillList(task, student, directory=tmp_path)
-    environment.reset(seed=0)
+    environment = begun(SkillList(task, student, directory=tmp_path))
     for name in ("test/000.jsonl", "agent/001.json", "summary.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
@@ -352,14 +336,12 @@ def test_a_student_gone_during_a_check_ends_the_run_there_and_it_is_checked_agai
     task, student, records, tmp_path, monkeypatch
 ):
     check = CannotJudgeAll()
-    environment = OpenEnded(task, student, directory=tmp_path, quality=[check])
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student, directory=tmp_path, quality=[check]))
     with pytest.raises(PredictionError):
         environment.step(records)
     assert student.trainings == 0
     check.gone = False
-    resumed = OpenEnded(task, student, directory=tmp_path, quality=[check])
-    resumed.reset(seed=0, options={"resume": True})
+    resumed = begun(OpenEnded(task, student, directory=tmp_path, quality=[check]), resume=True)
 
     def fail(training_data, run):
         raise TrainingError("out of memory")
@@ -368,8 +350,7 @@ def test_a_student_gone_during_a_check_ends_the_run_there_and_it_is_checked_agai
         patch.setattr(student, "train", fail)
         with pytest.raises(TrainingError):
             resumed.step(resumed.pending_action())
-    again = OpenEnded(task, student, directory=tmp_path, quality=[check])
-    again.reset(seed=0, options={"resume": True})
+    again = begun(OpenEnded(task, student, directory=tmp_path, quality=[check]), resume=True)
     again.step(again.pending_action())
     assert check.judged == len(records)
     # the count of unjudged records survives the kill after the check
@@ -381,8 +362,7 @@ def test_only_accepted_records_count_as_unjudged(task, student, records):
     shy, strict = CannotJudgeAll(), CannotJudgeAll()
     shy.gone = strict.gone = False
     strict.passes = lambda records, predictor: [i != 1 for i in range(len(records))]
-    environment = OpenEnded(task, student, quality=[shy, strict])
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student, quality=[shy, strict]))
     environment.step(records)
     result = environment.results[-1]
     assert (result.n_records, result.unjudged) == (3, {"shy": 1})

@@ -16,6 +16,8 @@ from dataenvgym.interfaces import SamplingParameters, ShownStudentInterface
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import parse_training_data
 
+from ..fakes import begun
+
 
 class Chooser:
     """Tries two batches in each iteration and returns the better one: all of the four records."""
@@ -78,8 +80,7 @@ def test_a_trial_gives_the_report_of_the_step_and_restores_everything(
 
 
 def test_records_are_checked_as_in_a_step(task, student, records):
-    environment = OpenEnded(task, student, max_records=2)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student, max_records=2))
     report = environment.trial(records)
     assert report.score == pytest.approx(12 / 40)
     assert report.skills == ()  # which this environment hides
@@ -90,8 +91,7 @@ def test_records_are_checked_as_in_a_step(task, student, records):
 def test_a_trial_that_fails_leaves_the_student_as_before(
     task, student, records, tmp_path, monkeypatch
 ):
-    environment = SkillList(task, student, directory=tmp_path)
-    environment.reset(seed=0)
+    environment = begun(SkillList(task, student, directory=tmp_path))
     before = everything_below(tmp_path)
 
     def interrupt(predictor: object) -> None:
@@ -105,8 +105,7 @@ def test_a_trial_that_fails_leaves_the_student_as_before(
 
 
 def test_an_interrupt_while_the_student_is_brought_back_leaves_it_as_before(task, student, records):
-    environment = OpenEnded(task, student)
-    environment.reset(seed=0)
+    environment = begun(OpenEnded(task, student))
     reset, calls = student.reset, []
 
     def interrupted():
@@ -202,8 +201,7 @@ def test_the_engine_of_a_skill_tree_may_try_records_too(task, student, records):
             self.scores.append(predictor.trial(records).score)
             return records[:1]
 
-    environment = SkillTree(task, student, Trying())
-    environment.reset(seed=0)
+    environment = begun(SkillTree(task, student, Trying()))
     explore = {"kind": "explore", "skill": "ascending", "subskills": 1, "records_each": 1}
     observation, *_ = environment.step((explore,))
     assert Trying.scores == [14 / 40]
@@ -216,8 +214,7 @@ def test_the_engine_of_a_skill_tree_may_try_records_too(task, student, records):
 def test_a_real_student_answers_as_before_and_learns_the_same(tmp_path):
     task = PocketMathTask(n_train=20, n_validation=20, n_test=20)
     student = InProcessPredictor("pocket", threads=1)
-    environment = SkillList(task, student, directory=tmp_path)
-    environment.reset(seed=0)
+    environment = begun(SkillList(task, student, directory=tmp_path))
     lessons = parse_training_data(
         {"instruction": i.instruction, "output": f"#### {i.answer}"}
         for i in task.on("train").instances

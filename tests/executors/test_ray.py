@@ -1,15 +1,14 @@
 """Ray clusters that are started for a run, and those that cannot run it."""
 
 import logging
-import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from dataenvgym.executors.ray_cluster import _own_signal_handlers, _raylet_messages_logged
 from dataenvgym.storage import read_json
+
+from ..processes import MAIN, python
 
 
 @pytest.fixture
@@ -18,13 +17,7 @@ def command(folder, scripted_overrides):
 
     def run_it(*overrides):
         options = ["--plain", "executor=ray", "executor.num_cpus=1", *scripted_overrides]
-        return subprocess.run(
-            [sys.executable, "-m", "dataenvgym.cli.main", "run", *options, *overrides],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-        )
+        return python(*MAIN, "run", *options, *overrides)
 
     return run_it
 

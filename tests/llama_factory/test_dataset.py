@@ -2,15 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import dataenvgym
 from dataenvgym.errors import ConfigurationError, DatasetFormatError
 from dataenvgym.llama_factory import (
     dataset_info_entry,
@@ -32,6 +29,8 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY, ToolFormat
+
+from ..processes import python
 
 NASTY = "é \x00\x7f\u2028\u2029\x85\ufeff \U0001f468\u200d\U0001f469 \\\"'`${x} {{a}} \r\n\t<image>"
 PLAIN = SupervisedDatum(instruction="Add 2 and 3.", output="5")
@@ -285,14 +284,7 @@ print(written.formatting, int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) // 1
 
 def peak_megabytes(folder: Path, count: int, kind: str = "plain") -> tuple[str, int]:
     """Formatting, and peak memory of a process that writes and reads so many records."""
-    source = str(Path(dataenvgym.__file__).parents[1])
-    result = subprocess.run(
-        [sys.executable, "-c", _WRITE, str(count), kind, str(folder)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": source},
-    )
+    result = python("-c", _WRITE, count, kind, folder, check=True)
     formatting, megabytes = result.stdout.split()
     return formatting, int(megabytes)
 

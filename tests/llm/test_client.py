@@ -6,8 +6,6 @@ import gc
 import pickle
 import random
 import socket
-import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -23,6 +21,8 @@ from dataenvgym.llm import ChatClient, ask_all, outages
 from dataenvgym.llm.payloads import RequestForm, to_messages
 from dataenvgym.records import Message, Tool
 from dataenvgym.tool_formats import HERMES, NATIVE
+
+from ..processes import python
 
 GREEDY = SamplingParameters()
 SOON = 20  # seconds after which a test has hung
@@ -745,9 +745,7 @@ def test_a_process_that_forgets_to_close_ends_all_the_same(server):
         "asked = (Message(role='user', content='hi'),)\n"
         "print(client.submit(asked, SamplingParameters(), model='m').result().text)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, timeout=60
-    )
+    done = python("-X", "dev", "-c", code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
 
 
@@ -765,5 +763,4 @@ def test_a_copy_is_a_client_that_has_not_connected_yet(server, connect):
 
 def test_importing_it_imports_no_http_library():
     code = "import sys, dataenvgym.llm; print('aiohttp' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "False\n"
+    assert python("-c", code).stdout == "False\n"

@@ -24,6 +24,8 @@ from dataenvgym.llm.usage import CountsMalformed, TeacherUsage, begun_file, read
 from dataenvgym.progress import listening
 from dataenvgym.records import Conversation, Message
 
+from ..processes import python
+
 GREEDY = SamplingParameters()
 WARM = SamplingParameters(temperature=1.0, seed=7)
 PRICE = {"prompt": 2.0, "completion": 8.0}
@@ -290,8 +292,7 @@ def test_two_processes_share_a_cache(server, teach, tmp_path, request, kind):
     cache = str(tmp_path) if kind == "folder" else request.getfixturevalue("redis_url")
     mine = teach(cache=cache)
     ask(mine, numbers(10))
-    command = [sys.executable, "-c", ASKS_IN_ANOTHER_PROCESS, server.url, cache]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    said = python("-c", ASKS_IN_ANOTHER_PROCESS, server.url, cache).stdout
     assert said.split() == ["True", "10"]
     assert len(server.requests) == 20
     ask(mine, numbers(20))

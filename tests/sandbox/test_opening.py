@@ -1,8 +1,6 @@
 """`open_sandbox`, and the backend that docs/sandbox.md shows."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,8 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.sandbox import Limits, Sandbox, open_sandbox
+
+from ..processes import python
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,7 +53,7 @@ def test_an_option_that_the_backend_does_not_have_is_refused():
 
 def test_importing_the_sandbox_loads_no_backend():
     code = "import sys, dataenvgym.sandbox; print([m for m in sys.modules if 'sandbox.' in m])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code, check=True)
     assert "bubblewrap" not in done.stdout
     assert "unsafe_local" not in done.stdout
 

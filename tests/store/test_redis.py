@@ -2,13 +2,13 @@
 
 import signal
 import subprocess
-import sys
 
 import pytest
 
 from dataenvgym.errors import ConfigurationError, StoreError
 from dataenvgym.store import FileStore, MemoryStore, RedisSettings, RedisStore, open_store
 
+from ..processes import python
 from ..waiting import wait_for
 
 
@@ -27,7 +27,7 @@ def test_importing_and_opening_reach_no_server():
         "open_store('redis://127.0.0.1:1/0')\n"
         "import sys; print('redis' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = python("-c", program)
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 

@@ -14,6 +14,8 @@ from dataenvgym.simulation import LearningCurves, SimulatedPredictor
 from dataenvgym.simulation.environments import SimulatedSkillTree
 from dataenvgym.wrappers import FEATURES, FixedForest
 
+from ..fakes import begun
+
 CURVES = LearningCurves(
     task="made_up",
     skills=("a", "b"),
@@ -60,8 +62,7 @@ def test_the_observation_is_arranged_by_skill():
 
 
 def test_weights_share_the_budget_out_and_exploring_opens_subskills():
-    environment = simulated(records_per_iteration=100)
-    environment.reset(seed=0)
+    environment = begun(simulated(records_per_iteration=100))
     even = np.array([0.0, -1, 0, -1])
     assert environment.moves(even) == (
         Explore(skill="a", subskills=3, records_each=16),
@@ -79,8 +80,7 @@ def test_weights_share_the_budget_out_and_exploring_opens_subskills():
 
 
 def test_a_skill_that_has_no_more_subskills_is_exploited():
-    environment = simulated(records_per_iteration=100, subskills=4)
-    environment.reset(seed=0)
+    environment = begun(simulated(records_per_iteration=100, subskills=4))
     explore = np.array([1.0, 1, -1, 1])
     environment.step(explore)  # asked for 4, there are 3
     assert isinstance(environment.moves(explore)[0], Exploit)
@@ -89,8 +89,7 @@ def test_a_skill_that_has_no_more_subskills_is_exploited():
 
 
 def test_no_weight_at_all_shares_evenly():
-    environment = simulated(records_per_iteration=60)
-    environment.reset(seed=0)
+    environment = begun(simulated(records_per_iteration=60))
     assert [m.records_each for m in environment.moves(np.full(4, -1.0))] == [10, 10]
 
 
@@ -105,8 +104,7 @@ def test_trees_of_other_skills_get_nothing_and_missing_ones_are_empty_rows():
 
 @pytest.mark.parametrize("action", [np.zeros(3), np.array([0, 0, 0, np.inf]), "left"])
 def test_a_bad_action_is_refused(action):
-    environment = simulated()
-    environment.reset(seed=0)
+    environment = begun(simulated())
     with pytest.raises((InvalidActionError, ValueError)):
         environment.step(action)
 
@@ -168,7 +166,8 @@ def test_a_task_without_skills_needs_them_named():
 
 
 def test_it_wraps_a_wrapped_environment():
-    environment = FixedForest(TimeLimit(SimulatedSkillTree(CURVES), 2), records_per_iteration=10)
-    environment.reset(seed=0)
+    environment = begun(
+        FixedForest(TimeLimit(SimulatedSkillTree(CURVES), 2), records_per_iteration=10)
+    )
     ends = [environment.step(np.zeros(4))[3] for _ in range(2)]
     assert ends == [False, True]

@@ -13,6 +13,8 @@ from dataenvgym.errors import (
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
 
+from ...fakes import begun
+
 
 def explore(*skills, subskills=2, records_each=3):
     return tuple(Explore(skill=s, subskills=subskills, records_each=records_each) for s in skills)
@@ -35,8 +37,7 @@ def test_three_skills_asked_in_turns_and_half_right_have_accuracy_one_half(make)
 
 
 def test_equal_results_give_reward_0_and_perfect_ones_the_missing_share(make, student):
-    environment = make()
-    environment.reset(seed=0)
+    environment = begun(make())
     _, reward, *_ = environment.step(explore("a"))
     assert reward == 0.0
     student.knows_all = True
@@ -47,8 +48,7 @@ def test_equal_results_give_reward_0_and_perfect_ones_the_missing_share(make, st
 
 def test_an_exploration_asks_the_engine_for_so_many_records_of_each_new_subskill(make, part_writer):
     engine = part_writer()
-    environment = make(engine)
-    environment.reset(seed=0)
+    environment = begun(make(engine))
     observation, *_, info = environment.step(explore("a", "c"))
     assert [(a.skill, a.subskill, a.count) for a in engine.asked] == [
         ("a", "short", 3), ("a", "long", 3), ("c", "short", 3), ("c", "long", 3)
@@ -62,8 +62,7 @@ def test_an_exploration_asks_the_engine_for_so_many_records_of_each_new_subskill
 
 def test_the_examples_of_an_assignment_are_wrong_instances_of_its_subskill(make, part_writer):
     engine = part_writer()
-    environment = make(engine)
-    environment.reset(seed=0)
+    environment = begun(make(engine))
     environment.step(explore("a"))
     long = next(a for a in engine.asked if a.subskill == "long")
     assert {c.instance.skill for c in long.examples} == {"a"}
@@ -72,8 +71,7 @@ def test_the_examples_of_an_assignment_are_wrong_instances_of_its_subskill(make,
 
 
 def test_accuracies_are_those_of_each_subskill_where_instances_can_be_told_apart(make):
-    environment = make()
-    environment.reset(seed=0)
+    environment = begun(make())
     observation, *_ = environment.step(explore("a", subskills=3))
     tree = observation["forest"].tree("a")
     assert {s.name: s.val_accuracy for s in tree.subskills} == {
@@ -91,8 +89,7 @@ def test_untaught_accuracy_is_measured_before_the_training_and_train_accuracy_af
         student.knows_all = True
 
     monkeypatch.setattr(student, "train", train)
-    environment = make()
-    environment.reset(seed=0)
+    environment = begun(make())
     seen = []
     for action in (explore("a"), (), explore("b")):
         observation, *_ = environment.step(action)
@@ -105,8 +102,7 @@ def test_untaught_accuracy_is_measured_before_the_training_and_train_accuracy_af
 
 def test_an_engine_that_knows_no_subskills_has_the_skill_itself(make, writer):
     engine = writer()
-    environment = make(engine)
-    environment.reset(seed=0)
+    environment = begun(make(engine))
     observation, *_ = environment.step(explore("a", subskills=2, records_each=4))
     tree = observation["forest"].tree("a")
     assert [(s.name, s.generated, s.val_accuracy) for s in tree.subskills] == [("a", 4, 0.5)]
@@ -121,16 +117,14 @@ def test_dropped_records_do_not_count_as_made(make, part_writer, numbers):
             seen = {"instruction": numbers.instances[0].instruction}
             return [records[0].model_copy(update=seen), records[1], records[1]]
 
-    environment = make(Copier())
-    environment.reset(seed=0)
+    environment = begun(make(Copier()))
     observation, *_ = environment.step(explore("a", subskills=1))
     assert observation["forest"].tree("a").subskills[0].generated == 1
     assert environment.results[-1].dropped == {"duplicate": 1, "evaluation_overlap": 1}
 
 
 def test_records_are_signed_with_subskill_and_agent(make, tmp_path):
-    environment = make(directory=tmp_path, agent_name="me")
-    environment.reset(seed=0)
+    environment = begun(make(directory=tmp_path, agent_name="me"))
     environment.step(explore("b", subskills=1, records_each=1))
     (record,) = IterationFiles(tmp_path / "iterations", 1).read_records()
     source = record.provenance
@@ -149,8 +143,7 @@ def test_records_are_signed_with_subskill_and_agent(make, tmp_path):
     ],
 )
 def test_a_bad_action_is_refused_and_changes_nothing(make, student, tmp_path, action):
-    environment = make(directory=tmp_path)
-    environment.reset(seed=0)
+    environment = begun(make(directory=tmp_path))
     before, forest = files_below(tmp_path), environment.forest
     with pytest.raises(InvalidActionError):
         environment.step(action)
@@ -164,8 +157,7 @@ def test_a_failed_training_leaves_the_forest_as_before_and_the_next_try_takes_th
     make, student, counting_writer, monkeypatch
 ):
     engine = counting_writer()
-    environment = make(engine)
-    environment.reset(seed=0)
+    environment = begun(make(engine))
     forest = environment.forest
 
     def fail(*_):
@@ -185,8 +177,7 @@ def test_a_failed_training_leaves_the_forest_as_before_and_the_next_try_takes_th
 
 
 def test_an_action_different_from_the_failed_one_starts_over(make, student, monkeypatch):
-    environment = make()
-    environment.reset(seed=0)
+    environment = begun(make())
     monkeypatch.setattr(student, "train", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         environment.step(explore("a"))
@@ -233,8 +224,7 @@ def test_another_sample_size_is_another_episode(make, tmp_path):
 
 
 def test_without_a_sample_nothing_is_asked_again(make, tmp_path):
-    environment = make(directory=tmp_path, train_sample=0)
-    environment.reset(seed=0)
+    environment = begun(make(directory=tmp_path, train_sample=0))
     observation, *_ = environment.step(explore("a"))
     for subskill in observation["forest"].tree("a").subskills:
         assert (subskill.untaught_accuracy, subskill.train_accuracy) == (None, None)
@@ -251,8 +241,7 @@ def test_a_spent_teacher_stops_the_step_and_the_action_can_be_done_later(make, p
                 raise BudgetSpentError("no money")
             return super().generate(plan, predictor, rng)
 
-    environment = make(Poor())
-    environment.reset(seed=0)
+    environment = begun(make(Poor()))
     with pytest.raises(BudgetSpentError):
         environment.step(explore("a"))
     environment.engine.is_poor = False
