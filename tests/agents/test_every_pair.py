@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from dataenvgym.agents import Agent, SkillListPolicy, TreeAgent
+from dataenvgym.agents import Agent, TreeAgent
 from dataenvgym.agents.fitting import check_fit
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
@@ -118,18 +118,6 @@ def test_every_engine(setting, engine_name, build_part):
 @pytest.mark.parametrize("setting", ["math", "code", "tools", "social"], indirect=True)
 def test_every_policy(setting, policy_name, build_part):
     check_pair(setting, policy_name, "pocket", build_part)
-
-
-@pytest.mark.parametrize("setting", ["math", "code"], indirect=True)
-@pytest.mark.parametrize("choice", ["most_common", "highest_error", "random_below"])
-def test_a_chosen_skill_gets_all_records(setting, choice, build_part):
-    task, student, completed = setting
-    policy = SkillListPolicy(choose=choice, below=1.0)
-    engine = build_part("engine", "pocket", task)
-    agent = Agent(policy, engine, name="a", records_per_iteration=6)
-    records = agent(completed, student)
-    assert len(records) == 6
-    assert len({record.provenance.skill for record in records}) == 1
 
 
 @pytest.mark.parametrize(

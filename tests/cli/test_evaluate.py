@@ -346,10 +346,6 @@ def test_several_samples_of_a_greedy_task_get_a_temperature_and_one_stays_greedy
         assert settings.task.sampling.temperature == temperature
 
 
-def test_samples_are_not_an_option_of_a_run(dataenvgym):
-    dataenvgym.refuses("there is no option 'samples'", "run", "samples=3")
-
-
 def test_a_killed_evaluation_resumes_and_ends_with_the_same_files(dataenvgym, talkative):
     command = ("eval", *DRAWN, "samples=3", "name=killed")
     (talkative / "kill").write_text("5")

@@ -11,13 +11,6 @@ def run(dataenvgym, small, folder):
     return folder / "runs" / "r"
 
 
-def test_a_run_is_named_by_its_name_or_its_path(dataenvgym, run):
-    by_name, by_path = dataenvgym("report", "r"), dataenvgym("report", str(run))
-    assert by_name.code == by_path.code == 0
-    assert "skill_list" in by_name.out
-    assert "skill_list" in by_path.out
-
-
 def test_show_prints_the_selected_records_and_transcripts(dataenvgym, run):
     everything = dataenvgym("show", "r", "--limit", "50")
     wrong = dataenvgym("show", "r", "--wrong", "--iteration", "1", "--skill", "sum")

@@ -110,11 +110,6 @@ def test_impossible_options_are_users_errors(dataenvgym, folder):
         dataenvgym.refuses(expected, "rescore", "--trust", *arguments)
 
 
-def test_only_the_folder_is_required(dataenvgym):
-    result = dataenvgym.refuses("required: DIR", "rescore")
-    assert "KEY=VALUE" not in result.err.splitlines()[-1]
-
-
 def test_new_errors_are_shown_with_their_reason(dataenvgym):
     assert dataenvgym("eval", *ECHO, *SAYER, "name=e").code == 0
     result = dataenvgym("rescore", "--trust", "e", "+task.fails=respond")

@@ -60,12 +60,6 @@ def test_a_long_text_with_a_word_changed_is_a_near_duplicate():
     assert reasons(checks, record(f"{LONG} yesterday")) == {"near_duplicate": 1}
 
 
-def test_other_numbers_make_another_problem():
-    checks = RecordChecks()
-    checks.accept([record(f"{LONG} 17 cows")])
-    assert not reasons(checks, record(f"{LONG} 18 cows"))
-
-
 def test_a_near_duplicate_inside_one_batch_is_dropped():
     checks = RecordChecks()
     assert reasons(checks, record(f"{LONG} today"), record(f"{LONG} now")) == {"near_duplicate": 1}
@@ -83,21 +77,6 @@ def test_an_evaluation_problem_in_other_words_or_another_order_is_dropped():
             assert reasons(checks, other) == {"evaluation_overlap": 1}
 
 
-def test_chat_and_text_records_are_checked_for_overlap_too():
-    task = PocketMathTask(n_validation=40, n_test=40)
-    question = task.instances[0].instruction
-    chat = ChatDatum(
-        messages=(
-            Message(role="user", content="hello"),
-            Message(role="assistant", content="hi"),
-            Message(role="user", content=question),
-            Message(role="assistant", content="#### 1"),
-        )
-    )
-    checked = RecordChecks.for_task(task).check([chat, TextDatum(text=question)])
-    assert checked.reasons == {"evaluation_overlap": 2}
-
-
 def test_records_beyond_the_budget_are_dropped_last_come_last_served():
     checks = RecordChecks(max_records=2)
     batch = parse_training_data({"instruction": f"word {w}", "output": "x"} for w in "abc")
@@ -109,7 +88,11 @@ def test_records_beyond_the_budget_are_dropped_last_come_last_served():
 def test_an_evaluation_problem_inside_any_part_of_a_record_is_dropped():
     task = PocketMathTask(n_validation=40, n_test=40)
     question, answer = task.instances[0].instruction, task.instances[0].answer
+    asked = (Message(role="user", content="hello"), Message(role="assistant", content="hi"))
+    asked += (Message(role="user", content=question), Message(role="assistant", content="#### 1"))
     hidden = [
+        ChatDatum(messages=asked),
+        ScoredDatum(messages=asked, weights=(None, 1.0)),
         TextDatum(text=f"{question} #### {answer}"),
         record(f"Task 17: {question}"),
         SupervisedDatum(instruction="Problem 7", input=question, output="x"),
@@ -261,12 +244,7 @@ def test_the_words_of_a_template_cause_no_overlap_and_no_duplicate():
     checks = RecordChecks.for_task(task)
     others = [framed(task, f"Say {word}", word) for word in ("apple", "pear", "plum")]
     assert reasons(checks, *others) == {}
-
-
-def test_a_framed_record_is_kept_as_it_is():
-    task = PocketMathTask(n_validation=20, n_test=20, **FRAME)
-    written = framed(task, "Say apple")
-    assert RecordChecks.for_task(task).check([written]).accepted == (written,)
+    assert checks.check(others[:1]).accepted == (others[0],)  # as it is
 
 
 def test_a_scored_record_is_a_try_and_repeats_nothing():
@@ -280,13 +258,3 @@ def test_a_scored_record_is_a_try_and_repeats_nothing():
     assert checks.check(batch).reasons == {}
     chat = ChatDatum(messages=messages)
     assert checks.check([chat, chat]).reasons == {"duplicate": 1}
-
-
-def test_an_evaluation_problem_in_a_scored_conversation_is_dropped():
-    task = PocketMathTask(n_validation=40, n_test=40)
-    messages = (
-        Message(role="user", content=task.instances[0].instruction),
-        Message(role="assistant", content="a"),
-    )
-    checked = RecordChecks.for_task(task).check([ScoredDatum(messages=messages, weights=(1.0,))])
-    assert checked.reasons == {"evaluation_overlap": 1}

@@ -213,14 +213,6 @@ def test_step_before_reset_raises(task, student, records):
         OpenEnded(task, student).step(records)
 
 
-@pytest.mark.parametrize(
-    "options", [{"mode": "accumlate"}, {"replay": -1}, {"similarity": 7.0}, {"max_records": -1}]
-)
-def test_impossible_options_are_refused(task, student, options):
-    with pytest.raises(ConfigurationError):
-        SkillList(task, student, **options)
-
-
 def test_an_unknown_reset_option_is_refused_with_a_suggestion(task, student):
     with pytest.raises(ConfigurationError, match="Did you mean 'resume'"):
         OpenEnded(task, student).reset(options={"resum": True})

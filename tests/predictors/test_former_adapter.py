@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.errors import AdapterError, ConfigurationError
-from dataenvgym.interfaces import SamplingParameters, SharesBase, TrainingRun
-from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.interfaces import SamplingParameters, TrainingRun
+from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import Message, SupervisedDatum
 from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers import student as trainers_student
@@ -110,17 +110,3 @@ def test_a_training_that_fails_forgets_nothing(predictor, tmp_path, monkeypatch)
 def test_a_folder_without_an_adapter_is_refused(predictor, tmp_path):
     with pytest.raises(AdapterError, match=str(tmp_path)):
         predictor.with_adapter(tmp_path)
-
-
-def test_sampled_replies_of_another_adapter_depend_on_the_seed_alone(predictor, tmp_path):
-    beside = predictor.with_adapter(trained(predictor, tmp_path / "one"))
-    drawn = [
-        beside.predict(ASKED, SamplingParameters(temperature=1.0, max_tokens=8, seed=seed))
-        for seed in (1, 1, 2)
-    ]
-    assert drawn[0] == drawn[1] != drawn[2]
-
-
-def test_predictors_say_whether_they_share_a_base(predictor):
-    assert isinstance(predictor, SharesBase)
-    assert not isinstance(ScriptedPredictor(lambda conversation: ""), SharesBase)

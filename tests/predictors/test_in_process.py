@@ -14,7 +14,6 @@ from dataenvgym.interfaces import (
     Failure,
     Reply,
     SamplingParameters,
-    TrainablePredictorInterface,
     TrainingRun,
 )
 from dataenvgym.llama_factory import TrainingConfig, read_dataset
@@ -61,10 +60,6 @@ def logits(predictor: InProcessPredictor) -> torch.Tensor:
 
 
 # --- answering ---
-
-
-def test_it_fits_the_protocol(predictor):
-    assert isinstance(predictor, TrainablePredictorInterface)
 
 
 def test_greedy_replies_are_those_of_transformers_own_generation(predictor, tiny_student):

@@ -5,7 +5,6 @@ from dataenvgym.interfaces import (
     Failure,
     Reply,
     SamplingParameters,
-    TrainablePredictorInterface,
     TrainingRun,
 )
 from dataenvgym.predictors import ScriptedPredictor
@@ -23,10 +22,6 @@ def test_it_answers_by_its_function_and_keeps_the_order():
     asked = [(Message(role="user", content=text),) for text in ("a", "?", "b")]
     replies = ScriptedPredictor(echo).predict(asked, SamplingParameters())
     assert replies == [Reply(text="A"), Failure(reason="no idea"), Reply(text="B")]
-
-
-def test_it_fits_the_protocol():
-    assert isinstance(ScriptedPredictor(echo), TrainablePredictorInterface)
 
 
 def test_it_counts_its_trainings_and_takes_them_up_again(tmp_path):

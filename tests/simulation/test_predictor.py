@@ -14,7 +14,6 @@ from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import (
     Reply,
     SamplingParameters,
-    TrainablePredictorInterface,
     TrainingRun,
 )
 from dataenvgym.records import Message, Provenance, SupervisedDatum
@@ -40,10 +39,6 @@ def learn(student: SimulatedPredictor, folder: Path, skill: str, n: int = 60, **
     folder.mkdir()
     student.train(data(skill, n), TrainingRun(directory=folder, start="adapter", **how))
     return folder / "adapter"
-
-
-def test_it_fits_the_protocol():
-    assert isinstance(SimulatedPredictor(TASK), TrainablePredictorInterface)
 
 
 def test_the_untouched_student_does_as_its_curves_say():

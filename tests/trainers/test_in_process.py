@@ -30,7 +30,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import hash_files, read_json, read_jsonl
-from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers import InProcessTrainer
 
 RECORDS = [SupervisedDatum(instruction=f"say {n}", output=f"{n}!" * (n % 3 + 1)) for n in range(20)]
 
@@ -68,10 +68,6 @@ def train(
 
 def losses(adapter: Path) -> list[float]:
     return [line["loss"] for line in read_jsonl(adapter.parent / "trainer_log.jsonl")]
-
-
-def test_it_fits_the_protocol():
-    assert isinstance(InProcessTrainer(), TrainerInterface)
 
 
 def test_a_training_leaves_an_adapter_and_a_log(tmp_path, tiny_student):

@@ -122,11 +122,6 @@ def test_a_port_that_is_taken_is_refused_with_who_has_it(make):
     assert f"by process {os.getpid()}" in str(caught.value)
 
 
-def test_it_listens_at_the_given_address(make):
-    port = free_port()
-    assert make(port=port).server.base_url == f"http://127.0.0.1:{port}"
-
-
 def test_a_port_other_than_that_of_the_server_that_is_shared_is_said_not_to_be_used(make):
     warnings, first = [], make()
     with run_warnings.listening(warnings.append):

@@ -15,7 +15,6 @@ from dataenvgym.interfaces import (
     Reply,
     SamplingParameters,
     SharesBase,
-    TrainablePredictorInterface,
     TrainingRun,
 )
 from dataenvgym.llama_factory import TrainingConfig
@@ -48,10 +47,6 @@ def run(folder: Path, **options) -> TrainingRun:
 
 
 # --- answering ---
-
-
-def test_it_fits_the_protocol(make):
-    assert isinstance(make(), TrainablePredictorInterface)
 
 
 def test_replies_are_in_the_order_of_the_conversations(make, student):

@@ -21,7 +21,7 @@ from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.progress import ProgressMessage, listening
 from dataenvgym.records import Message, ScoredDatum, SupervisedDatum
 from dataenvgym.storage import read_json
-from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
 
 
@@ -41,10 +41,6 @@ def seen(folder: Path) -> dict[str, Any]:
     """The input of the fake program."""
     found: dict[str, Any] = json.loads((folder / "seen.json").read_text())
     return found
-
-
-def test_it_fits_the_protocol(make):
-    assert isinstance(make(), TrainerInterface)
 
 
 @pytest.mark.parametrize("warm", [False, True])
