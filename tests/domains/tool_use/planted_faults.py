@@ -161,6 +161,7 @@ TOOL_FAULTS = {
     # errors
     "unknown_id": (TOOLS, "KeyError", "return str(self.state.books[book_id].days)"),
     "unknown_in_list": (TOOLS, "KeyError", "return str([self.state.books[b].days for b in ids])"),
+    "overflow": (TOOLS, "OverflowError", "return str(datetime.timedelta(minutes=minutes))"),
     "crash": (TOOLS, "ZeroDivisionError", "return str(1 / 0)"),
     "half": (TOOLS, "RuntimeError", "self.state.notes = ('x',); raise RuntimeError('half')"),
     "leave": (TOOLS, "SystemExit", "sys.exit(3)"),
@@ -178,8 +179,12 @@ TOOL_FAULTS = {
     "five_megabytes": (TOOLS, "is cut", "return 'x' * 5_000_000"),
     "slow": (TOOLS, "takes", "time.sleep(0.2); return 'done'"),
 }
-READS = {"quiet_write", "unknown_id", "unknown_in_list", "five_megabytes"}
-ARGUMENTS = {"unknown_id": ", book_id: str", "unknown_in_list": ", ids: list[str]"}
+READS = {"overflow", "quiet_write", "unknown_id", "unknown_in_list", "five_megabytes"}
+ARGUMENTS = {
+    "overflow": ", minutes: int",
+    "unknown_id": ", book_id: str",
+    "unknown_in_list": ", ids: list[str]",
+}
 
 
 def module_of(name, faults):

@@ -1,9 +1,7 @@
 """The audit finds worlds and problems that prove nothing."""
 
 import random
-import time
-import uuid
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 import pytest
@@ -144,27 +142,6 @@ def test_a_reply_that_is_no_answer_must_not_earn_the_reward(said, not_said, bait
     assert "other" not in replies
 
 
-def test_doing_nothing_must_not_be_enough():
-    found = violations(Booking(), problem("idle", gold=[LOOK]))
-    assert found["nothing", "idle"] == "who does nothing: the reward is 1, expected 0"
-
-
-def test_gold_calls_that_fail_are_found():
-    taken = {"name": "book", "arguments": {"seat_id": "seat_3", "guest": "Cleo"}}
-    found = violations(
-        Booking(), problem("late", gold=[taken]), problem("odd", gold=[{"name": "x"}])
-    )
-    assert "seat_3 is taken" in found["loads", "late"]
-    assert "no tool 'x'" in found["loads", "odd"]
-
-
-def test_gold_calls_that_do_not_earn_the_reward_are_found():
-    asserted = [{"check": "sits", "arguments": {"seat_id": "seat_1", "guest": "Zoe"}}]
-    wrong = problem("wrong", gold=[BOOK], basis=["state", "assertions"], assertions=asserted)
-    found = violations(Booking(), wrong)
-    assert found["gold", "wrong"].startswith("the conversation with the gold calls gets")
-
-
 def test_a_user_who_leaves_too_early_makes_the_gold_conversation_fail():
     script = {"kind": "script", "states": {"start": [{"say": "Bye.", "stop": True}]}}
     fine = problem("fine", gold=[BOOK], user=script)
@@ -195,12 +172,6 @@ def test_problems_that_random_calls_solve_are_found():
     assert checks(Switch(), *twenty) == {"random calls"}
 
 
-def test_random_calls_with_the_right_words_must_not_be_enough():
-    careless = problem("careless", gold=[LOOK], basis=["said"], said=["Ann"])
-    found = violations(Booking(), careless)
-    assert "and the right words: the reward is 1" in found["random calls", "careless"]
-
-
 def test_a_component_that_never_decides_is_found():
     asserted = [{"check": "sits", "arguments": {"seat_id": "seat_1", "guest": "Cleo"}}]
     both = {"basis": ["state", "assertions"], "assertions": asserted}
@@ -212,14 +183,6 @@ def test_a_component_that_never_decides_is_found():
     assert ("verifier", "") not in violations(Booking(), problem(gold=[BOOK]), alone)
 
 
-def test_something_to_be_said_that_never_decides_is_found():
-    said = problem("said", gold=[BOOK], basis=["state", "said"], said=["Ann", "Ann"])
-    found = violations(Booking(), said)
-    assert found == {
-        ("verifier", ""): "no problem notices a verifier that forgets something that has to be said"
-    }
-
-
 class Impure(Booking):
     name = "impure"
 
@@ -229,94 +192,11 @@ class Impure(Booking):
         self.state.log = (*self.state.log, str(datetime.now()))
         return "done"
 
-    @tool(writes=True)
-    def today(self) -> str:
-        """Asks the clock, which is the same all day."""
-        self.state.log = (
-            *self.state.log,
-            str(datetime.today().date()),
-            str(int(time.time()) // 9**9),
-        )
-        return "done"
-
-    @tool(writes=True)
-    def dice(self) -> str:
-        """Throws a die that shows one number only."""
-        self.state.log = (*self.state.log, str(random.randint(1, 1)))
-        return "done"
-
-    @tool
-    def ticket(self) -> str:
-        """Makes an id."""
-        return uuid.uuid4().hex
-
-
-def test_clocks_and_chance_are_found():
-    details = {v.detail for v in audit(Impure(), [problem(world="impure", gold=[BOOK])]).violations}
-    for name, source in [
-        ("now", "datetime.now"),
-        ("today", "datetime.today"),
-        ("today", "time.time"),
-        ("ticket", "os.urandom"),
-        ("dice", "the global random generator"),
-    ]:
-        assert f"tool {name} asks {source}; use self.state.now and new_id" in details
-
 
 def test_two_replays_that_differ_are_found():
     gold = [{"name": "now", "arguments": {}}]
     found = violations(Impure(), problem("twice", world="impure", gold=gold))
     assert found["same twice", "twice"] == "the gold calls have other results or another state"
-
-
-class Remembering(Booking):
-    name = "remembering"
-
-    def __init__(self):
-        super().__init__()
-        self.looked_at = []
-
-    @tool
-    def recall(self) -> list[str]:
-        """Tells what was looked at, in other conversations, too."""
-        self.looked_at.append("a look")
-        return self.looked_at
-
-
-def test_a_world_that_remembers_other_conversations_is_found():
-    found = violations(Remembering(), problem("leak", world="remembering", gold=[BOOK]))
-    assert found.keys() == {("same twice", "leak"), ("same twice", ""), ("outside", "")}
-    assert "random calls have other results" in found["same twice", "leak"]
-    assert "tool recall changes the world's attribute looked_at" in found["outside", ""]
-
-
-class Faulty(Booking):
-    name = "faulty"
-
-    @tool
-    def last_free(self, minutes: int) -> str:
-        """Overflows at large numbers."""
-        return str(datetime(2026, 1, 5) + timedelta(minutes=minutes))
-
-    @tool
-    def peek(self) -> str:
-        """Says that it reads, and counts."""
-        self.state.n_looks += 1
-        return "nothing"
-
-    @tool
-    def crash(self) -> str:
-        """Has a mistake."""
-        return {}["mistake"]
-
-
-def test_a_read_that_writes_and_a_tool_that_crashes_are_found():
-    found = audit(Faulty(), [problem(world="faulty", gold=[BOOK])]).violations
-    assert {v.check for v in found} == {"tools"}
-    texts = " ".join(v.detail for v in found)
-    assert "tool peek of world 'faulty' failed: it changed the state" in texts
-    assert "tool last_free of world 'faulty' failed: OverflowError" in texts
-    assert "tool crash of world 'faulty' failed: KeyError: 'mistake'" in texts
 
 
 def test_problems_that_fail_are_refused_naming_the_check():

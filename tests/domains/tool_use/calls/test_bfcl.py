@@ -148,6 +148,9 @@ def test_names_can_be_had_without_dots(bfcl_files):
     assert (problem.tools[0].name, problem.gold[0].name) == ("math_add", "math_add")
 
 
+QUESTIONS, ANSWERS = "BFCL_v4_multiple.json", "possible_answer/BFCL_v4_multiple.json"
+
+
 def edit(path, number, change):
     lines = path.read_text().splitlines()
     row = json.loads(lines[number - 1])
@@ -167,80 +170,41 @@ def test_a_problem_with_two_answers_is_left_out(bfcl_files, caplog):
 @pytest.mark.parametrize(
     ("file", "change", "complaint"),
     [
-        (
-            "BFCL_v4_multiple.json",
-            lambda row: row.update(extra=1),
-            "BFCL_v4_multiple.json:2, field 'extra': Extra inputs are not permitted",
-        ),
-        (
-            "BFCL_v4_multiple.json",
-            lambda row: row.pop("question"),
-            "BFCL_v4_multiple.json:2, field 'question': Field required",
-        ),
-        (
-            "BFCL_v4_multiple.json",
-            lambda row: row.update(function=[]),
-            "BFCL_v4_multiple.json:2, field 'function': List should have at least 1 item",
-        ),
-        (
-            "BFCL_v4_multiple.json",
-            lambda row: row["function"].append(row["function"][0]),
-            "tools has 'math.add' twice",
-        ),
-        (
-            "BFCL_v4_multiple.json",
+        (QUESTIONS, lambda row: row.update(extra=1),
+            "BFCL_v4_multiple.json:2, field 'extra': Extra inputs are not permitted"),
+        (QUESTIONS, lambda row: row.pop("question"),
+            "BFCL_v4_multiple.json:2, field 'question': Field required"),
+        (QUESTIONS, lambda row: row.update(function=[]),
+            "BFCL_v4_multiple.json:2, field 'function': List should have at least 1 item"),
+        (QUESTIONS, lambda row: row["function"].append(row["function"][0]),
+            "tools has 'math.add' twice"),
+        (QUESTIONS,
             lambda row: row["function"][0]["parameters"]["properties"]["a"].update(type="HashMap"),
-            "json:2, field 'function.0.parameters': properties.a.type is 'HashMap'",
-        ),
-        (
-            "BFCL_v4_multiple.json",
-            lambda row: row.update(id="multiple_99"),
-            "BFCL_v4_multiple.json:2, field 'id': 'multiple_99' has no possible_answer",
-        ),
-        (
-            "BFCL_v4_multiple.json",
-            lambda row: row.update(id="multiple_0"),
-            r"multiple.json:2, field 'id': 'multiple_0' is also that of .*multiple.json:1",
-        ),
-        (
-            "BFCL_v4_multiple.json",
-            lambda row: row["function"].pop(),
+            "json:2, field 'function.0.parameters': properties.a.type is 'HashMap'"),
+        (QUESTIONS, lambda row: row.update(id="multiple_99"),
+            "BFCL_v4_multiple.json:2, field 'id': 'multiple_99' has no possible_answer"),
+        (QUESTIONS, lambda row: row.update(id="multiple_0"),
+            r"multiple.json:2, field 'id': 'multiple_0' is also that of .*multiple.json:1"),
+        (QUESTIONS, lambda row: row["function"].pop(),
             "BFCL_v4_multiple.json:2, field 'ground_truth.0': calls 'say', which is not declared: "
-            "the tools are math.add",
-        ),
-        (
-            "possible_answer/BFCL_v4_multiple.json",
-            lambda row: row.update(ground_truth=[{"shout": {}}]),
+            "the tools are math.add"),
+        (ANSWERS, lambda row: row.update(ground_truth=[{"shout": {}}]),
             "possible_answer.BFCL_v4_multiple.json:2, field 'ground_truth.0': calls 'shout', which "
-            "is not declared",
-        ),
-        (
-            "possible_answer/BFCL_v4_multiple.json",
-            lambda row: row["ground_truth"][0]["say"].update(volume=[1]),
-            "field 'ground_truth.0.say': argument 'volume' is not declared",
-        ),
+            "is not declared"),
+        (ANSWERS, lambda row: row["ground_truth"][0]["say"].update(volume=[1]),
+            "field 'ground_truth.0.say': argument 'volume' is not declared"),
         (
             "possible_answer/BFCL_v4_simple_python.json",
             lambda row: row["ground_truth"][0]["math.add"].pop("b"),
-            "field 'ground_truth.0.math.add': the required argument 'b' has no acceptable value",
-        ),
-        (
-            "possible_answer/BFCL_v4_multiple.json",
-            lambda row: row["ground_truth"][0]["say"].update(text=[]),
-            "text is \\[\\], expected a list of acceptable values",
-        ),
-        (
-            "possible_answer/BFCL_v4_multiple.json",
-            lambda row: row["ground_truth"][0]["say"].update(text="x"),
-            "BFCL_v4_multiple.json:2, field 'ground_truth.0.say.text'",
-        ),
-        (
-            "possible_answer/BFCL_v4_multiple.json",
-            lambda row: row["ground_truth"][0].update(other={}),
-            "2 names, expected that of one tool",
-        ),
+            "field 'ground_truth.0.math.add': the required argument 'b' has no acceptable value"),
+        (ANSWERS, lambda row: row["ground_truth"][0]["say"].update(text=[]),
+            "text is \\[\\], expected a list of acceptable values"),
+        (ANSWERS, lambda row: row["ground_truth"][0]["say"].update(text="x"),
+            "BFCL_v4_multiple.json:2, field 'ground_truth.0.say.text'"),
+        (ANSWERS, lambda row: row["ground_truth"][0].update(other={}),
+            "2 names, expected that of one tool"),
     ],
-)
+)  # fmt: skip
 def test_a_row_that_cannot_be_judged_is_left_out_by_file_line_and_field(
     bfcl_files, caplog, file, change, complaint
 ):
