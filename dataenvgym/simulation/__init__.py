@@ -5,8 +5,7 @@ student       a student that follows the curves, thousands of trainings per seco
 predictor     the same student as a predictor, for any environment
 answer_key    the skill of a question or a record, and the right answer
 recordings    recorded runs, as counts taught and accuracies reached
-fitting       recorded runs -> learning curves
-validation    the errors of the curves on runs that they were not fitted on
+fitting       recorded runs -> learning curves, and their errors on other runs
 environments  `SkillTree-v0` around a simulated student, without files: SimulatedSkillTree, and
               SimulatedForest with the fixed boxes of `dataenvgym.wrappers`, for RL libraries
 

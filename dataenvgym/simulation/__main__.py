@@ -13,9 +13,8 @@ from pathlib import Path
 
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.simulation.curves import write_curves
-from dataenvgym.simulation.fitting import fit_curves
+from dataenvgym.simulation.fitting import fit_curves, halves, held_out_errors
 from dataenvgym.simulation.recordings import read_trajectories
-from dataenvgym.simulation.validation import halves, held_out_errors
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,7 +4,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from dataenvgym.domains.tool_use.calls.domain import CallsDomain
-from dataenvgym.domains.tool_use.calls.environment import CallsEnvironment
+from dataenvgym.domains.tool_use.calls.environment import CallsEnvironment, rouge_l
 from dataenvgym.domains.tool_use.calls.problem import as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.errors import InvalidInstanceError
@@ -191,3 +191,21 @@ def test_odd_arguments_are_wrong_and_no_error(instances, arguments):
         environment.reset(options={"instance": instances[name]})
         assert environment.step(reply)[1] == 0.0
         assert domain.answer_class(instances[name], reply) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "gold", "score"),
+    [
+        ("police killed the gunman", "police kill the gunman", 0.75),
+        ("the gunman kill police", "police kill the gunman", 0.5),
+        ("The Cat, sat!", "the cat sat", 1.0),
+        ("the cat", "the cat sat on the mat", 0.5),
+        ("a b c d", "e f", 0.0),
+        ("", "a", 0.0),
+        ("a", "", 0.0),
+        ("", "", 0.0),
+    ],
+)
+def test_it_is_the_f1_of_the_longest_common_subsequence_of_words(text, gold, score):
+    assert rouge_l(text, gold) == pytest.approx(score)
+    assert rouge_l(gold, text) == pytest.approx(score)
