@@ -112,13 +112,6 @@ def test_a_seat_observes_its_own_conversation_and_nothing_hidden():
     assert [m.role for m in conversation(made, "seat_0")] == ["user", "assistant", "user"]
 
 
-def test_private_words_reach_their_recipients_alone():
-    made = of(sale(n=3), others={"judge": JUDGE})
-    play(made, "[speak to Cat Lee] Psst.")
-    heard = [agent for agent in made.agents if "Psst" in str(conversation(made, agent))]
-    assert heard == ["seat_0", "seat_2"]
-
-
 def test_actions_of_a_simultaneous_turn_take_effect_together():
     made = of(sale(), rules=Rules("simultaneous"))
     play(made, "I ask 130 euros.")

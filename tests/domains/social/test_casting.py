@@ -36,25 +36,18 @@ def test_a_scene_may_name_its_casts(collection, scene):
 
 
 @pytest.mark.parametrize(
-    ("constraint", "field", "why"),
+    ("field", "constraint"),
     [
-        ({"ages": (None, AgeRange(least=90))}, "ages", "for seat 1 (90 to 150)"),
-        ({"occupations": (("pilot",), ())}, "occupations", "for seat 0 (pilot)"),
-        (
-            {"occupations": (("cook",), ()), "ages": (AgeRange(most=39), None)},
-            "occupations",
-            "with such an occupation has the age",
-        ),
-        ({"relationship": "family"}, "relationship", "'family' to each other"),
-        ({"casts": (("ann", "bob"),), "ages": (AgeRange(least=99), None)}, "casts", "no cast"),
+        ("ages", {"ages": (None, AgeRange(least=90))}),
+        ("occupations", {"occupations": (("pilot",), ())}),
+        ("occupations", {"occupations": (("cook",), ()), "ages": (AgeRange(most=39), None)}),
+        ("relationship", {"relationship": "family"}),
+        ("casts", {"casts": (("ann", "bob"),), "ages": (AgeRange(least=99), None)}),
     ],
 )
-def test_an_unsatisfiable_constraint_is_refused(collection, scene, constraint, field, why):
-    people = collection(scene(**constraint))
-    with pytest.raises(InvalidInstanceError) as raised:
-        check_casts(people)
-    assert str(raised.value).startswith(f"scenes, 'talk', field '{field}': ")
-    assert why in str(raised.value)
+def test_an_unsatisfiable_constraint_is_refused(collection, scene, field, constraint):
+    with pytest.raises(InvalidInstanceError, match=f"^scenes, 'talk', field '{field}': "):
+        check_casts(collection(scene(**constraint)))
 
 
 def test_few_relationships_among_many_characters_are_found_at_once(scene, collection):

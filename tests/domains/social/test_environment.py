@@ -14,7 +14,7 @@ from dataenvgym.domains.social.problem import problem_of
 from dataenvgym.domains.social.scene import Rules, SceneState, rules_of
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.domains.social.task import SocialTask
-from dataenvgym.errors import ConfigurationError, SpeakerError
+from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.rollouts import rollout
@@ -63,16 +63,6 @@ def test_the_second_seat_first_hears_what_the_first_one_says():
     assert "[Ann Lee] does: offer " in conversation[0].content
     conversation, *_ = environment.step("[action] offer 10 euros")
     assert conversation[-1].content.startswith("[Ann Lee] does: offer ")
-
-
-def test_a_scripted_partner_makes_the_same_scene_each_time():
-    def transcript():
-        environment = begun(instance(sale(), partner="tough"))
-        for _ in range(4):
-            conversation, *_ = environment.step("[action] offer 170 euros")
-        return conversation
-
-    assert transcript() == transcript()
 
 
 @pytest.mark.parametrize(
@@ -250,21 +240,6 @@ def test_the_scene_is_over_for_a_student_that_leaves():
     environment = begun(instance(sale(n=3)), others={"partner": says("Hm.")})
     _, _, done, *_ = environment.step("[leave]")
     assert done
-
-
-def test_private_words_of_others_stay_private():
-    environment = begun(instance(sale(n=3)), others={"partner": says("[speak to Cat Lee] Psst.")})
-    conversation, *_ = environment.step("Hi.")
-    assert "Psst" not in str(conversation)
-
-
-@pytest.mark.parametrize(
-    ("dimensions", "complaint"),
-    [(("gaol",), "Did you mean 'goal'"), (("secret",), "without 'goal'")],
-)
-def test_impossible_dimensions_are_refused(dimensions, complaint):
-    with pytest.raises(ConfigurationError, match=complaint):
-        SocialEnvironment(dimensions=dimensions)
 
 
 def make():

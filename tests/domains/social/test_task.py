@@ -101,6 +101,20 @@ def test_a_patient_student_scores_higher_than_one_that_takes_the_first_price():
         ({"casts_per_scene": 0}, "casts_per_scene is 0"),
         ({"fractions": {"train": -1.0}}, "expected shares"),
         ({"order": "rondo"}, "order is 'rondo'"),
+        ({"turn_limit": 0}, "turn_limit is 0"),
+        ({"most_stale": -1}, "most_stale is -1"),
+        ({"dimensions": ["gaol"]}, "Did you mean 'goal'"),
+        ({"dimensions": ["secret"]}, "without 'goal'"),
+        ({"scored": "both"}, "scored is 'both'"),
+        ({"judges": ()}, "expected names of speakers"),
+        ({"judges": ("a", "a")}, "each once"),
+        ({"role": "stratgist"}, "Did you mean 'strategist'"),
+        ({"strategists": ["mine"]}, "expected a list of 'own' and 'partner'"),
+        ({"strategists": "own"}, "expected a list of 'own' and 'partner'"),
+        ({"role": "strategist", "strategists": ["own"]}, "the student is the strategist"),
+        ({"strategists": ["partner"]}, "'fair' is scripted"),
+        ({"strategy_max_words": 0}, "strategy_max_words is 0"),
+        ({"strategy_format": "Strategy:"}, "strategy_format is 'Strategy:'"),
         ({"trial": -1}, "trial is -1"),
         ({"scenes": "procedural", "trial": -1}, "trial is -1"),
         ({"scenes": "procedural", "partner": "tuogh"}, "Did you mean 'tough'"),
@@ -129,14 +143,11 @@ def test_impossible_options_are_refused(options, complaint):
 def test_speakers_that_are_never_asked_are_named(options, idle, caplog):
     who = ("partner", "speaker", "strategist", "partner_strategist", "judge", "jury", "nobody")
     others = {name: ScriptedPredictor(lambda conversation: "Hm.") for name in who}
+    asked = {name: others[name] for name in who if name not in idle}
+    SocialTask(**options, judges=("jury",), others=asked)
+    assert caplog.text == ""
     SocialTask(**options, judges=("jury",), others=others)
     assert f"task.others has {idle}, never asked" in caplog.text
-
-
-def test_speakers_that_are_asked_need_no_warning(caplog):
-    says = ScriptedPredictor(lambda conversation: "Hm.")
-    SocialTask(partner="model", others={"partner": says, "judge": says})
-    assert caplog.text == ""
 
 
 @pytest.mark.parametrize(
