@@ -42,14 +42,10 @@ def test_an_unclosed_last_box_is_not_an_answer(response):
 @pytest.mark.parametrize(
     ("response", "answer"),
     [
-        ("48 + 24 = 72\n#### 72", "72"),
-        ("#### $18", "$18"),
-        ("#### 1,000\n\nQ: next", "1,000"),
-        ("#### 1\n#### 2", "2"),
-        ("#### 4 3 1", "4 3 1"),
-        ("#### Final answer: 42", "42"),
+        ("48 + 24 = 72\n#### 72", "72"), ("#### $18", "$18"), ("#### 1,000\n\nQ: next", "1,000"),
+        ("#### 1\n#### 2", "2"), ("#### 4 3 1", "4 3 1"), ("#### Final answer: 42", "42"),
     ],
-)
+)  # fmt: skip
 def test_the_rest_of_a_line_after_four_hashes_is_the_answer(response, answer):
     assert extract_final_answer(response) == answer
 
@@ -66,15 +62,12 @@ def test_the_rest_of_a_line_after_four_hashes_is_the_answer(response, answer):
         ("The answer to the question is **12**.", "12"),
         ("The answer is **12** apples.", "12 apples"),
         ("**Answer:** there are **12** apples", "there are 12 apples"),
-        ("The answer is 12 __apples__.", "12 apples"),
-        ("The answer is 2**3.", "2**3"),
-        ("Answer:\n\n17\nmore", "17"),
-        (r"Answer: \(\frac{1}{2}\).", r"\frac{1}{2}"),
-        ("the answer is $5 in all", "$5 in all"),
-        ("ANSWER = (B)", "(B)"),
+        ("The answer is 12 __apples__.", "12 apples"), ("The answer is 2**3.", "2**3"),
+        ("Answer:\n\n17\nmore", "17"), (r"Answer: \(\frac{1}{2}\).", r"\frac{1}{2}"),
+        ("the answer is $5 in all", "$5 in all"), ("ANSWER = (B)", "(B)"),
         ("The answer is 1. No: the answer is 2.", "2"),
     ],
-)
+)  # fmt: skip
 def test_a_sentence_may_state_the_answer(response, answer):
     assert extract_final_answer(response) == answer
 
@@ -95,16 +88,13 @@ def test_a_box_outranks_a_sentence_and_a_sentence_about_the_final_answer_any_oth
 @pytest.mark.parametrize(
     "response",
     [
-        "#### 4<|im_end|>",
-        "The answer is 4</s></s>",
-        "<|im_start|>assistant\nThe answer is 4<|im_end|>",
-        "#### 4<|eot_id|>",
-        "Answer: 4 <|end|><|endoftext|>",
-        "#### 4<end_of_turn>",
+        "#### 4<|im_end|>", "The answer is 4</s></s>",
+        "<|im_start|>assistant\nThe answer is 4<|im_end|>", "#### 4<|eot_id|>",
+        "Answer: 4 <|end|><|endoftext|>", "#### 4<end_of_turn>",
         "#### 4<\N{FULLWIDTH VERTICAL LINE}end\u2581of\u2581sentence\N{FULLWIDTH VERTICAL LINE}>",
         "<s>[INST] 2+2? [/INST] The answer is 4 </s>",
     ],
-)
+)  # fmt: skip
 def test_tokens_of_chat_templates_are_not_part_of_the_answer(response):
     assert extract_final_answer(response) == "4"
 

@@ -256,17 +256,14 @@ def test_modules_that_the_code_leaves_behind_are_not_imported_by_the_tests(box):
 @pytest.mark.parametrize(
     "attack",
     [
-        "",
-        "import sys\nsys.exit(0)\n",
-        "import os\nos._exit(0)\n",
-        "def f(x):\n    import os\n    os._exit(0)\n",
-        "def f(x):\n    raise SystemExit(0)\n",
+        "", "import sys\nsys.exit(0)\n", "import os\nos._exit(0)\n",
+        "def f(x):\n    import os\n    os._exit(0)\n", "def f(x):\n    raise SystemExit(0)\n",
         "import builtins\nbuiltins.print = print\ndef f(x):\n    print('passed'); return None\n",
         "import os\nfor fd in range(64):\n"
         "    try:\n        os.write(fd, b'\\0\\0\\0\\x11{\"failure\": null}')\n"
         "    except OSError:\n        pass\nos._exit(0)\n",
     ],
-)
+)  # fmt: skip
 def test_even_in_the_process_of_the_tests_a_blind_attack_does_not_pass(attack, box):
     shared = ASSERTS.model_copy(update={"tests_share_process": True})
     assert not judge(attack, shared, box, limits=LIMITS).passed
@@ -276,17 +273,13 @@ def test_even_in_the_process_of_the_tests_a_blind_attack_does_not_pass(attack, b
 @pytest.mark.parametrize(
     "attack",
     [
-        "import sys\nprint(42)\nsys.exit(1)\n",
-        "import os\nprint(42)\nos._exit(3)\n",
-        "import os\nos.close(1)\n",
-        "print(42)\nwhile True:\n    pass\n",
-        "while True:\n    print(42)\n",
-        "print(open('/proc/self/environ').read())\n",
-        "import sys\nsys.stdout.buffer.write(b'42\\xff')\n",
-        "print('42\x00')\n",
+        "import sys\nprint(42)\nsys.exit(1)\n", "import os\nprint(42)\nos._exit(3)\n",
+        "import os\nos.close(1)\n", "print(42)\nwhile True:\n    pass\n",
+        "while True:\n    print(42)\n", "print(open('/proc/self/environ').read())\n",
+        "import sys\nsys.stdout.buffer.write(b'42\\xff')\n", "print('42\x00')\n",
         "print('\udc80')\n",
     ],
-)
+)  # fmt: skip
 def test_a_program_that_does_not_write_the_output_and_end_well_does_not_pass(attack, box):
     problem = CodeProblem(hidden=[{"kind": "stdio", "input": "41\n", "output": "42\n"}])
     limits = Limits(seconds=0.5)

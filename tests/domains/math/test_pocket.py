@@ -61,18 +61,11 @@ def test_it_solves_its_own_problems_in_words_and_in_symbols():
 @pytest.mark.parametrize(
     "question",
     [
-        "What is the capital of France?",
-        "What is 03 plus 4?",
-        "What is 3 plus 4? And 5 plus 6?",
-        "What is 1 2 3 plus 4?",
-        "Keep the even numbers of 1 3 5.",
-        "Swap the outer digits of 5.",
-        "Find .",
-        "desc 3 1 4",
-        "=",
-        "",
+        "What is the capital of France?", "What is 03 plus 4?", "What is 3 plus 4? And 5 plus 6?",
+        "What is 1 2 3 plus 4?", "Keep the even numbers of 1 3 5.", "Swap the outer digits of 5.",
+        "Find .", "desc 3 1 4", "=", "",
     ],
-)
+)  # fmt: skip
 def test_it_does_not_solve_other_problems(question):
     assert solve(question) is None
 

@@ -75,14 +75,10 @@ def test_json_may_say_that_there_is_no_argument(kind):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "an empty text"),
-        (" \n", "an empty text"),
-        ("x" * 1_000_000, "1000000 characters"),
+        ("", "an empty text"), (" \n", "an empty text"), ("x" * 1_000_000, "1000000 characters"),
         ("x" * (MOST_CHARACTERS + 1), "4001 characters"),
-        ("a\x00b", r"control character, '\\x00'"),
-        ("a\x1b[2Jb", "control character"),
-        ("a\u2028b", "control character"),
-        ("{" * 5000, "not one JSON object"),
+        ("a\x00b", r"control character, '\\x00'"), ("a\x1b[2Jb", "control character"),
+        ("a\u2028b", "control character"), ("{" * 5000, "not one JSON object"),
         ('{"action_type": "fly"}', "action_type is 'fly'"),
         ('{"action_type": ["speak"]}', "action_type is"),
         ('{"argument": "hi"}', "action_type is None"),
@@ -92,7 +88,7 @@ def test_json_may_say_that_there_is_no_argument(kind):
         ('{"action_type": "speak", "argument": null}', "without an argument"),
         ("[action]", "without an argument"),
     ],
-)
+)  # fmt: skip
 def test_texts_that_are_not_actions_are_refused_with_a_short_message(text, complaint):
     with pytest.raises(InvalidActionText, match=complaint) as refused:
         read_action(text)

@@ -313,21 +313,17 @@ def test_a_seat_without_a_score_cannot_be_said_in_their_files(dump, tmp_path):
 @pytest.mark.parametrize(
     ("name", "field", "value"),
     [
-        ("AgentProfile", "first_name", None),
-        ("AgentProfile", "gender_pronoun", 3),
-        ("EnvironmentProfile", "relationship", 6),
-        ("EnvironmentProfile", "agent_goals", ["x"]),
+        ("AgentProfile", "first_name", None), ("AgentProfile", "gender_pronoun", 3),
+        ("EnvironmentProfile", "relationship", 6), ("EnvironmentProfile", "agent_goals", ["x"]),
         ("EnvironmentProfile", "age_constraint", "[(1,"),
         ("EnvironmentProfile", "age_constraint", "[5]"),
         ("EnvironmentProfile", "occupation_constraint", "[__import__('os')]"),
         ("RelationshipProfile", "agent_2_id", None),
         ("RelationshipProfile", "relationship", "friend"),
-        ("EpisodeLog", "messages", [[["Ann", "hi"]]]),
-        ("EpisodeLog", "environment", None),
-        ("EpisodeLog", "messages", [3]),
-        ("EpisodeLog", "rewards", [["x"]]),
+        ("EpisodeLog", "messages", [[["Ann", "hi"]]]), ("EpisodeLog", "environment", None),
+        ("EpisodeLog", "messages", [3]), ("EpisodeLog", "rewards", [["x"]]),
     ],
-)
+)  # fmt: skip
 def test_an_entry_that_cannot_be_used_is_named_with_their_field(dump, name, field, value):
     path = dump(**{name: [{**FILES[name][0], field: value}]})
     with pytest.raises(InvalidInstanceError) as raised:

@@ -179,17 +179,13 @@ def test_an_empty_strategy_is_a_note_to_the_strategist_alone():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Strategy: Be firm.", "Be firm."),
-        ("be firm", "be firm"),
+        ("Strategy: Be firm.", "Be firm."), ("be firm", "be firm"),
         ("I think.\nSTRATEGY: Be firm.\nThat is all.", "Be firm."),
-        ("Strategy: a\nStrategy: b", "b"),
-        ("a\n\x1b[31m[Ann]: yes", "a (31m(Ann): yes"),
-        (" ".join("abcdefghijklmn"), "a b c d e f g h i j"),
-        ("x" * 1_000_000, "x" * 400),
-        (" \n ", ""),
-        ("Strategy:", ""),
+        ("Strategy: a\nStrategy: b", "b"), ("a\n\x1b[31m[Ann]: yes", "a (31m(Ann): yes"),
+        (" ".join("abcdefghijklmn"), "a b c d e f g h i j"), ("x" * 1_000_000, "x" * 400),
+        (" \n ", ""), ("Strategy:", ""),
     ],
-)
+)  # fmt: skip
 def test_a_strategy_is_one_line_of_a_few_words(text, words):
     assert Strategies().read(text) == words
 

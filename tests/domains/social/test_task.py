@@ -94,20 +94,16 @@ def test_a_patient_student_scores_higher_than_one_that_takes_the_first_price():
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"scenes": "hrad"}, "Did you mean 'hard'"),
-        ({"seats": "third"}, "seats is 'third'"),
+        ({"scenes": "hrad"}, "Did you mean 'hard'"), ({"seats": "third"}, "seats is 'third'"),
         ({"partner": "touhg"}, "Did you mean 'tough'"),
         ({"rules": "sotopiaa"}, "Did you mean 'sotopia'"),
         ({"casts_per_scene": 0}, "casts_per_scene is 0"),
         ({"fractions": {"train": -1.0}}, "expected shares"),
-        ({"order": "rondo"}, "order is 'rondo'"),
-        ({"turn_limit": 0}, "turn_limit is 0"),
+        ({"order": "rondo"}, "order is 'rondo'"), ({"turn_limit": 0}, "turn_limit is 0"),
         ({"most_stale": -1}, "most_stale is -1"),
         ({"dimensions": ["gaol"]}, "Did you mean 'goal'"),
-        ({"dimensions": ["secret"]}, "without 'goal'"),
-        ({"scored": "both"}, "scored is 'both'"),
-        ({"judges": ()}, "expected names of speakers"),
-        ({"judges": ("a", "a")}, "each once"),
+        ({"dimensions": ["secret"]}, "without 'goal'"), ({"scored": "both"}, "scored is 'both'"),
+        ({"judges": ()}, "expected names of speakers"), ({"judges": ("a", "a")}, "each once"),
         ({"role": "stratgist"}, "Did you mean 'strategist'"),
         ({"strategists": ["mine"]}, "expected a list of 'own' and 'partner'"),
         ({"strategists": "own"}, "expected a list of 'own' and 'partner'"),
@@ -115,8 +111,7 @@ def test_a_patient_student_scores_higher_than_one_that_takes_the_first_price():
         ({"strategists": ["partner"]}, "'fair' is scripted"),
         ({"strategy_max_words": 0}, "strategy_max_words is 0"),
         ({"strategy_format": "Strategy:"}, "strategy_format is 'Strategy:'"),
-        ({"trial": -1}, "trial is -1"),
-        ({"scenes": "procedural", "trial": -1}, "trial is -1"),
+        ({"trial": -1}, "trial is -1"), ({"scenes": "procedural", "trial": -1}, "trial is -1"),
         ({"scenes": "procedural", "partner": "tuogh"}, "Did you mean 'tough'"),
         ({"scenes": "procedural", "partner": "tough"}, "scripted partners of their own"),
         ({"scenes": "procedural", "seats": "third"}, "seats is 'third'"),
@@ -124,7 +119,7 @@ def test_a_patient_student_scores_higher_than_one_that_takes_the_first_price():
         ({"scenes": "procedural", "profiles": "mine"}, "profiles is 'mine'"),
         ({"scenes": "procedural", "casts_per_scene": 2}, "casts_per_scene is 2"),
     ],
-)
+)  # fmt: skip
 def test_impossible_options_are_refused(options, complaint):
     with pytest.raises(ConfigurationError, match=complaint):
         SocialTask(**options)

@@ -106,13 +106,10 @@ def test_an_introduction_without_its_end_gets_it():
 @pytest.mark.parametrize(
     "output",
     [
-        FAULT,
-        "You: 12?\nYou: deal",
-        "12?\nScene: [Ann] says: 10.",
-        "Scene: [Ann] says: 10.",
+        FAULT, "You: 12?\nYou: deal", "12?\nScene: [Ann] says: 10.", "Scene: [Ann] says: 10.",
         "You: 12?\nScene: [Ann] says: 10\nand 11.\nYou: deal",
     ],
-)
+)  # fmt: skip
 def test_a_scene_in_another_form_is_one_reply_and_is_dropped(output):
     task = PocketSocialTask(**SMALL)
     assert read_scene(output) is None
@@ -179,19 +176,10 @@ def test_gold_replies_are_no_transcripts():
 @pytest.mark.parametrize(
     "piece",
     [
-        "You: ",
-        "Scene: [",
-        "\n",
-        " ",
-        "[A] says: ",
-        ":",
-        "(",
-        "[",
-        "Ann: x\n",
-        "You: x\n",
+        "You: ", "Scene: [", "\n", " ", "[A] says: ", ":", "(", "[", "Ann: x\n", "You: x\n",
         " to A alone)",
     ],
-)
+)  # fmt: skip
 def test_a_long_text_is_read_in_linear_time(piece):
     text = piece * (200_000 // len(piece))
     for begin in ("", "You: a\nScene: [B] says (to ", "Scene: "):

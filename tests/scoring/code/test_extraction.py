@@ -25,12 +25,8 @@ def fenced(code, info="python", marks="```"):
 @pytest.mark.parametrize(
     "reply",
     [
-        GOOD,
-        fenced(GOOD),
-        fenced(GOOD, info=""),
-        fenced(GOOD, info="Python 3"),
-        fenced(GOOD, marks="~~~"),
-        fenced(GOOD, marks="````"),
+        GOOD, fenced(GOOD), fenced(GOOD, info=""), fenced(GOOD, info="Python 3"),
+        fenced(GOOD, marks="~~~"), fenced(GOOD, marks="````"),
         f"Sure! Here it is:\n\n{fenced(GOOD)}\nIt adds one.",
         f"Sure! Here it is:\n\n{GOOD}\nThis function adds one to x.\nDone.",
         f"Here:\n{GOOD}\nExplanation\n",
@@ -39,11 +35,10 @@ def fenced(code, info="python", marks="```"):
         f"{fenced(GOOD)}Run:\n{fenced('pip install f' + chr(10), info='bash')}",
         f"{fenced(GOOD)}And then I would\n```python\ndef f(x):\n    retu",
         f"Here it is:\n```python\n{GOOD}",
-        f"Here it is:\n```python\n{GOOD}\ndef g(y):\n    return (y +",
-        f"Here it is:\n~~~\n{GOOD}",
+        f"Here it is:\n```python\n{GOOD}\ndef g(y):\n    return (y +", f"Here it is:\n~~~\n{GOOD}",
         f"1. Like so:\n   ```python\n   {GOOD.replace(chr(10), chr(10) + '   ')}```\n",
     ],
-)
+)  # fmt: skip
 def test_the_code_is_found_in_any_surrounding_text(reply):
     assert extract_code(reply, "f").strip() == GOOD.strip()
 
@@ -106,14 +101,11 @@ def test_only_values_around_the_code_are_left_out():
 @pytest.mark.parametrize(
     "reply",
     [
-        "    return x + 1\n",
-        "return x + 1",
-        fenced("    return x + 1\n"),
-        fenced("return x + 1\n"),
-        "    return x + 1\n\n\nThis returns x + 1, as it should.",
+        "    return x + 1\n", "return x + 1", fenced("    return x + 1\n"),
+        fenced("return x + 1\n"), "    return x + 1\n\n\nThis returns x + 1, as it should.",
         "    if x:\n        return x + 1\n    return 1\n\nif __name__ == 'main\n",
     ],
-)
+)  # fmt: skip
 def test_a_reply_that_is_only_a_body_completes_the_starter_code(reply):
     code = extract_code(reply, "f", starter=STARTER)
     namespace = {}
@@ -210,20 +202,13 @@ def test_a_reply_without_code_has_none(reply):
 @pytest.mark.parametrize(
     "text",
     [
-        "(" * 100_000,
-        "def f(x):\n" + "    x = (\n" * 20_000,
-        "x = 1 +\n" * 20_000,
-        "-" * 200_000 + "1",
-        "a" + " " * 99_000,
-        "def f(x):\n    return '\x00'\n",
-        "```\n" * 20_000,
-        "```" + " " * 100_000 + "`",
-        "```\n'''\n" + "    ```\n" * 20_000,
-        "```python\ndef f(x):\n    return (\n" * 3_000,
-        "</think>" * 10_000,
+        "(" * 100_000, "def f(x):\n" + "    x = (\n" * 20_000, "x = 1 +\n" * 20_000,
+        "-" * 200_000 + "1", "a" + " " * 99_000, "def f(x):\n    return '\x00'\n",
+        "```\n" * 20_000, "```" + " " * 100_000 + "`", "```\n'''\n" + "    ```\n" * 20_000,
+        "```python\ndef f(x):\n    return (\n" * 3_000, "</think>" * 10_000,
         "def f(x):\n    return " + "+".join(["x"] * 50_000),
     ],
-)
+)  # fmt: skip
 def test_monstrous_replies_are_survived_in_reasonable_time(text):
     extract_code(text, "f", starter=STARTER)
     extract_code(f"```python\n{text}\n```", "f", starter=STARTER)
