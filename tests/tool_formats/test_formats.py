@@ -218,7 +218,7 @@ def test_any_calls_are_read_as_they_were_written(name):
     rng = random.Random(7)
     form = TOOL_FORMATS[name]
     declared = (user("q").model_copy(update={"tools": tuple(Tool(name=n) for n in NAMES)}),)
-    for _ in range(1000):
+    for _ in range(300):
         message = any_message(rng)
         (flat,) = form.flatten((message,))
         assert not flat.tool_calls
