@@ -12,7 +12,7 @@ from dataenvgym.environments.options import EnvironmentOptions
 from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
-from dataenvgym.llama_factory.training_options import OneTraining
+from dataenvgym.llama_factory.options import OneTraining
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
 from dataenvgym.trainers.interface import refuse_options_of_one_training

@@ -39,7 +39,7 @@ from dataenvgym.episodes import texts
 from dataenvgym.interfaces import Reply
 from dataenvgym.judging.rubric import RubricVerdict
 from dataenvgym.judging.verdicts import read_verdict
-from dataenvgym.llama_factory.turns import TAGS, parse_turn
+from dataenvgym.llama_factory.entries import TAGS, parse_turn
 from dataenvgym.llm.repair import json_alone, json_in
 from dataenvgym.llm.structured import parse_reply
 from dataenvgym.records import (

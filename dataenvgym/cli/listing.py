@@ -46,7 +46,12 @@ def list_options(arguments: Namespace) -> None:
                 print(line)
             print()
     if wanted in (None, "ids"):
-        _list_ids()
+        import gymnasium
+
+        print("gymnasium.make(...)")
+        for name in sorted(name for name in gymnasium.registry if name.startswith("dataenvgym/")):
+            print(f"   {name}")
+        print()
     if wanted is None:
         print("* is the default. Choose with GROUP=NAME: dataenvgym run agent=random")
         print("A group with `custom` also takes your own class: agent=my_module.MyAgent")
@@ -89,15 +94,6 @@ def _cut(text: str, room: int) -> str:
         if whole := [clause for clause in clauses if clause.count("{") == clause.count("}")]:
             return whole[-1]
     return textwrap.shorten(text, room, placeholder=" ...", break_on_hyphens=False)
-
-
-def _list_ids() -> None:
-    import gymnasium
-
-    print("gymnasium.make(...)")
-    for name in sorted(name for name in gymnasium.registry if name.startswith("dataenvgym/")):
-        print(f"   {name}")
-    print()
 
 
 def show_configuration(arguments: Namespace) -> None:

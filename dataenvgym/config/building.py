@@ -6,10 +6,13 @@ Nothing is loaded or downloaded yet: students and problems are loaded at first u
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from dataenvgym.config.shapes import check_agent_parts, check_trainer
+import gymnasium
+from pydantic import ValidationError
+
 from dataenvgym.config.storing import ledger_of, record_in_store
 from dataenvgym.config.targets import (
     build_section,
@@ -21,12 +24,17 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
     ActingAgentInterface,
     DataGenerationAgentInterface,
+    EnvironmentInterface,
     PredictorInterface,
+    RecordCheckInterface,
+    SkillLabelerInterface,
     TaskInterface,
     TeacherInterface,
     TeachingAgent,
     TrainablePredictorInterface,
 )
+from dataenvgym.plans import Engine
+from dataenvgym.skills.embeddings import EmbedderInterface
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -181,3 +189,51 @@ def build_agent(
         return agent
     expected = DataGenerationAgentInterface
     return cast(DataGenerationAgentInterface, check_protocol(agent, expected, "agent"))
+
+
+def check_trainer(trainer: Any) -> Any:
+    """Return the trainer if it can train."""
+    if not callable(getattr(trainer, "train", None)):
+        raise ConfigurationError(
+            f"trainer is a {type(trainer).__name__}, which has no method train(config_path): "
+            "expected the methods of TrainerInterface"
+        )
+    return trainer
+
+
+def check_agent_parts(agent: object) -> None:
+    """Refuse one of our agents if its policy or engine lacks the right methods."""
+    parts = getattr(agent, "parts", None)
+    for name, protocol in parts.items() if isinstance(parts, Mapping) else ():
+        check_protocol(getattr(agent, name), protocol, f"agent.{name}")
+
+
+def check_environment_options(options: dict[str, Any]) -> None:
+    """Refuse a labeler, quality checks or an engine without the right methods."""
+    if (labeler := options.get("labeler")) is not None:
+        check_protocol(labeler, SkillLabelerInterface, "skills")
+        if (embedder := getattr(labeler, "embedder", None)) is not None:
+            check_protocol(embedder, EmbedderInterface, "skills.embedder")
+    for check in options.get("quality", ()):
+        check_protocol(check, RecordCheckInterface, "quality")
+    if options.get("engine") is not None:
+        check_protocol(options["engine"], Engine, "agent.engine")
+
+
+def make_own_environment(
+    make: Callable[..., Any],
+    iterations: int,
+    task: TaskInterface,
+    predictor: PredictorInterface,
+    directory: str | Path | None,
+    options: dict[str, Any],
+) -> gymnasium.Env[Any, Any]:
+    """Make an environment of a user's own class, limited to `iterations` steps."""
+    try:
+        environment = make(task, predictor, directory=directory, **options)
+    except (TypeError, ValidationError) as error:
+        raise ConfigurationError(
+            f"environment: {make.__qualname__} cannot be made: {error}"
+        ) from error
+    check_protocol(environment, EnvironmentInterface, "environment")
+    return gymnasium.wrappers.TimeLimit(environment, iterations)

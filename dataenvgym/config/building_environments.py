@@ -15,9 +15,14 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from dataenvgym.config.arguments import check_arguments
-from dataenvgym.config.building import build_predictor, build_task, build_teacher
+from dataenvgym.config.building import (
+    build_predictor,
+    build_task,
+    build_teacher,
+    check_environment_options,
+    make_own_environment,
+)
 from dataenvgym.config.composition import compose
-from dataenvgym.config.shapes import check_environment_options, make_own_environment
 from dataenvgym.config.targets import build_section, build_value, section_target
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (

@@ -15,9 +15,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.config.bases import is_base, read_with_bases
 from dataenvgym.config.explanations import explain_reference
-from dataenvgym.config.hydra_files import compose_files, explaining, lay_values
+from dataenvgym.config.hydra_files import (
+    compose_files,
+    explaining,
+    is_base,
+    is_source,
+    lay_sources,
+    lay_values,
+    read_with_bases,
+)
 from dataenvgym.config.overrides import (
     Override,
     check_choices,
@@ -28,7 +35,6 @@ from dataenvgym.config.overrides import (
     parse_overrides,
 )
 from dataenvgym.config.own_classes import with_own_classes
-from dataenvgym.config.source_overrides import is_source, lay_sources
 from dataenvgym.config.targets import section_target
 from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.secrets import keep_secrets_of

@@ -2,25 +2,80 @@
 
 Hydra needs about 50 ms to compose, and a command composes the same choices several times. So each
 choice is composed once, until a file changes, and each caller gets a copy.
+
+Values that several options of a group share are in a base file, whose name begins with an
+underscore. It is not an option: other files name it first in their `defaults`, and their own values
+override it.
+
+There are four ways to type `task.sources`:
+
+    task.sources=a.jsonl                                one file for all splits
+    task.sources={validation: a.jsonl, test: b.jsonl}   a file for each split; no other splits
+    task.sources.test=b.jsonl                           another file for one split
+    task.sources=test:b.jsonl                           the same; a shell expands {test:b,...} to it
+
+Hydra would merge the second form into the task's existing sources, and refuse the third form if the
+task has none. So these overrides are removed first, and applied after Hydra (`lay_sources`).
 """
 
 from __future__ import annotations
 
 import copy
+import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.explanations import explain_laying, explain_yaml
 from dataenvgym.config.overrides import Override
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.source import SPLITS
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override as HydraOverride
     from omegaconf import DictConfig
+
+
+def is_base(name: str) -> bool:
+    """True if a file of this name, without `.yaml`, is a base."""
+    return name.startswith("_")
+
+
+def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
+    """Read a file's values over those of its bases; references are kept.
+
+    Args:
+        name: of the file.
+        files: the files of its group by name, including bases.
+    """
+    from omegaconf import OmegaConf
+
+    layers = [content for content in _layers(name, files) if isinstance(content, dict)]
+    values: Any = OmegaConf.to_container(OmegaConf.merge({}, *layers))
+    return {key: value for key, value in values.items() if key != "defaults"}
+
+
+def _layers(name: str, files: Mapping[str, Path]) -> Iterator[Any]:
+    """The contents of the file's bases, then its own."""
+    from omegaconf import OmegaConf
+
+    content = OmegaConf.to_container(OmegaConf.load(files[name]))
+    for base in _bases(content.get("defaults", ()) if isinstance(content, dict) else ()):
+        if base in files:
+            yield from _layers(base, files)
+    yield content
+
+
+def _bases(defaults: Iterable[Any]) -> Iterator[str]:
+    """The names of the bases in a `defaults` list."""
+    for entry in defaults:
+        name = entry.removesuffix("@_here_") if isinstance(entry, str) else ""
+        if is_base(name) and name != "_self_":
+            yield name
+
 
 _one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
 
@@ -38,7 +93,10 @@ def compose_files(
     Raises:
         ConfigurationError: for choices that do not fit together.
     """
-    config, options = _composed(tuple(choices), tuple(folders), name, _state_of(folders))
+    files = sorted(file for folder in folders for file in folder.rglob("*.yaml"))
+    stats = ((file, file.stat()) for file in files)
+    state = tuple((file, stat.st_mtime_ns, stat.st_size) for file, stat in stats)
+    config, options = _composed(tuple(choices), tuple(folders), name, state)
     with _one_at_a_time:  # OmegaConf changes its source while it copies
         return copy.deepcopy(config), dict(options)
 
@@ -72,13 +130,6 @@ def explaining(overrides: Sequence[Override]) -> Iterator[None]:
         raise ConfigurationError(explain_yaml(error)) from error
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigurationError(explain_laying(error, overrides)) from error
-
-
-def _state_of(folders: Sequence[Path]) -> tuple[tuple[Path, int, int], ...]:
-    """A value that changes when a YAML file is added, removed or written."""
-    files = sorted(file for folder in folders for file in folder.rglob("*.yaml"))
-    found = ((file, file.stat()) for file in files)
-    return tuple((file, state.st_mtime_ns, state.st_size) for file, state in found)
 
 
 @lru_cache(maxsize=64)
@@ -160,3 +211,53 @@ def _refuse_part_of_value(config: DictConfig, key: str) -> None:
                 f"{'.'.join(names[:n])} is {above!r}, a value without parts, so {key!r} cannot be "
                 f"set: give the value itself, {'.'.join(names[:n])}=VALUE"
             )
+
+
+KEY = "task.sources"
+_OF_ONE_SPLIT = re.compile(rf"({'|'.join(SPLITS)}):\s*(\S.*)", re.DOTALL)
+
+
+def is_source(override: Override, config: DictConfig) -> bool:
+    """True if the override changes the task's sources, as a whole or for one split."""
+    names = (KEY, *(f"{KEY}.{split}" for split in SPLITS))
+    has_sources = "task" in config and "sources" in config.task.keys()  # noqa: SIM118 - also if ???
+    return has_sources and override.key in names and override.sign != "~"
+
+
+def lay_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
+    """Apply these overrides to `config.task.sources`, in order."""
+    from omegaconf import OmegaConf
+
+    if not overrides:
+        return
+    section: Any = OmegaConf.to_container(config.task)
+    sources = None if OmegaConf.is_missing(config.task, "sources") else section["sources"]
+    for override in overrides:
+        sources = _changed(sources, override)
+    OmegaConf.update(config, KEY, sources, merge=False)
+
+
+def _changed(sources: Any, override: Override) -> Any:
+    value = _value(override)
+    split = override.key.removeprefix(KEY).removeprefix(".")
+    if not split and isinstance(value, str) and (match := _OF_ONE_SPLIT.fullmatch(value)):
+        split, value = match.groups()
+    if not split:
+        return value
+    by_split = isinstance(sources, dict) and "dataset" not in sources
+    before = sources if by_split else dict.fromkeys(SPLITS if sources else (), sources)
+    return {**before, split: value}
+
+
+def _value(override: Override) -> Any:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    (parsed,) = OverridesParser.create().parse_overrides([override.text])
+    value = parsed.value()
+    if parsed.is_sweep_override() or isinstance(value, list):
+        raise ConfigurationError(
+            f"{override.text!r} names several sources, expected one, or one for each split, such "
+            f"as '{KEY}={{validation: a.jsonl, test: b.jsonl}}'. A path with a comma goes into two "
+            f"kinds of quotes: '{KEY}=\"a,b.jsonl\"'"
+        )
+    return value

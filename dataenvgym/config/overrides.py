@@ -130,7 +130,8 @@ def check_keys(
 
     known = list(keys_of(config))
     for override in overrides:
-        _refuse_removal(override, config)
+        if override.sign == "~" and override.key in config:
+            raise _needed(override)
         group = override.key.replace(".", "/")
         if group != override.key and override.value in groups.get(group, ()):
             raise ConfigurationError(
@@ -176,11 +177,6 @@ def _plus_for_own_class(override: Override, config: DictConfig) -> str:
         "" if OmegaConf.is_missing(section, "_target_") else str(section._target_ or "dataenvgym.")
     )
     return "" if target.startswith("dataenvgym.") else f". Your class takes it as +{override.text}"
-
-
-def _refuse_removal(override: Override, config: DictConfig) -> None:
-    if override.sign == "~" and override.key in config:
-        raise _needed(override)
 
 
 def _needed(override: Override) -> ConfigurationError:

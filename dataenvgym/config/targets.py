@@ -45,7 +45,8 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
     target = _imported(value["_target_"], f"{key}._target_")
     parameters = _parameters(target)
     arguments = {**{n: given[n] for n in given if n in parameters}, **arguments}
-    if _needs_teacher(parameters) and "teacher" not in arguments:
+    asked = parameters.get("teacher")
+    if asked and asked.default is asked.empty and "teacher" not in arguments:
         raise ConfigurationError(
             f"{key}: {_name(target)} asks a teacher, and there is none: choose one, such as "
             "teacher=openai teacher.model=NAME (`dataenvgym list teacher` shows them)"
@@ -91,11 +92,6 @@ def _parameters(target: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
 def _name(target: Callable[..., Any]) -> str:
     """The name of a class or function; for another callable object, the name of its class."""
     return str(getattr(target, "__qualname__", type(target).__qualname__))
-
-
-def _needs_teacher(parameters: Mapping[str, inspect.Parameter]) -> bool:
-    parameter = parameters.get("teacher")
-    return parameter is not None and parameter.default is parameter.empty
 
 
 def _imported(path: Any, key: str) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """Additions of a domain to the evaluations of its problems: checks, files and a table of its own.
 
 The class of a task names it: `Task.evaluation_addition()` returns a class with these methods, or
-None. An example is `dataenvgym.domains.social.evaluation`.
+None. An example is that of the social scenes.
 """
 
 from __future__ import annotations

@@ -261,7 +261,14 @@ def rescore_folder(
     }
     is_whole = not any(r.needs_student for r in rescored)
     if not is_whole:
-        results["after"] = _without_values(results["after"])
+        nothing = {"value": None, "half_width": None, "sd": None}
+        left = [
+            m if m.name == ERROR_RATE else m.model_copy(update=nothing)
+            for m in results["after"].metrics
+        ]
+        results["after"] = results["after"].model_copy(
+            update={"metrics": tuple(left), "report": None}
+        )
     names = [re.fullmatch(r"rescored-(\d+)", p.name) for p in files.directory.iterdir()]
     last = max((int(name[1]) for name in names if name is not None), default=0)
     directory = files.directory / f"rescored-{last + 1:03d}"
@@ -277,12 +284,6 @@ def rescore_folder(
     return RescoringResult(
         directory, rescored, results["before"], results["after"], len(saved.keys() - today.keys())
     )
-
-
-def _without_values(results: EvaluationResults) -> EvaluationResults:
-    nothing = {"value": None, "half_width": None, "sd": None}
-    metrics = (m if m.name == ERROR_RATE else m.model_copy(update=nothing) for m in results.metrics)
-    return results.model_copy(update={"metrics": tuple(metrics), "report": None})
 
 
 def _check_environment(task: Task, title: str) -> None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.config.bases import read_with_bases
 from dataenvgym.config.building import build_predictor, build_task
 from dataenvgym.config.composition import compose, files_by_group, overlay
+from dataenvgym.config.hydra_files import read_with_bases
 from dataenvgym.config.identity import short_name
 from dataenvgym.config.overrides import new_speakers, parse_overrides
 from dataenvgym.config.resolved import literal

@@ -23,9 +23,9 @@ from dataenvgym.llama_factory.formats import (
     format_records_for_llama_factory_sft,
     stage_of,
 )
+from dataenvgym.llama_factory.options import TrainingOptions
 from dataenvgym.llama_factory.scored import ScoredAs, without_weights
 from dataenvgym.llama_factory.training_config import TrainingConfig
-from dataenvgym.llama_factory.training_options import TrainingOptions
 
 __all__ = [
     "Formatting",

@@ -37,7 +37,6 @@ from dataenvgym.records import (
     PreferenceDatum,
     ScoredDatum,
     SupervisedDatum,
-    TextDatum,
     TrainingDatum,
 )
 from dataenvgym.tool_formats import LLAMA_FACTORY, ToolFormat
@@ -175,10 +174,6 @@ def _kto_row(record: KTODatum) -> Row:
     }
 
 
-def _text_row(record: TextDatum) -> Row:
-    return {"text": record.text}
-
-
 def _chat_row(record: ChatDatum | ScoredDatum, tool_format: ToolFormat) -> Row:
     messages = tool_format.flatten(record.conversation)
     leads = messages[0].role == "system"
@@ -221,7 +216,7 @@ _WITH_TOOLS: Mapping[str, Callable[[Any, ToolFormat], Row]] = {
 _ROW_OF: Mapping[str, Callable[[Any], Row]] = {
     "supervised": _supervised_row,
     "kto": _kto_row,
-    "text": _text_row,
+    "text": lambda record: {"text": record.text},
 }
 
 

@@ -7,6 +7,10 @@ are the names of version 0.9.5 with transformers 5.6, the newest that it allows.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
 _OPTIONS = """
     adapter_folder adapter_name_or_path add_special_tokens add_tokens audio_sampling_rate
     cache_dir crop_to_patches disable_gradient_checkpointing double_quantization
@@ -104,3 +108,78 @@ _TEMPLATES = """
 """
 
 TEMPLATES: frozenset[str] = frozenset(_TEMPLATES.split())
+
+
+_Names = str | Sequence[str]
+_Path = str | os.PathLike[str]
+
+
+class TrainingOptions(TypedDict, total=False):
+    """The options that a trainer has for all its trainings."""
+
+    do_train: bool
+    finetuning_type: Literal["lora", "freeze", "full"]
+    lora_rank: int
+    lora_alpha: int
+    lora_dropout: float
+    lora_target: _Names
+    use_rslora: bool
+    use_dora: bool
+    quantization_bit: Literal[2, 3, 4, 5, 6, 8] | None
+    deepspeed: _Path | Mapping[str, Any] | None
+    pref_beta: float
+    pref_ftx: float
+    pref_loss: Literal["sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"]
+    kto_chosen_weight: float
+    kto_rejected_weight: float
+    scored_reduction: Literal["mean", "sum"]
+    scored_clip: float | None
+    scored_as: Literal["sft", "kto", "dpo"] | None
+    scored_threshold: float
+    scored_segment: int | Literal["tail"] | None
+
+    template: str | None
+    cutoff_len: int
+    packing: bool
+    overwrite_cache: bool
+    preprocessing_num_workers: int | None
+
+    overwrite_output_dir: bool
+    logging_steps: int
+    save_strategy: Literal["no", "steps", "epoch", "best"]
+    report_to: _Names
+
+    per_device_train_batch_size: int
+    gradient_accumulation_steps: int
+    learning_rate: float
+    num_train_epochs: float
+    max_steps: int
+    lr_scheduler_type: Literal[
+        "linear",
+        "cosine",
+        "cosine_with_restarts",
+        "polynomial",
+        "constant",
+        "constant_with_warmup",
+        "inverse_sqrt",
+    ]
+    warmup_steps: float
+    weight_decay: float
+    max_grad_norm: float
+    bf16: bool
+    fp16: bool
+    pure_bf16: bool
+
+    extra: Mapping[str, Any]
+
+
+class OneTraining(TrainingOptions, total=False):
+    """All options, with those that belong to one training."""
+
+    model_name_or_path: _Path | None
+    adapter_name_or_path: _Path | None
+    stage: Literal["pt", "sft", "rm", "ppo", "dpo", "kto", "scored"]
+    dataset: _Names | None
+    dataset_dir: _Path | None
+    output_dir: _Path | None
+    seed: int

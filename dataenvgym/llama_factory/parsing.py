@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dataenvgym.errors import DatasetFormatError, shorten
-from dataenvgym.llama_factory.entries import DatasetEntry
-from dataenvgym.llama_factory.turns import from_json, parse_turn
+from dataenvgym.llama_factory.entries import DatasetEntry, from_json, parse_turn
 from dataenvgym.records import Tool, TrainingDatum, parse_training_datum
 
 

@@ -24,8 +24,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationEr
 
 from dataenvgym import storage
 from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean
-from dataenvgym.llama_factory.options import KNOWN_OPTIONS
-from dataenvgym.llama_factory.training_options import OneTraining
+from dataenvgym.llama_factory.options import KNOWN_OPTIONS, OneTraining
 from dataenvgym.records import Model
 
 

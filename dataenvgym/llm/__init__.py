@@ -15,8 +15,7 @@ ChatClient (client)       used by the rest of the package, from any thread
     └── payloads, transient   requests and answers as bytes; failures that may pass
 """
 
-from dataenvgym.llm.client import ChatClient, ask_all
-from dataenvgym.llm.keys import key_from
+from dataenvgym.llm.client import ChatClient, ask_all, key_from
 from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.llm.teacher import Teacher
 from dataenvgym.llm.usage import TeacherUsage, count_malformed

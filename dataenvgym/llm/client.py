@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import weakref
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError, PredictionError, check_at_least
+from dataenvgym.errors import ConfigurationError, PredictionError, check_at_least, need
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.payloads import PLAIN, RequestForm
 from dataenvgym.records import Conversation
@@ -166,10 +167,11 @@ class ChatClient:
         options = dict(self._options)
         first_backoff, jitter = options.pop("backoff"), options.pop("jitter")
         key, header = options.pop("api_key"), options.pop("api_key_header")
+        own = {"Authorization": f"Bearer {key}"} if header is None else {header: str(key)}
         dispatcher = Dispatcher(
             Options(
                 url=self.base_url,
-                headers=_key_headers(key, header),
+                headers={} if key is None else own,
                 first_backoff=first_backoff,
                 jitter=jitter or random.Random(),
                 **options,
@@ -193,12 +195,6 @@ def ask_all(
             future.cancel()
 
 
-def _key_headers(key: str | None, header: str | None) -> dict[str, str]:
-    if key is None:
-        return {}
-    return {"Authorization": f"Bearer {key}"} if header is None else {header: key}
-
-
 def _normalized(base_url: str) -> str:
     """The URL without "/v1" and a slash at the end of its path."""
     parts = urlsplit(base_url)
@@ -207,3 +203,26 @@ def _normalized(base_url: str) -> str:
             f"base_url is {without_secrets(base_url)!r}, expected one like 'http://127.0.0.1:8000'"
         )
     return parts._replace(path=parts.path.rstrip("/").removesuffix("/v1")).geturl()
+
+
+def key_from(variable: str | None, *, option: str = "predictor.api_key_variable") -> str | None:
+    """The API key in that environment variable; None for a server without keys.
+
+    Args:
+        option: that names the variable, for the message.
+
+    Raises:
+        ConfigurationError: if the variable is not set (noted in `noting_needs`).
+    """
+    if variable is None:
+        return None
+    if key := os.environ.get(variable):
+        keep_secret(key)
+        return key
+    need(
+        ConfigurationError(
+            f"the environment variable {variable} is not set: set it to your key, or set "
+            f"{option} to null for a server without keys"
+        )
+    )
+    return None

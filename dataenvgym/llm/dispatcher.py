@@ -26,10 +26,9 @@ from pydantic import JsonValue
 from dataenvgym.errors import DataEnvGymError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.loop import LoopThread
-from dataenvgym.llm.outages import Revival, Scout
+from dataenvgym.llm.outages import Revival, Scout, Trouble, backoff, is_transient, refuses_all
 from dataenvgym.llm.payloads import RequestForm, chat_payload, parse_reply, server_message
 from dataenvgym.llm.session import Answer, Session
-from dataenvgym.llm.transient import Trouble, backoff, is_transient, refuses_all
 from dataenvgym.records import Conversation
 from dataenvgym.secrets import without_secrets
 

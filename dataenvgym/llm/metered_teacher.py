@@ -13,10 +13,9 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.llm.budget import Budget
+from dataenvgym.llm.budget import Budget, Price
 from dataenvgym.llm.cache import open_cache
 from dataenvgym.llm.enquiry import Enquiry, RequestOutcome, TeacherRequest
-from dataenvgym.llm.prices import Price
 from dataenvgym.llm.teacher_log import TeacherLog
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Conversation

@@ -18,8 +18,8 @@ from yarl import URL
 
 from dataenvgym.errors import ServerError
 from dataenvgym.interfaces import Failure
+from dataenvgym.llm.outages import Trouble, parse_retry_after
 from dataenvgym.llm.payloads import server_message
-from dataenvgym.llm.transient import Trouble, parse_retry_after
 from dataenvgym.secrets import redact, redact_bytes, without_secrets
 
 CONNECT_S = 30.0

@@ -9,13 +9,11 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.llm.budget import parse_budget
-from dataenvgym.llm.client import ChatClient
+from dataenvgym.llm.budget import Price, parse_budget, parse_price
+from dataenvgym.llm.client import ChatClient, key_from
 from dataenvgym.llm.enquiry import RequestOutcome, TeacherRequest
-from dataenvgym.llm.keys import key_from
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import RequestForm, chat_payload
-from dataenvgym.llm.prices import Price, parse_price
 
 
 class Teacher(MeteredTeacher):

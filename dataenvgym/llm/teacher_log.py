@@ -20,8 +20,7 @@ import orjson
 from pydantic import ValidationError
 
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.llm.budget import Account, Budget
-from dataenvgym.llm.prices import Price
+from dataenvgym.llm.budget import Account, Budget, Price
 from dataenvgym.llm.transcript import Transcript, calls_file, whole_lines
 from dataenvgym.llm.usage import TeacherUsage, begun_file, read_usage, usage_file
 from dataenvgym.storage import write_json

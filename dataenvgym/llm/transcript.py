@@ -142,7 +142,8 @@ class Transcript:
     def _append(self, path: Path, lines: bytes) -> None:
         if not self._is_mended:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _remove_torn_line(path)
+            if path.exists():  # a torn line at its end is removed
+                os.truncate(path, sum(len(line) for line in whole_lines(path)))
             self._is_mended = True
         with path.open("ab") as stream:
             stream.write(redact_bytes(lines))
@@ -150,8 +151,3 @@ class Transcript:
 
 def _line(call: TeacherCall) -> bytes:
     return orjson.dumps(call.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _remove_torn_line(path: Path) -> None:
-    if path.exists():
-        os.truncate(path, sum(len(line) for line in whole_lines(path)))

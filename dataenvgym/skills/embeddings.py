@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError, ServerError, check_at_least
 from dataenvgym.llm import ChatClient, key_from
-from dataenvgym.llm.transient import is_transient
+from dataenvgym.llm.outages import is_transient
 from dataenvgym.tasks.words import words_of
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import gymnasium
@@ -13,7 +15,6 @@ from pydantic import TypeAdapter
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Conversation, Message
-from dataenvgym.spaces.samples import draw_problem
 
 T = TypeVar("T")
 
@@ -123,3 +124,46 @@ class ConversationSpace(RecordSpace[Conversation]):
         if rng.random() < 0.5:
             conversation += (Message(role="assistant", content=problem.solution),)
         return conversation
+
+
+TASK = "sample"
+SKILLS = {
+    "addition": ("+", operator.add),
+    "subtraction": ("−", operator.sub),  # noqa: RUF001
+    "multiplication": ("×", operator.mul),  # noqa: RUF001
+}
+_QUESTIONS = (
+    "What is {sum}?",
+    "Wie viel ergibt {sum}? Prüfe es zweimal.",
+    "Сколько будет {sum}?",
+    "{sum} はいくつですか。",
+    "كم يساوي {sum}؟",
+    "{sum} = ? 🧮",
+)
+
+
+@dataclass(frozen=True)
+class SampleProblem:
+    """A question, its answer, and a solution that ends in the answer."""
+
+    question: str
+    answer: str
+    skill: str
+
+    @property
+    def solution(self) -> str:
+        return f"#### {self.answer}"
+
+
+def draw_problem(rng: np.random.Generator) -> SampleProblem:
+    """A problem on two numbers below 100."""
+    skill = list(SKILLS)[int(rng.integers(len(SKILLS)))]
+    sign, compute = SKILLS[skill]
+    a, b = rng.integers(2, 100, 2).tolist()
+    question = _QUESTIONS[int(rng.integers(len(_QUESTIONS)))]
+    return SampleProblem(question.format(sum=f"{a} {sign} {b}"), str(compute(a, b)), skill)
+
+
+def draw_skills(rng: np.random.Generator) -> list[str]:
+    """One or more names of skills, sorted."""
+    return sorted(rng.permutation(list(SKILLS))[: int(rng.integers(1, len(SKILLS) + 1))].tolist())

@@ -23,8 +23,7 @@ from dataenvgym.records import (
     TextDatum,
     TrainingDatum,
 )
-from dataenvgym.spaces.conversation import RecordSpace, is_tuple_of
-from dataenvgym.spaces.samples import TASK, draw_problem, draw_skills
+from dataenvgym.spaces.conversation import TASK, RecordSpace, draw_problem, draw_skills, is_tuple_of
 
 
 class CompletedInstancesSpace(RecordSpace[tuple[CompletedTaskInstance, ...]]):

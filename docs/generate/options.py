@@ -10,9 +10,9 @@ import yaml
 
 from dataenvgym.cli.listing import ORDER
 from dataenvgym.config.annotated import FULL, annotated_yaml
-from dataenvgym.config.bases import is_base
 from dataenvgym.config.comments import Comments, read_comments
 from dataenvgym.config.composition import default_options, files_by_group
+from dataenvgym.config.hydra_files import is_base
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.shipped_configs import config_directory
 from docs.generate.commands import cell

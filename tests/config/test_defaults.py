@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from dataenvgym.config import compose, config_directory
-from dataenvgym.config.bases import read_with_bases
 from dataenvgym.config.composition import files_by_group, options_by_group
+from dataenvgym.config.hydra_files import read_with_bases
 from dataenvgym.domains.code.domain import CodeDomain
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.task import CodeTask

@@ -6,9 +6,9 @@ from itertools import chain
 import pytest
 import yaml
 
-from dataenvgym.config.bases import is_base
 from dataenvgym.config.comments import read_comments
 from dataenvgym.config.composition import files_by_group
+from dataenvgym.config.hydra_files import is_base
 from docs.generate.options import option_pages
 
 GROUPS = files_by_group()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.config.bases import is_base
 from dataenvgym.config.composition import files_by_group
+from dataenvgym.config.hydra_files import is_base
 
 from .pages import PAGES, ROOT
 

@@ -17,7 +17,7 @@ from dataenvgym.storage import read_jsonl
 
 NOISY = '''
 import logging, os, threading
-from dataenvgym.llm.keys import key_from
+from dataenvgym.llm.client import key_from
 from dataenvgym.progress import counting
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.secrets import keep_secret

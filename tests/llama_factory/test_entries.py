@@ -1,9 +1,11 @@
 """Entries of `dataset_info.json` are read with LLaMA-Factory's own rules."""
 
+import json
+
 import pytest
 
 from dataenvgym.errors import DatasetFormatError
-from dataenvgym.llama_factory.entries import DatasetEntry
+from dataenvgym.llama_factory.entries import TAGS, DatasetEntry, parse_turn
 
 
 def test_an_entry_that_says_nothing_has_the_alpaca_columns_without_system_and_history():
@@ -48,3 +50,67 @@ def test_keys_that_llama_factory_passes_over_are_passed_over():
 def test_unsupported_options_are_refused(entry, message):
     with pytest.raises(DatasetFormatError, match=message):
         DatasetEntry.parse(entry)
+
+
+CALL = {"name": "f", "arguments": {"x": "é", "n": [1, None]}}
+
+
+@pytest.mark.parametrize(
+    ("role", "value", "message"),
+    [
+        ("human", "Hi \u2028\U0001f600\x00", {"role": "user"}),
+        ("gpt", json.dumps(CALL), {"role": "assistant"}),
+        ("observation", "<tool_call>{}</tool_call>", {"role": "tool"}),
+    ],
+)
+def test_a_turn_equals_its_message(role, value, message):
+    turn = {"from": role, "value": value}
+    assert parse_turn(turn, TAGS, "turn") == {**message, "content": value}
+
+
+@pytest.mark.parametrize(
+    ("value", "content", "count"),
+    [
+        (json.dumps(CALL), "", 1),
+        (json.dumps([CALL, CALL]), "", 2),
+        (f"I look. <tool_call>{json.dumps(CALL)}</tool_call>", "I look. ", 1),
+        (f"I look.\n<tool_call>{json.dumps([CALL, CALL])}</tool_call>", "I look.\n", 2),
+    ],
+)
+def test_calls_of_other_people_are_read(value, content, count):
+    assert parse_turn({"from": "function_call", "value": value}, TAGS, "turn") == {
+        "role": "assistant",
+        "content": content,
+        "tool_calls": [CALL] * count,
+    }
+
+
+def test_a_thought_before_unmarked_calls_is_text():
+    value = '<think>\nhm\n</think>\n\n{"name": "f", "arguments": {}}'
+    message = parse_turn({"from": "function_call", "value": value}, TAGS, "turn")
+    assert message["content"] == "<think>\nhm\n</think>\n\n"
+    assert message["tool_calls"] == [{"name": "f", "arguments": {}}]
+
+
+def test_other_peoples_tags_are_understood():
+    tags = {"role_tag": "role", "content_tag": "content", "user_tag": "user"}
+    assert parse_turn({"role": "user", "content": "Hi"}, tags, "turn") == {
+        "role": "user",
+        "content": "Hi",
+    }
+
+
+@pytest.mark.parametrize(
+    ("turn", "message"),
+    [
+        ("Hi", "turn 2 is 'Hi', expected an object"),
+        ({"from": "user", "value": "Hi"}, r"turn 2, key 'from' is 'user', expected one of \["),
+        ({"value": "Hi"}, "turn 2, key 'from' is None, expected one of"),
+        ({"from": "human", "value": 3}, "turn 2, key 'value' is 3, expected a string"),
+        ({"from": "function_call", "value": "f(x)"}, r"turn 2, the function call is .* JSON"),
+        ({"from": "function_call", "value": '{"f": 1}'}, "expected an object with 'name' and 'arg"),
+    ],
+)
+def test_an_error_gives_the_actual_and_the_expected_value(turn, message):
+    with pytest.raises(DatasetFormatError, match=message):
+        parse_turn(turn, TAGS, "turn 2")

@@ -238,7 +238,7 @@ def test_a_lost_connection_is_tried_again(server, connect, lose):
 
 
 def test_pauses_double_and_half_of_them_is_left_to_chance():
-    from dataenvgym.llm.transient import backoff
+    from dataenvgym.llm.outages import backoff
 
     drawn = [backoff(1.0, tries, random.Random(tries)) for tries in range(1, 10)]
     for pause, whole in zip(drawn, [1, 2, 4, 8, 16, 30, 30, 30, 30], strict=True):

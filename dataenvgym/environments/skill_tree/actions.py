@@ -17,8 +17,7 @@ from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
 from dataenvgym.errors import InvalidActionError, did_you_mean
 from dataenvgym.records import Model
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
-from dataenvgym.spaces.conversation import RecordSpace, is_tuple_of
-from dataenvgym.spaces.samples import draw_skills
+from dataenvgym.spaces.conversation import RecordSpace, draw_skills, is_tuple_of
 
 
 class Explore(Model):
