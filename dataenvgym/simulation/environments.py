@@ -19,7 +19,6 @@ from gymnasium.error import ResetNeeded
 from dataenvgym.environments.skill_tree import (
     Accuracies,
     Explore,
-    Forest,
     Results,
     TreeAction,
     TreeActionSpace,
@@ -145,12 +144,11 @@ class SimulatedSkillTree(_Simulated[Observation, TreeAction]):
         super().__init__(curves, replay=replay, n_instances=n_instances, subskills=subskills)
         self.observation_space = tree_observation_space()
         self.action_space: TreeActionSpace = TreeActionSpace()
-        self._plant()
         # samples only explore, so they fit the forest at any time
-        self.action_space.forest = self._forest
+        self._bare = self.action_space.forest = plant(self._reported())
 
     def _plant(self) -> None:
-        self._forest: Forest = plant(self._reported())
+        self._forest = self._bare
         self._made: Mapping[Key, int] = {}
 
     def _allocate(self, action: TreeAction) -> np.ndarray:

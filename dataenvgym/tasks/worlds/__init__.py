@@ -6,7 +6,7 @@ schemas       makes a Tool of a method's signature and docstring, and checks its
 time_limit    ends tool code that runs too long
 audit         checks on worlds
 
-A world knows no problems. `dataenvgym.domains.tool_use` poses problems in worlds.
+A world knows no problems; domains pose them.
 """
 
 from dataenvgym.tasks.worlds.state import Row, State, Table, WorldState

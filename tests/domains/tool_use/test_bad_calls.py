@@ -3,9 +3,7 @@
 import json
 
 import pytest
-from gymnasium.error import ResetNeeded
 
-from dataenvgym.domains.tool_use.environment import MOST_CALLS
 from dataenvgym.errors import InvalidActionError
 
 from .phone_world import READ, SET, begun, instance, say
@@ -50,21 +48,6 @@ def test_an_action_that_is_not_text_is_refused_and_changes_nothing(action):
         environment.step(action)
     environment.step(say(SET))
     assert environment.step("Done.")[1] == 1.0
-
-
-@pytest.mark.parametrize("last", ["Done.", *[say({"name": "fly"})] * 1])
-def test_calls_after_the_end_are_refused(last):
-    environment = begun(instance(), max_errors=1)
-    environment.step(last)
-    with pytest.raises(ResetNeeded):
-        environment.step(say(READ))
-
-
-def test_a_flood_of_calls_is_ended():
-    environment = begun(instance())
-    conversation, _, done, *_ = environment.step(say(*[READ] * 2_000))
-    assert sum(m.role == "tool" for m in conversation) == MOST_CALLS + 5
-    assert done
 
 
 DEEP = "[" * 100_000

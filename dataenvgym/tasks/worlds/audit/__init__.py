@@ -5,7 +5,7 @@ tools         watches every call, and tries each tool on its own; finds tools th
 processes     repeats the calls in other processes
 legal_values  arguments that a student might give, extreme ones too
 
-A domain adds the checks of its problems (`dataenvgym.domains.tool_use.audit`).
+A domain adds the checks of its problems.
 """
 
 from __future__ import annotations
