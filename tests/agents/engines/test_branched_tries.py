@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, BranchedTriesEngine, ScoredTriesEngine
+from dataenvgym.agents.engines.branched_tries import ReplayedPredictor
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llama_factory.scored import without_weights
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.rollouts import StudentSpeaker
 from dataenvgym.run_warnings import listening
 
@@ -165,3 +167,30 @@ def test_the_student_does_not_judge_its_own_turns():
 def test_one_try_cannot_be_compared():
     with pytest.raises(ConfigurationError, match="samples is 1, expected 2 or more"):
         BranchedTriesEngine(Lamps(), samples=1)
+
+
+# --- replayed tries ---
+
+
+def test_a_try_is_replayed_to_a_turn_and_continues_with_other_replies():
+    task = Lamps()
+    (done,) = task.attempt(
+        ScriptedPredictor(lambda c: "Strategy: wait" if len(c) < 4 else "Strategy: walk"),
+        task.on("train").instances[:1],
+    )
+    seeds = []
+
+    class Student:
+        def predict(self, conversations, sampling):
+            seeds.append(sampling.seed)
+            answers = ScriptedPredictor(lambda c: "Strategy: accept")
+            return answers.predict(conversations, sampling)
+
+    student = ReplayedPredictor(Student(), [(done, 3)], seed=7)
+    (again,) = task.attempt(
+        student, [done.instance], sampling=SamplingParameters(temperature=1.0, seed=3)
+    )
+    assert again.transcript[:3] == done.transcript[:3]
+    assert again.transcript[3].content == "Strategy: accept"
+    assert again.reward == 0.875
+    assert seeds == [7]
