@@ -11,42 +11,27 @@ from typing import Any, NoReturn
 
 from dataenvgym.errors import AgentError
 from dataenvgym.interfaces import (
-    Closes,
-    Connects,
     Failure,
+    ForwardingPredictor,
     PredictorInterface,
     Reply,
     SamplingParameters,
-    SharesBase,
-    Submits,
     TrainingRun,
 )
 from dataenvgym.records import Conversation, PerformanceReport, TrainingDatum
 
 
-class TimedPredictor:
-    """Forwards calls to `predictor`, and adds up the `seconds` of waiting for replies.
+class TimedPredictor(ForwardingPredictor):
+    """Adds up the `seconds` of waiting for replies.
 
-    It offers `submit` if `predictor` does. Seconds of waiting for several replies at the same time
-    count once, including replies of the student's earlier adapters (see `SharesBase`).
+    Seconds of waiting for several replies at the same time count once, including replies of the
+    student's earlier adapters (see `SharesBase`).
     """
 
     def __init__(self, predictor: PredictorInterface, waiting: _Stopwatch | None = None) -> None:
-        self._predictor = predictor
+        super().__init__(predictor)
         self.title = type(predictor).__name__  # in errors it is this one's fault
         self._waiting = waiting or _Stopwatch()
-        if isinstance(predictor, Submits):
-            self._submit = predictor.submit
-            self.submit = self._timed_submit
-        if isinstance(predictor, Connects):
-            self.connect = predictor.connect  # starting up is not waiting for replies
-        if isinstance(predictor, Closes):
-            self.close = predictor.close
-        if isinstance(predictor, SharesBase):
-            beside = predictor.with_adapter
-            self.with_adapter = lambda folder: TimedPredictor(beside(folder), self._waiting)
-            self.former_adapter = predictor.former_adapter
-            self.remember_former = predictor.remember_former
 
     @property
     def seconds(self) -> float:
@@ -58,16 +43,19 @@ class TimedPredictor:
     ) -> Sequence[Reply | Failure]:
         self._waiting.begin()
         try:
-            return self._predictor.predict(conversations, sampling)
+            return super().predict(conversations, sampling)
         finally:
             self._waiting.end()
 
-    def _timed_submit(
+    def own_with_adapter(self, folder: Path | None) -> TimedPredictor:
+        return TimedPredictor(self._predictor.with_adapter(folder), self._waiting)
+
+    def own_submit(
         self, conversation: Conversation, sampling: SamplingParameters
     ) -> Future[Reply | Failure]:
         self._waiting.begin()
         try:
-            future = self._submit(conversation, sampling)
+            future: Future[Reply | Failure] = self._predictor.submit(conversation, sampling)
         except BaseException:
             self._waiting.end()
             raise
@@ -97,11 +85,8 @@ class _Stopwatch:
                 self.seconds += time.perf_counter() - self._began
 
 
-_PASSED_ON = ("submit", "connect", "describe", "save", "with_adapter", "former_adapter")
-
-
-class ShownStudent:
-    """Forwards calls to `predictor`, except those that would change it; `trial` tries records.
+class ShownStudent(ForwardingPredictor):
+    """The student without the methods that would change it; `trial` tries records.
 
     Only the environment trains the student. If an agent trained or reset it, a resumed run would
     not repeat that, and would continue with another student.
@@ -111,21 +96,15 @@ class ShownStudent:
         trial: `TeachingEnvironment.trial`, or None if records cannot be tried.
     """
 
+    withheld = frozenset({"close"})
+
     def __init__(
         self,
         predictor: PredictorInterface,
         trial: Callable[[Any], PerformanceReport] | None = None,
     ) -> None:
-        self._predictor = predictor
+        super().__init__(predictor)
         self._trial = trial
-        for name in _PASSED_ON:
-            if hasattr(predictor, name):  # as an attribute: isinstance does not ask `__getattr__`
-                setattr(self, name, getattr(predictor, name))
-
-    def predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> Sequence[Reply | Failure]:
-        return self._predictor.predict(conversations, sampling)
 
     def trial(self, records: Any) -> PerformanceReport:
         """See `ShownStudentInterface`; raises AgentError if records cannot be tried."""

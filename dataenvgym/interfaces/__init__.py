@@ -15,6 +15,7 @@ from dataenvgym.interfaces.agents import (
     Stateful,
     TeachingAgent,
 )
+from dataenvgym.interfaces.forwarding import ForwardingPredictor
 from dataenvgym.interfaces.helpers import (
     RecordCheckInterface,
     SkillLabel,
@@ -29,6 +30,7 @@ from dataenvgym.interfaces.predictors import (
     Failure,
     PhaseFactory,
     PredictorInterface,
+    Refuses,
     Reply,
     SamplingParameters,
     Saves,
@@ -53,9 +55,11 @@ __all__ = [
     "Describes",
     "EnvironmentInterface",
     "Failure",
+    "ForwardingPredictor",
     "PhaseFactory",
     "PredictorInterface",
     "RecordCheckInterface",
+    "Refuses",
     "Reply",
     "SamplingParameters",
     "Saves",

@@ -142,7 +142,7 @@ class PredictorInterface(Protocol):
         """One reply or failure for each conversation, in their order.
 
         Synchronous and batched; a remote predictor hides its own event loop. A predictor may also
-        implement any of `Submits`, `Connects`, `Describes`, `Saves`, `Closes` and `SharesBase`.
+        implement any of `forwarding.CAPABILITIES`.
         """
         ...
 
@@ -182,6 +182,15 @@ class Saves(Protocol):
 
     def save(self, path: Path) -> None:
         """Save the changes to the base model in `path`."""
+        ...
+
+
+@runtime_checkable
+class Refuses(Protocol):
+    """A predictor that knows beforehand which conversations it cannot answer."""
+
+    def refusals(self, conversations: Sequence[Conversation]) -> Sequence[Failure | None]:
+        """The failure of each conversation that could not be answered; None for the others."""
         ...
 
 

@@ -14,6 +14,7 @@ from dataenvgym.judging.verdicts import Unscored, VerdictT
 from dataenvgym.llm.usage import count_malformed
 from dataenvgym.records import Conversation
 from dataenvgym.rollouts.driver import answered_together
+from dataenvgym.rollouts.speakers import TeacherSpeaker
 from dataenvgym.threads import ContextThreadPool
 
 
@@ -116,17 +117,14 @@ class Judge(Generic[VerdictT]):
         return [found.get(i) for i in range(len(questions))]
 
 
-class _Judge:
-    """A teacher as a predictor that counts its replies."""
+class _Judge(TeacherSpeaker):
+    """Counts the replies of the teacher."""
 
-    def __init__(self, teacher: TeacherInterface, purpose: str) -> None:
-        self.teacher = teacher
-        self.n_replies = 0
-        self._purpose = purpose
+    n_replies = 0
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:
-        replies = self.teacher.ask(conversations, sampling, purpose=self._purpose)
+        replies = super().predict(conversations, sampling)
         self.n_replies += sum(isinstance(reply, Reply) for reply in replies)
         return replies

@@ -14,22 +14,15 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from types import GeneratorType
-from typing import Any, TypeVar
+from typing import Any
 
-from dataenvgym.errors import (
-    ConfigurationError,
-    DataEnvGymError,
-    EvaluationError,
-    SpeakerError,
-    did_you_mean,
-)
+from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
 from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.records import Message
-from dataenvgym.records.instances import INFRASTRUCTURE
-from dataenvgym.rollouts.faults import STUDENT, is_outage
+from dataenvgym.rollouts.faults import STUDENT
+from dataenvgym.rollouts.instance_rollout import Asking, T
+from dataenvgym.rollouts.speakers import Speaker
 from dataenvgym.tool_formats import said_in
-
-T = TypeVar("T")
 
 SEEDS = 2**31
 """Number of different seeds for asks: some servers accept no larger ones."""
@@ -103,38 +96,16 @@ def answered(
         SpeakerError: if it does not answer.
     """
     with closing(asks):
-        try:
-            ask = next(asks)
-            while True:
-                reply: Any
-                try:
-                    reply = _reply(ask, others, environment)
-                except SpeakerError as error:
-                    if not ask.may_fail:
-                        raise
-                    reply = Failure(reason=str(error), outage=error.fault == INFRASTRUCTURE)
-                ask = asks.send(reply)
-        except StopIteration as end:
-            returned: T = end.value
-            return returned
-
-
-def _reply(ask: Ask, others: Mapping[str, PredictorInterface], environment: object) -> Reply:
-    if ask.who not in others:
-        there = ", ".join(others) or "none"
-        raise ConfigurationError(
-            f"{type(environment).__name__} asks {ask.who!r}, and has no such speaker (it has: "
-            f"{there}).{did_you_mean(ask.who, others)} Make it with others={{{ask.who!r}: "
-            "PREDICTOR}; in a configuration, that is task.others"
-        )
-    try:
-        (reply,) = others[ask.who].predict([ask.conversation], ask.sampling)
-    except DataEnvGymError:
-        raise
-    except Exception as error:
-        fault = INFRASTRUCTURE if is_outage(error) else ask.who
-        raise SpeakerError(f"{ask.who}: {type(error).__name__}: {error}", fault=fault) from error
-    if isinstance(reply, Failure):
-        fault = INFRASTRUCTURE if reply.outage else ask.who
-        raise SpeakerError(f"{ask.who}: {reply.reason}", fault=fault)
-    return reply
+        asking = Asking(type(environment).__name__, asks)
+        asking.begin()
+        while asking.live:
+            if (who := asking.ask.who) not in others:
+                there = ", ".join(others) or "none"
+                raise ConfigurationError(
+                    f"{asking.name} asks {who!r}, and has no such speaker (it has: {there})."
+                    f"{did_you_mean(who, others)} Make it with others={{{who!r}: PREDICTOR}}; in a "
+                    "configuration, that is task.others"
+                )
+            (reply,) = Speaker(who, others[who]).predict([asking])
+            asking.answer(reply)
+        return asking.result

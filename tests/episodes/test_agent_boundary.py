@@ -3,9 +3,8 @@
 import pytest
 
 from dataenvgym.environments.identity import installed_versions
-from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.errors import AgentError, EvaluationError
-from dataenvgym.interfaces import Connects, SamplingParameters, Submits, TrainablePredictorInterface
+from dataenvgym.interfaces import SamplingParameters, TrainablePredictorInterface
 from dataenvgym.records import Message, PerformanceReport
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import read_json, write_json
@@ -101,16 +100,3 @@ def test_another_version_on_resume_is_named_in_a_warning(play, tmp_path):
     assert "gone 2 -> (none)" in warning
     assert "numpy" not in warning
     assert read_json(path)["versions"] == old
-
-
-def test_the_student_shown_to_agents_has_the_same_optional_methods(make_student_of_echo):
-    class Remote(make_student_of_echo):
-        def submit(self, conversation, sampling):
-            raise AssertionError("not asked here")
-
-    shown = ShownStudent(Remote())
-    # as attributes: isinstance asks no __getattr__ from Python 3.12 on
-    offered = [name for name in ("submit", "connect", "describe", "save") if name in vars(shown)]
-    assert offered == ["submit", "describe", "save"]
-    assert isinstance(shown, Submits)
-    assert not isinstance(shown, Connects)

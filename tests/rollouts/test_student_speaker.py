@@ -4,7 +4,7 @@ import pytest
 
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Ask, Reply, SharesBase
+from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.records import Message
 from dataenvgym.rollouts import StudentSpeaker, describe_speakers, rollout
 from dataenvgym.tasks import Outcome, TaskEnvironment
@@ -88,8 +88,6 @@ def test_other_versions_of_the_student_are_closed_in_any_case():
 
 @pytest.mark.parametrize("wrap", [TimedPredictor, ShownStudent])
 def test_a_student_that_an_environment_wraps_plays_against_its_former_self_too(wrap, tmp_path):
-    assert isinstance(wrap(Learner()), SharesBase)
-    assert not isinstance(wrap(Predictor(None)), SharesBase)
     student = Learner(former=tmp_path)
     assert partner_said(wrap(student), StudentSpeaker("former")) == tmp_path.name
     assert [other.n_closed for other in student.beside] == [1]

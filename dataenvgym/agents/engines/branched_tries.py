@@ -13,6 +13,7 @@ from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
     Failure,
+    ForwardingPredictor,
     PredictorInterface,
     Reply,
     SamplingParameters,
@@ -149,7 +150,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
         return found
 
 
-class ReplayedPredictor:
+class ReplayedPredictor(ForwardingPredictor):
     """The student, but it begins each conversation as in an earlier try.
 
     If the other speakers repeat themselves too, the conversation is the same up to that turn. So
@@ -168,7 +169,7 @@ class ReplayedPredictor:
         *,
         seed: int,
     ) -> None:
-        self._student = student
+        super().__init__(student)
         self._seed = seed
         self._said = {
             _key(done.transcript[:i]): as_reply(done.transcript[i])
@@ -188,7 +189,7 @@ class ReplayedPredictor:
         new = [i for i in range(len(conversations)) if i not in replies]
         if new:
             anew = sampling.model_copy(update={"seed": self._seed})
-            found = self._student.predict([conversations[i] for i in new], anew)
+            found = super().predict([conversations[i] for i in new], anew)
             replies |= zip(new, found, strict=True)
         return [replies[i] for i in range(len(conversations))]
 

@@ -29,10 +29,7 @@ from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.files import EvaluationFiles, read_models, write_models
 from dataenvgym.evaluation.samples import Sample
-from dataenvgym.interfaces import (
-    PredictorInterface,
-    TaskInterface,
-)
+from dataenvgym.interfaces import PredictorInterface, Refuses, TaskInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.rollouts.speakers import CURRENT, StudentSpeaker
 from dataenvgym.storage import write_json
@@ -247,11 +244,10 @@ def refuse_long_scenes(
     Raises:
         ConfigurationError: naming the reason, and what to choose instead.
     """
-    refusals: Any = getattr(predictor, "refusals", None)
-    if refusals is None:
+    if not isinstance(predictor, Refuses):
         return
     beginnings = first_prompts(task, instances)
-    failures = [failure for failure in refusals(beginnings) if failure is not None]
+    failures = [failure for failure in predictor.refusals(beginnings) if failure is not None]
     if failures:
         raise ConfigurationError(
             f"{len(failures)} of {len(beginnings)} scenes cannot begin with this student: "
