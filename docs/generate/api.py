@@ -41,7 +41,7 @@ PARTS = {
 
 INTERNAL = (
     "cli", "external", "own_modules", "pocket", "progress", "registration",
-    "run_warnings", "secrets", "shipped_configs", "storage", "workspace",
+    "run_warnings", "secrets", "shipped_configs", "storage", "threads", "workspace",
 )  # fmt: skip
 """Parts without a page: their names may change with any version."""
 

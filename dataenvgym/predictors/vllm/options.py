@@ -13,7 +13,7 @@ from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.llm import ChatClient
 from dataenvgym.llm.payloads import RequestForm
 from dataenvgym.predictors.checkpoints import kind_of
-from dataenvgym.records import ChatDatum, TrainingDatum
+from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import read_json
 from dataenvgym.tool_formats import DEFAULT, is_plain, text_formats, tool_format
 
@@ -210,7 +210,7 @@ def check_tools(options: VllmOptions) -> None:
 
 def check_records(records: Sequence[TrainingDatum], form: str) -> None:
     """Refuse to train on tools if a server's chat template writes them, which training lacks."""
-    with_tools = [r for r in records if isinstance(r, ChatDatum) and not is_plain(r.conversation)]
+    with_tools = [r for r in records if not all(is_plain(turn) for _, turn in r.turns())]
     if form == "native" and with_tools:
         raise ConfigurationError(
             f"{len(with_tools)} of {len(records)} records have tools, calls or results, and with "

@@ -4,7 +4,15 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters, TrainingRun
-from dataenvgym.records import ChatDatum, Message, SupervisedDatum, Tool, ToolCall
+from dataenvgym.records import (
+    ChatDatum,
+    Message,
+    PreferenceDatum,
+    ScoredDatum,
+    SupervisedDatum,
+    Tool,
+    ToolCall,
+)
 
 SAMPLING = SamplingParameters(stop=("\nObservation:",))
 TOOLS = (Tool(name="f"),)
@@ -72,6 +80,8 @@ def test_records_with_tools_are_not_trained_on_and_others_are(make, tmp_path):
     for with_tools in (
         ChatDatum(messages=(*RESULTS[:0], undeclared, *RESULTS[1:], end)),
         ChatDatum(messages=(undeclared, end), tools=TOOLS),
+        ScoredDatum(messages=(undeclared, end), tools=TOOLS, weights=(1.0,)),
+        PreferenceDatum(messages=(undeclared,), tools=TOOLS, chosen="1", rejected="2"),
     ):
         with pytest.raises(
             ConfigurationError, match=r"1 of 2 records have tools.* hermes, mistral"
