@@ -64,14 +64,22 @@ class ProgressMessage(str):
     total: int | None = None
     skipped: int = 0
 
+    @classmethod
+    def of(
+        cls, text: str, done: int | None = None, total: int | None = None, skipped: int = 0
+    ) -> ProgressMessage:
+        """A message with these attributes."""
+        message = cls(text)
+        message.done, message.total, message.skipped = done, total, skipped
+        return message
+
 
 _listeners: Listeners[ProgressMessage] = Listeners("progress")
 
 
 def tell(text: str, *, done: int | None = None, total: int | None = None, skipped: int = 0) -> None:
     """Send a short progress message."""
-    message = ProgressMessage(text)
-    message.done, message.total, message.skipped = done, total, skipped
+    message = ProgressMessage.of(text, done, total, skipped)
     # counts are too many for a log
     _log.log(logging.INFO if total is None else logging.DEBUG, message)
     _listeners.tell(message)

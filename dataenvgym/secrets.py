@@ -86,7 +86,10 @@ def apart() -> Iterator[None]:
 
 def keep_secret(value: str | None) -> None:
     """Redact `value` in all output of this context from now on, in all its usual spellings."""
-    if value is None or not _is_long_enough(value):
+    if value is None:
+        return
+    is_word = value.isalpha() or value.isdigit()
+    if len(value) < (_SHORTEST_WORD if is_word else _SHORTEST):
         return
     own, spellings = _own.get(), _spellings(value)
     with _lock:
@@ -169,11 +172,6 @@ class _Redacting:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-def _is_long_enough(value: str) -> bool:
-    is_word = value.isalpha() or value.isdigit()
-    return len(value) >= (_SHORTEST_WORD if is_word else _SHORTEST)
 
 
 def _spellings(value: str) -> set[str]:

@@ -106,7 +106,7 @@ def publishing(directory: Path) -> Iterator[Path]:
 
     An existing `directory` is replaced.
     """
-    temporary = _temporary(directory)
+    temporary = directory.with_name(f".{directory.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
@@ -178,7 +178,8 @@ def hash_files(*paths: Path) -> str:
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Yield a file that replaces `path` if the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _own_temporary(path)
+    # no other process or thread uses this path
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
         with temporary.open("wb") as stream:
             yield stream
@@ -199,12 +200,3 @@ _TEMPORARY_FOLDER = re.compile(r"\..+\.(tmp|removed|gone)")
 
 def _removed(directory: Path) -> Path:
     return directory.with_name(f".{directory.name}.removed")
-
-
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.tmp")
-
-
-def _own_temporary(path: Path) -> Path:
-    """A temporary path that no other process or thread uses."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")

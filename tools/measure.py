@@ -2,7 +2,8 @@
 
 Code lines are lines without docstrings, comments and blank lines. The last rows trace one real step
 of the default episode (`TeachingEnvironment.step`: records, training, evaluation), with frames
-counted from `step`, which is 1; and what `from dataenvgym import OpenEnded` imports.
+counted from `step`, which is 1 (frames of torch, PEFT and rich in between are left out); and what
+`from dataenvgym import OpenEnded` imports.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def trace_step() -> tuple[int, int, int]:
 
     Returns:
         The numbers of modules and functions of the package that were called, and how many frames
-        deep in the stack such a call was, at most.
+        of it deep in the stack such a call was, at most.
     """
     from dataenvgym.cli.main import main as run_command
     from dataenvgym.environments.teaching import TeachingEnvironment
@@ -154,7 +155,7 @@ def trace_step() -> tuple[int, int, int]:
         called.add((code.co_filename, code.co_qualname, code.co_firstlineno))
         depth, above = 1, frame.f_back
         while above is not None and above.f_code is not step.__code__:
-            depth += 1
+            depth += above.f_code.co_filename.startswith(inside)
             above = above.f_back
         depths.append(depth)
 

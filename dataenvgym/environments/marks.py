@@ -134,7 +134,10 @@ class MarkedFolder:
 def mark_of(path: Path) -> FileMark:
     """Compute the mark of a file."""
     if path.suffix in _NAMING_PATHS and path.stat().st_size < LARGE:
-        data = _without_place(path.read_bytes())
+        data = path.read_bytes()
+        if _ITERATIONS in data:  # leave out the part of paths before it
+            parts = _TEXTS.split(data)
+            data = b"".join(text[max(text.rfind(_ITERATIONS), 0) :] for text in parts)
         return FileMark(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
     return FileMark(bytes=path.stat().st_size, sha256=hash_file(path))
 
@@ -168,10 +171,3 @@ def refuse_damage(
                 f"{path} is damaged: it has {found.bytes} bytes, and was written with "
                 f"{mark.bytes}{'' if found.bytes != mark.bytes else ' other ones'}; {way_out}"
             )
-
-
-def _without_place(data: bytes) -> bytes:
-    """Remove the part before `/iterations/` from paths in YAML or JSON."""
-    if _ITERATIONS not in data:
-        return data
-    return b"".join(text[max(text.rfind(_ITERATIONS), 0) :] for text in _TEXTS.split(data))

@@ -12,16 +12,18 @@ One line of JSON for each event, with its `time` (seconds since 1970) and its na
     end        status, error
 
 Each time that the run is continued, there is another `start`. Of the many counts only some are
-written, so that the file stays small. A display in another process follows the run by reading this
-file; the run itself never reads it.
+written, so that the file stays small. `EventReader` follows a run in another process, as the
+executors' drivers do; the run itself never reads the file.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,7 @@ class EventLog(EpisodeCallback):
         self._waiting: list[bytes] | None = [] if waits else None
         self._clock = clock
         self._counted_at, self._counted = float("-inf"), (0, 0)
+        self._is_whole = False
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -120,5 +123,35 @@ class EventLog(EpisodeCallback):
 
     def _append(self, lines: bytes) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as stream:
+        with self._path.open("a+b") as stream:
+            if not self._is_whole and stream.tell():  # a kill may have left half a line
+                stream.seek(-1, os.SEEK_END)
+                lines = lines if stream.read() == b"\n" else b"\n" + lines
+            self._is_whole = True
             stream.write(redact_bytes(lines))
+
+
+class EventReader:
+    """Follows a run from another process: reads the events written since it was made."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / EVENTS_FILE
+        self._first, self._offset = b"", 0
+        self.read()
+
+    def read(self) -> list[dict[str, Any]]:
+        """The events since the last call; a run that starts over is read from its beginning."""
+        try:
+            with self._path.open("rb") as stream:
+                if (first := stream.readline()) != self._first:
+                    self._first, self._offset = first, 0
+                stream.seek(self._offset)
+                lines, end, _ = stream.read().rpartition(b"\n")  # the last line may be incomplete
+        except OSError:  # not there yet, or the storage does not answer for a moment
+            return []
+        self._offset += len(lines + end)
+        events = []
+        for line in lines.split(b"\n"):
+            with suppress(orjson.JSONDecodeError):  # a kill left half a line
+                events.append(orjson.loads(line))
+        return events

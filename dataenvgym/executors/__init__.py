@@ -6,7 +6,7 @@
     ray_executor  several at a time on a Ray cluster, each as a task
     ray_cluster   finds or starts the cluster; checks that it sees the run directories
     driving       the driver of episodes in other processes: starts workers, replaces lost ones
-    worker        the worker: runs an episode in its process, and sends its events to the driver
+    worker        the worker: runs an episode in its process
     rehearsal     the first prompts of an episode, without running it
 
 An executor changes where an episode runs and how fast, never its results.

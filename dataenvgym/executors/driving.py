@@ -1,8 +1,8 @@
 """The driver of episodes that run in other processes.
 
-`drive` starts a worker for each episode, forwards its messages to the episode's callbacks, and
-replaces lost workers. `Workers` is the interface of a kind of worker: child processes in
-`processes`, Ray tasks in `ray_executor`.
+`drive` starts a worker for each episode, notifies the episode's callbacks of the events in its run
+directory, and replaces lost workers. `Workers` is the interface of a kind of worker: child
+processes in `processes`, Ray tasks in `ray_executor`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from dataenvgym.config.resolved import resolved_yaml
 from dataenvgym.config.run_directory import open_run
+from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.episodes.bookkeeping import described
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
-from dataenvgym.episodes.events import EventLog
-from dataenvgym.episodes.summary import Status, Summary, whole_summary
-from dataenvgym.episodes.warning_log import read_warnings
+from dataenvgym.episodes.events import EventLog, EventReader
+from dataenvgym.episodes.summary import IterationSummary, Status, Summary, whole_summary
+from dataenvgym.episodes.warning_log import RunWarning, read_warnings
 from dataenvgym.errors import WorkerLostError
 from dataenvgym.executors.interface import Episode, EpisodeOutcome, build_episode
-from dataenvgym.executors.worker import CallbackMessage, CarriedError, Order, WorkerContext
+from dataenvgym.executors.worker import CarriedError, Order, WorkerContext
 from dataenvgym.progress import ProgressMessage
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import remove_temporaries, write_json
 
+_PERIOD = 0.2  # seconds between two looks at the events
 _PATIENCE = 10.0  # seconds that interrupted workers get to end by themselves
 _Worker = TypeVar("_Worker")
 
@@ -47,8 +49,8 @@ class Lost:
     said: str = ""
 
 
-Message = CallbackMessage | Summary | CarriedError | Lost
-"""Messages of a worker; each kind except `CallbackMessage` is its last one."""
+End = Summary | CarriedError | Lost
+"""How the work of a worker ended."""
 
 
 class Workers(Protocol[_Worker]):
@@ -56,12 +58,12 @@ class Workers(Protocol[_Worker]):
 
     def start(self, order: Order) -> _Worker: ...
 
-    def listen(self) -> Iterator[tuple[_Worker, Message]]:
-        """Wait until there are messages, and return them."""
+    def ended(self, seconds: float) -> Iterator[tuple[_Worker, End]]:
+        """Wait until a worker has ended, at most `seconds`; return those that have."""
         ...
 
     def interrupt(self, worker: _Worker) -> None:
-        """Ask the worker to end; it sends nothing from then on."""
+        """Ask the worker to end."""
         ...
 
     def end(self, worker: _Worker, patience: float) -> None:
@@ -119,6 +121,8 @@ class DrivenEpisode:
         """Make the order for a worker; the first call opens the run directory."""
         if self._opens and not self._losses:
             self.open()
+        if not self._losses:
+            self._events = EventReader(self.directory)
         return Order(
             config=resolved_yaml(self._episode.config),
             fresh=self._episode.fresh,
@@ -126,18 +130,41 @@ class DrivenEpisode:
             context=WorkerContext.here(),
         )
 
-    def hear(self, message: Message) -> None:
-        """Forward a message to the callbacks; raises the error that ends the episode."""
-        match message:
-            case CallbackMessage():
-                self._hear_told(message)
+    def follow(self) -> None:
+        """Notify the callbacks of the events since the last call."""
+        for event in self._events.read():
+            facts = {name: value for name, value in event.items() if name not in ("time", "event")}
+            match event["event"]:
+                case "start":
+                    if self._plan is None:
+                        self._start(EpisodePlan(directory=self.directory, **facts))
+                    self._announce(facts["n_finished"])
+                case "iteration":
+                    self._announce(facts["iteration"] + 1)
+                case "end" if (summary := whole_summary(self.directory)) is not None:
+                    self._end(summary)
+                case "begin":
+                    self._tell("on_phase", "begin", facts["iteration"], facts["phase"], 0.0)
+                case "phase":
+                    self._tell("on_phase", "end", **facts)
+                case "warning":
+                    self._tell("on_warning", RunWarning(**facts))
+                case "progress":
+                    self._tell("on_progress", ProgressMessage.of(**facts))
+
+    def end(self, how: End) -> None:
+        """The worker has ended; raises the error that ends the episode."""
+        self.follow()
+        match how:
             case CarriedError():
-                raise message.error()
+                raise how.error()
             case Lost():
-                self._lose(message)
+                self._lose(how)
             case Summary():
+                self._announce(len(how.iterations))
+                self._end(how)
                 self._open.close()
-                self.outcome = EpisodeOutcome(summary=message)
+                self.outcome = EpisodeOutcome(summary=how)
 
     def fail(self, error: BaseException) -> None:
         """Report the error in the run directory and to the callbacks, and release the directory."""
@@ -148,7 +175,7 @@ class DrivenEpisode:
             summary = self._failed_summary(self._plan, error)
             write_json(self.directory / "summary.json", summary.model_dump(mode="json"))
             EventLog(self.directory).on_end(summary)
-            self._on_end(summary)
+            self._end(summary)
 
     def _hold(self) -> Path:
         """Create a file in the run directory that exists as long as the order is valid.
@@ -161,19 +188,6 @@ class DrivenEpisode:
         self._open.callback(holder.unlink, missing_ok=True)
         return holder
 
-    def _hear_told(self, told: CallbackMessage) -> None:
-        match told.method:
-            case "on_start":
-                self._on_start(*told.arguments)
-            case "on_iteration" if told.arguments[0].iteration < self._n_announced:
-                pass  # a second worker repeats the messages of the first one
-            case "on_end":
-                self._on_end(*told.arguments)
-            case str(method):
-                self._n_announced += method == "on_iteration"
-                for callback in self._started:
-                    getattr(callback, method)(*told.arguments)
-
     def _lose(self, lost: Lost) -> None:
         self._losses += 1
         name = self.directory.name
@@ -185,19 +199,29 @@ class DrivenEpisode:
             )
         remove_temporaries(self.directory)
         message = ProgressMessage(f"the process of {name!r} {lost.how}: another one continues")
-        for callback in self._started:
-            callback.on_progress(message)
+        self._tell("on_progress", message)
 
-    def _on_start(self, plan: EpisodePlan) -> None:
-        if self._plan is not None:
-            return
+    def _start(self, plan: EpisodePlan) -> None:
         self._plan = plan
         for callback in self._episode.callbacks:
             self._started.append(callback)
             callback.on_start(plan)
 
-    def _on_end(self, summary: Summary) -> None:
-        """Notify every callback of the end, even if another one raises."""
+    def _announce(self, n_finished: int) -> None:
+        """Report finished iterations, each once, although a second worker repeats the first."""
+        for number in range(self._n_announced, n_finished if self._started else 0):
+            result = IterationFiles(self.directory / "iterations", number).read_result()
+            self._n_announced = number + 1  # also if a callback raises
+            self._tell("on_iteration", IterationSummary.of(result))
+
+    def _tell(self, method: str, *arguments: Any, **named: Any) -> None:
+        for callback in self._started:
+            getattr(callback, method)(*arguments, **named)
+
+    def _end(self, summary: Summary) -> None:
+        """Notify every callback of the end, once, even if another one raises."""
+        if self._has_ended:
+            return
         self._has_ended = True
         with ExitStack() as stack:
             for callback in self._started:
@@ -236,8 +260,10 @@ class _Drive(Generic[_Worker]):
                 while waiting and len(self._running) < at_once:
                     self._start(waiting.pop())
                 if self._running:
-                    for worker, message in self._workers.listen():
-                        self._hear(worker, message)
+                    for worker, how in self._workers.ended(_PERIOD):
+                        self._hear(worker, how)
+                    for worker in list(self._running):
+                        self._hear(worker, None)
         except BaseException as error:  # Ctrl-C, above all
             self._end(self._running, error)
             raise
@@ -248,18 +274,19 @@ class _Drive(Generic[_Worker]):
         except Exception as error:  # noqa: BLE001  an episode that cannot start fails alone
             one.fail(error)
 
-    def _hear(self, worker: _Worker, message: Message) -> None:
+    def _hear(self, worker: _Worker, how: End | None) -> None:
+        """Follow the worker's episode, or end it."""
         if (one := self._running.get(worker)) is None:
             return  # its episode has ended
         try:
-            one.hear(message)
-        except Exception as error:  # noqa: BLE001  a message that cannot be handled ends its episode alone
+            one.follow() if how is None else one.end(how)
+        except Exception as error:  # noqa: BLE001  an event that cannot be handled ends its episode alone
             self._end({worker: self._running.pop(worker)}, error)
             return
-        if not isinstance(message, CallbackMessage):
+        if how is not None:
             del self._running[worker]
             self._workers.end(worker, _PATIENCE)
-        if isinstance(message, Lost):
+        if isinstance(how, Lost):
             self._start(one)
 
     def _end(self, running: Mapping[_Worker, DrivenEpisode], error: BaseException) -> None:

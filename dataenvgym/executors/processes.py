@@ -2,7 +2,8 @@
 
     this process                                child, one for each episode
     waits for all children --- forkserver --->  runs the episode in its run directory
-    notifies the callbacks <----- pipe -------  its events, and its summary or error
+    notifies the callbacks <-- events.jsonl --  its events
+                           <----- pipe -------  its summary or error
 
 The forkserver imports torch and similar packages once, so a child starts within a fraction of a
 second. A child that dies does not affect the others. When this process ends, by Ctrl-C or by
@@ -20,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -29,10 +30,11 @@ from typing import TYPE_CHECKING
 
 from omegaconf import OmegaConf
 
+from dataenvgym.episodes.summary import Summary
 from dataenvgym.errors import check_at_least
-from dataenvgym.executors.driving import Lost, Message, drive
+from dataenvgym.executors.driving import End, Lost, drive
 from dataenvgym.executors.interface import Episode, EpisodeOutcome
-from dataenvgym.executors.worker import CallbackMessage, Order, run_order
+from dataenvgym.executors.worker import CarriedError, Order, run_order
 from dataenvgym.external.processes import end_process_tree, last_lines
 
 if TYPE_CHECKING:
@@ -105,11 +107,11 @@ class _Children:
         self._children.append(child)
         return child
 
-    def listen(self) -> Iterator[tuple[_Child, Message]]:
-        wait([handle for child in self._children for handle in child.handles])
+    def ended(self, seconds: float) -> Iterator[tuple[_Child, End]]:
+        wait([handle for child in self._children for handle in child.handles], seconds)
         for child in list(self._children):
-            for message in child.messages():
-                yield child, message
+            if (end := child.outcome()) is not None:
+                yield child, end
 
     def interrupt(self, child: _Child) -> None:
         child.process.terminate()
@@ -124,7 +126,7 @@ class _Child:
 
     def __init__(self, order: Order, log: Path) -> None:
         self._log = log
-        self._reply: Message | None = None
+        self._reply: Summary | CarriedError | None = None
         context = multiprocessing.get_context("forkserver")
         self._connection, theirs = context.Pipe()
         self.process: ForkServerProcess = context.Process(
@@ -140,24 +142,24 @@ class _Child:
         sentinel = self.process.sentinel
         return [sentinel] if self._connection.closed else [self._connection, sentinel]
 
-    def messages(self) -> Iterator[Message]:
-        """Yield its new messages; the last one only after the process has ended."""
+    def outcome(self) -> End | None:
+        """How its work ended; None while the process runs."""
         has_ended = not self.process.is_alive()
-        for message in self._received():
-            if isinstance(message, CallbackMessage):
-                yield message
-            else:
-                self._reply = message
-        if has_ended:
-            self.process.join()
+        try:
+            if not self._connection.closed and self._connection.poll():
+                self._reply = self._connection.recv()
+                self._connection.close()
+        except (EOFError, ConnectionError):
             self._connection.close()
-            if self._reply is not None:
-                yield self._reply
-                return
-            code = self.process.exitcode or 0
-            how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-            said = last_lines(self._log)
-            yield Lost(f"ended {how}", "" if said == "(no log)" else said)
+        if not has_ended:
+            return None
+        self.process.join()
+        if self._reply is not None:
+            return self._reply
+        code = self.process.exitcode or 0
+        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+        said = last_lines(self._log)
+        return Lost(f"ended {how}", "" if said == "(no log)" else said)
 
     def end(self, patience: float) -> None:
         """Wait for its end; after `patience` seconds, kill it and the processes it started."""
@@ -167,18 +169,11 @@ class _Child:
         self.process.join(_PATIENCE)
         self._connection.close()
 
-    def _received(self) -> Iterator[Message]:
-        with suppress(EOFError, ConnectionError):
-            while not self._connection.closed and self._connection.poll():
-                yield self._connection.recv()
-            return
-        self._connection.close()
-
 
 def _run_child(connection: Connection, order: Order, variables: dict[str, str], log: str) -> None:
-    """Run an order in this process, and send its messages.
+    """Run an order in this process, and send its outcome.
 
-    SIGTERM and the end of the driver interrupt the episode; nothing more is sent then.
+    SIGTERM and the end of the driver interrupt the episode; nothing is sent then.
 
     Args:
         variables: the environment variables of the driver.
@@ -197,7 +192,7 @@ def _run_child(connection: Connection, order: Order, variables: dict[str, str], 
     os.environ.update(variables)
     threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
     try:
-        reply = run_order(order, connection.send)
+        reply = run_order(order)
         if not terminated.is_set():
             connection.send(reply)
             return

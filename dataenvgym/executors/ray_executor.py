@@ -2,7 +2,8 @@
 
     driver (this process)                       task, one for each episode
     opens and locks the run directories ------> runs the episode there, with its student
-    notifies the callbacks <----- queue ------  its events, and its summary or error
+    notifies the callbacks <-- events.jsonl --  its events
+                           <-- Ray -----------  its summary or error
 
 The run directories must be on storage that all machines see. If the driver is killed, the same
 command continues; tasks that still run end before the new driver writes (`worker.Order.holder`). A
@@ -13,14 +14,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from dataenvgym.episodes.summary import Summary
 from dataenvgym.errors import ConfigurationError, check_at_least
-from dataenvgym.executors.driving import Lost, Message, drive
+from dataenvgym.executors.driving import End, Lost, drive
 from dataenvgym.executors.interface import Episode, EpisodeOutcome
 from dataenvgym.executors.ray_cluster import cluster, import_ray, refuse_unshared
-from dataenvgym.executors.worker import CallbackMessage, CarriedError, Order, run_order
+from dataenvgym.executors.worker import CarriedError, Order, run_order
 
 _PATIENCE = 10.0  # seconds for a killed process to disappear
 
@@ -85,87 +86,50 @@ class RayExecutor:
         with cluster(self.address, own, needs):
             refuse_unshared([episode.directory for episode in episodes], needs)
             tasks = _Tasks(self.cpus_per_episode, self.gpus_per_predictor)
-            try:
-                return drive(episodes, tasks, opens=True, max_restarts=self.max_restarts)
-            finally:
-                tasks.close()
-
-
-@dataclass(frozen=True)
-class _Task:
-    """A Ray task that runs an order: its number, and Ray's reference to its result."""
-
-    number: int
-    reference: Any
+            return drive(episodes, tasks, opens=True, max_restarts=self.max_restarts)
 
 
 class _Tasks:
-    """The tasks of this driver, and the queue for their messages."""
+    """The tasks of this driver, by Ray's references to their results."""
 
     def __init__(self, cpus: float, gpus: float) -> None:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
         self._ray = import_ray()
         self._resources = {"num_cpus": cpus, "num_gpus": gpus}
-        node = self._ray.get_runtime_context().get_node_id()
-        here = NodeAffinitySchedulingStrategy(node, soft=True)
-        options = {"num_cpus": 0, "scheduling_strategy": here}
-        self._queue = self._ray.util.queue.Queue(actor_options=options)
-        self._next: Any = None  # reference to the queue's next item
-        self._started: list[_Task] = []
-        self._running: dict[Any, _Task] = {}
+        self._running: list[Any] = []
 
-    def start(self, order: Order) -> _Task:
-        number = len(self._started)
+    def start(self, order: Order) -> Any:
         # we replace a lost task ourselves: its leftovers in the run directory must be removed
         run = self._ray.remote(**self._resources, max_retries=0)(_run_task)
-        task = _Task(number, run.remote(order, number, self._queue))
-        self._started.append(task)
-        self._running[task.reference] = task
+        self._running.append(task := run.remote(order))
         return task
 
-    def listen(self) -> Iterator[tuple[_Task, Message]]:
-        if self._next is None:
-            self._next = self._queue.actor.get.remote()
-        (first,), _ = self._ray.wait([self._next, *self._running])
-        if first is self._next:
-            self._next = None
-            number, message = self._ray.get(first)
-            yield self._started[number], message
-        elif (ended := self._end_of(task := self._running.pop(first))) is not None:
-            yield task, ended
+    def ended(self, seconds: float) -> Iterator[tuple[Any, End]]:
+        for task in self._ray.wait(self._running, timeout=seconds)[0]:
+            self._running.remove(task)
+            yield task, self._end_of(task)
 
-    def interrupt(self, task: _Task) -> None:
-        self._ray.cancel(task.reference)
+    def interrupt(self, task: Any) -> None:
+        self._ray.cancel(task)
 
-    def end(self, task: _Task, patience: float) -> None:
-        self._running.pop(task.reference, None)  # not there if it is lost
-        _, busy = self._ray.wait([task.reference], timeout=patience)
+    def end(self, task: Any, patience: float) -> None:
+        if task in self._running:
+            self._running.remove(task)
+        _, busy = self._ray.wait([task], timeout=patience)
         if busy:
-            self._ray.cancel(task.reference, force=True)
-            self._ray.wait([task.reference], timeout=_PATIENCE)
+            self._ray.cancel(task, force=True)
+            self._ray.wait([task], timeout=_PATIENCE)
 
-    def close(self) -> None:
-        """Remove the queue."""
-        self._queue.shutdown(force=True)
-
-    def _end_of(self, task: _Task) -> CarriedError | Lost | None:
-        """How a task ended; None if its last message is in the queue."""
-        exceptions = self._ray.exceptions
+    def _end_of(self, task: Any) -> End:
         try:
-            self._ray.get(task.reference)
-        except exceptions.RayTaskError as error:  # it could not even begin
+            end: End = self._ray.get(task)
+        except self._ray.exceptions.RayTaskError as error:  # it could not even begin
             return CarriedError.of(error.cause)
-        except exceptions.RayError as loss:
+        except self._ray.exceptions.RayError as loss:
             return Lost(f"was lost: {str(loss).partition(chr(10))[0]}")
-        return None
+        return end
 
 
-def _run_task(order: Order, number: int, queue: Any) -> None:
-    """Run an order in this process, and put its messages into the queue."""
+def _run_task(order: Order) -> Summary | CarriedError:
+    """Run an order in this process."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray cancels a task with SIGINT
-
-    def tell(message: CallbackMessage) -> None:
-        queue.put((number, message))
-
-    queue.put((number, run_order(order, tell)))
+    return run_order(order)

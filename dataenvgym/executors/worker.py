@@ -1,7 +1,7 @@
-"""The worker: runs an episode in this process, and reports to the driver.
+"""The worker: runs an episode in this process for a driver in another one.
 
-The driver sends an `Order`. `run_order` runs it like the in-process executor, sends each call of a
-callback as a `CallbackMessage`, and returns the summary or the error as the last message.
+The driver sends an `Order`. `run_order` runs it like the in-process executor, and returns the
+summary or the error. Meanwhile the driver reads the run's `events.jsonl`.
 """
 
 from __future__ import annotations
@@ -10,23 +10,19 @@ import os
 import pickle
 import sys
 import threading
-import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from dataenvgym.config.run_directory import open_run
-from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
-from dataenvgym.episodes.summary import IterationSummary, Summary
-from dataenvgym.episodes.warning_log import RunWarning
+from dataenvgym.episodes.summary import Summary
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.executors.in_process import run_here
 from dataenvgym.executors.interface import Episode
 from dataenvgym.own_modules import import_own
-from dataenvgym.progress import ProgressMessage
 from dataenvgym.secrets import redacted_output
 
 
@@ -89,8 +85,7 @@ def _travels(value: Any) -> bool:
 
 
 _PERIOD = 0.2
-"""Seconds between two checks of the holder file (a new driver takes longer until it writes), and
-at least between two progress messages with counts."""
+"""Seconds between two checks of the holder file; a new driver takes longer until it writes."""
 
 
 @dataclass(frozen=True)
@@ -140,25 +135,13 @@ class Order:
     context: WorkerContext
 
 
-Method = Literal["on_start", "on_phase", "on_warning", "on_iteration", "on_end", "on_progress"]
-
-
-@dataclass(frozen=True)
-class CallbackMessage:
-    """A call of a callback's method, with its arguments."""
-
-    method: Method
-    arguments: tuple[Any, ...]
-
-
-def run_order(order: Order, tell: Callable[[CallbackMessage], None]) -> Summary | CarriedError:
+def run_order(order: Order) -> Summary | CarriedError:
     """Run the episode; an interrupt ends it and is sent to the driver like any error."""
     from omegaconf import OmegaConf
 
     order.context.enter()
     config: Any = OmegaConf.create(order.config)
-    relay = Relay(tell)
-    episode = Episode(config, [relay], order.fresh)
+    episode = Episode(config, fresh=order.fresh)
     try:
         with redacted_output():
             if order.holder is None:
@@ -194,40 +177,3 @@ def _ending_without(holder: Path) -> Iterator[None]:
         yield
     finally:
         done.set()
-
-
-class Relay(EpisodeCallback):
-    """Sends each callback call to the driver, from any thread."""
-
-    def __init__(self, tell: Callable[[CallbackMessage], None]) -> None:
-        self._tell = tell
-        self._lock = threading.Lock()
-        self._counted_at = float("-inf")
-
-    def on_start(self, plan: EpisodePlan) -> None:
-        self._pass_on("on_start", plan)
-
-    def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
-        self._pass_on("on_phase", event, iteration, phase, seconds)
-
-    def on_warning(self, warning: RunWarning) -> None:
-        self._pass_on("on_warning", warning)
-
-    def on_iteration(self, summary: IterationSummary) -> None:
-        self._pass_on("on_iteration", summary)
-
-    def on_end(self, summary: Summary) -> None:
-        self._pass_on("on_end", summary)
-
-    def on_progress(self, message: ProgressMessage) -> None:
-        """Send a progress message; of the many counts, only a few per second."""
-        now = time.monotonic()
-        if message.total is not None:
-            if now - self._counted_at < _PERIOD:
-                return
-            self._counted_at = now
-        self._pass_on("on_progress", message)
-
-    def _pass_on(self, method: Method, *arguments: Any) -> None:
-        with self._lock:
-            self._tell(CallbackMessage(method, arguments))

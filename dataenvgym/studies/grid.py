@@ -83,7 +83,12 @@ def parse_grid(
             axis = axes["task" if override.section == "task" else "strategy"]
             if override.key in axis:
                 raise ConfigurationError(f"{override.key} is given twice: {text!r}; give it once")
-            axis[override.key] = [_choice(override.key, value) for value in values or [text]]
+            axis[override.key] = []
+            for one in values or [text]:
+                name = one.partition("=")[2].strip("'\"")
+                if override.key not in ("agent", "task"):
+                    name = f"{override.key.replace('/', '.').rpartition('.')[2]}={name}"
+                axis[override.key].append(Choice(name, (one,)))
     named = [_named(text) for text in strategies]
     swept = _combinations(axes["strategy"], "agent") if axes["strategy"] else []
     grid = Grid(
@@ -146,12 +151,6 @@ def _values(text: str, groups: Mapping[str, Mapping[str, Path]]) -> list[str] | 
     else:
         names = list(override.sweep_string_iterator())
     return [f"{key}={name}" for name in names]
-
-
-def _choice(key: str, text: str) -> Choice:
-    value = text.partition("=")[2].strip("'\"")
-    last = key.replace("/", ".").rsplit(".", 1)[-1]
-    return Choice(value if key in ("agent", "task") else f"{last}={value}", (text,))
 
 
 def _combinations(axis: Mapping[str, Sequence[Choice]], main: str) -> list[Choice]:

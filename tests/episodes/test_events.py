@@ -1,6 +1,6 @@
 """`events.jsonl`, by which others follow a run."""
 
-from dataenvgym.episodes.events import EventLog
+from dataenvgym.episodes.events import EventLog, EventReader
 from dataenvgym.progress import ProgressMessage, counting, tell
 from dataenvgym.storage import read_jsonl
 
@@ -54,3 +54,20 @@ def test_of_many_counts_those_a_second_and_a_percent_apart_are_written(tmp_path)
         count(done, 100000)
         now += 10.0
     assert [e["done"] for e in events(tmp_path)[101:]] == list(range(0, 100, 3))
+
+
+def test_a_reader_gets_new_events_of_whole_lines_also_of_a_run_that_starts_over(play, tmp_path):
+    play(tmp_path / "run", iterations=1)
+    reader = EventReader(tmp_path / "run")
+    assert reader.read() == []
+    path = tmp_path / "run" / "events.jsonl"
+    with path.open("ab") as stream:  # as a kill leaves it
+        stream.write(b'{"event": "pha')
+    assert reader.read() == []
+    play(tmp_path / "run", iterations=2)
+    found = reader.read()
+    assert (found[0]["event"], found[0]["n_finished"]) == ("start", 2)
+    assert [e["iteration"] for e in found if e["event"] == "iteration"] == [2]
+    path.unlink()
+    EventLog(tmp_path / "run").on_phase("begin", 0, "generate", 0.0)
+    assert [e["event"] for e in reader.read()] == ["begin"]

@@ -312,7 +312,7 @@ def test_a_task_that_does_not_see_its_run_touches_nothing(scripted, folder):
         holder=folder / "runs" / ".holder.1-1.tmp",
         context=WorkerContext.here(),
     )
-    reply = run_order(order, lambda told: None)
+    reply = run_order(order)
     assert isinstance(reply, CarriedError)
     with pytest.raises(RunDirectoryError, match="does not see the run directory runs/"):
         raise reply.error()

@@ -4,19 +4,15 @@ import os
 import signal
 import subprocess
 import sys
-from multiprocessing import Pipe
 from pathlib import Path
-from threading import Thread
 
 import psutil
 import pytest
 
 from dataenvgym.episodes import EpisodeCallback
-from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import ConfigurationError, WorkerLostError
 from dataenvgym.executors import ProcessExecutor
-from dataenvgym.executors.worker import Relay
-from dataenvgym.progress import ProgressMessage, listening, tell
+from dataenvgym.progress import ProgressMessage
 from dataenvgym.storage import read_json
 
 from ..waiting import wait_for
@@ -45,20 +41,6 @@ def test_the_error_of_a_lost_child_has_its_last_output(scripted, folder):
         lost.result()
 
 
-def test_a_child_tells_of_warnings_from_all_threads():
-    ours, theirs = Pipe()
-    relay = Relay(theirs.send)
-    warnings = [RunWarning(text=f"w{i}" * 1000, iteration=i) for i in range(8)]
-    threads = [Thread(target=relay.on_warning, args=(warning,)) for warning in warnings]
-    for thread in threads:
-        thread.start()
-    told = [ours.recv() for _ in warnings]
-    for thread in threads:
-        thread.join()
-    assert {t.method for t in told} == {"on_warning"}
-    assert {t.arguments[0] for t in told} == set(warnings)
-
-
 def test_progress_of_an_episode_in_another_process_is_reported_here(scripted):
     class Hearing(EpisodeCallback):
         heard: list[ProgressMessage] = []
@@ -82,17 +64,6 @@ def test_ctrl_c_does_not_reach_the_forkserver_that_imports_and_the_driver_still_
     (blocked,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigBlk:"))
     assert int(blocked, 16) & 1 << (signal.SIGINT - 1)
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-
-
-def test_of_counts_a_child_tells_some_and_of_words_all():
-    told = []
-    with listening(Relay(told.append).on_progress):
-        for i in range(100):
-            tell(f"{i} of 100", done=i, total=100)
-        tell("a")
-        tell("b")
-    assert [t.arguments[0] for t in told][-2:] == ["a", "b"]
-    assert 3 <= len(told) < 50
 
 
 DRIVER = """
