@@ -49,11 +49,7 @@ _MAX_QUESTIONS = 100
 _BRACKETS = ("(", "[")
 
 
-def _knows_nothing(one: str, other: str) -> None:
-    return None
-
-
-def settle(gold: str, answer: str, ask: Ask = _knows_nothing) -> bool | None:
+def settle(gold: str, answer: str, ask: Ask = lambda one, other: None) -> bool | None:
     """Whether `answer` equals `gold`; None if undecided. Symmetric if `ask` is."""
     if not gold or not answer or len(gold) > MAX_LENGTH or len(answer) > MAX_LENGTH:
         return bool(gold.strip()) and gold.strip() == answer.strip()
@@ -94,8 +90,10 @@ class _Comparison:
     def compare(self, one: Reading, other: Reading) -> bool | None:
         if isinstance(one, Equation) or isinstance(other, Equation):
             return self._equations(one, other)
+        if isinstance(one, Opaque) and isinstance(other, Opaque):
+            return tokens(one.text) == tokens(other.text) or None
         if isinstance(one, Opaque) or isinstance(other, Opaque):
-            return _compare_opaque(one, other)
+            return None
         if isinstance(one, Formula) or isinstance(other, Formula):
             return self._formulas(one, other)
         if isinstance(one, Quantity) and isinstance(other, Quantity):
@@ -183,12 +181,6 @@ class _Comparison:
         if all(True in line for line in lines):
             return True
         return False if any(set(line) == {False} for line in lines) else None
-
-
-def _compare_opaque(one: Reading, other: Reading) -> bool | None:
-    if isinstance(one, Opaque) and isinstance(other, Opaque):
-        return tokens(one.text) == tokens(other.text) or None
-    return None
 
 
 def _compare_with_huge(one: Reading, other: Reading) -> bool | None:

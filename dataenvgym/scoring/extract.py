@@ -61,7 +61,9 @@ def _marked_answer(text: str) -> str | None:
     if boxes:
         return _boxed(text, boxes[-1].end())
     if hashes := _HASHES.findall(text):
-        return _without_label(hashes[-1])
+        # `72` from `Final answer: 72`, as some write after the hashes
+        unlabeled = re.sub(r"(?i)^\s*the\s+|\bfinal\s+(?=answer)", "", hashes[-1])
+        return _ANSWER.sub("", unlabeled).strip()
     for marker in (_FINAL_ANSWER, _ANSWER):
         if marks := list(marker.finditer(text)):
             return _stated(text[marks[-1].end() :])
@@ -86,11 +88,6 @@ def _boxed(text: str, start: int) -> str:
         if depth == 0:
             return text[start + 1 : brace.start()].strip()
     return ""
-
-
-def _without_label(text: str) -> str:
-    """`72` from `Final answer: 72`, as some write after the hashes."""
-    return _ANSWER.sub("", re.sub(r"(?i)^\s*the\s+|\bfinal\s+(?=answer)", "", text)).strip()
 
 
 def _stated(tail: str) -> str:

@@ -116,7 +116,7 @@ def clean(text: str) -> str:
         text = _BOLD.sub(r"\1", text).replace("**", "^")
     if "<" in text or ">" in text or "!" in text:
         text = _ASCII_COMPARISON.sub(lambda found: _ASCII_COMMANDS[found[0]], text)
-    text = _BARE_NAME.sub(_bare_command, text)
+    text = _BARE_NAME.sub(lambda m: _BARE_COMMANDS.get(m[0].lower(), r"\infty "), text)
     return _PERCENT.sub("%", _trim(_SPACES.sub(" ", text)))
 
 
@@ -153,10 +153,6 @@ def _command(found: re.Match[str]) -> str:
     if found[1] is None:
         return _MARKS.get(found[2], "")
     return _COMMANDS.get(found[1], found[0])
-
-
-def _bare_command(found: re.Match[str]) -> str:
-    return _BARE_COMMANDS.get(found[0].lower(), r"\infty ")
 
 
 def _trim(text: str) -> str:

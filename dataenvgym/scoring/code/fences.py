@@ -56,13 +56,18 @@ def fences_in(text: str) -> tuple[list[Fence], str]:
                 opening, inside = fence, []
             else:
                 around.append(line)
-        elif fence is not None and _closes(fence, opening):
+        elif fence and fence["marks"].startswith(opening["marks"]) and not fence["info"].strip():
             found.append(_fence(opening, inside, is_complete=True))
             opening = None
         elif fence is not None and _begins_anew(fence, opening):
             found.append(_fence(opening, inside, is_complete=False))
             opening, inside = fence, []
-        elif fence is None and string is None and _ends_with(line, opening["marks"]):
+        elif (
+            fence is None
+            and string is None
+            and line.rstrip().endswith(opening["marks"])
+            and line.count(opening["marks"]) == 1
+        ):
             inside.append(line.rstrip().removesuffix(opening["marks"]))
             found.append(_fence(opening, inside, is_complete=True))
             opening = None
@@ -83,20 +88,12 @@ def _string_behind(line: str, string: str | None) -> str | None:
     return string
 
 
-def _closes(fence: re.Match[str], opening: re.Match[str]) -> bool:
-    return fence["marks"].startswith(opening["marks"]) and not fence["info"].strip()
-
-
 def _begins_anew(fence: re.Match[str], opening: re.Match[str]) -> bool:
     return (
         _language(fence) in PYTHON[1:]
         and (fence["marks"] == opening["marks"] or _language(opening) in _WRAPPERS)
         and len(fence["margin"]) <= len(opening["margin"])
     )
-
-
-def _ends_with(line: str, marks: str) -> bool:
-    return line.rstrip().endswith(marks) and line.count(marks) == 1
 
 
 def _language(opening: re.Match[str]) -> str:
