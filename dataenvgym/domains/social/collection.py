@@ -50,11 +50,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Profiles:
-    """Characters and scenes by id, and the relationships between characters.
-
-    Raises:
-        InvalidInstanceError: if a relationship or a scene names a character that does not exist.
-    """
+    """Characters and scenes by id, and the relationships between characters; all names exist."""
 
     characters: Mapping[str, Character]
     scenes: Mapping[str, Scene]
@@ -69,11 +65,7 @@ class Profiles:
                 self._check_known("scenes", scene.id, "casts", cast)
 
     def scenes_in(self, subset: str) -> list[Scene]:
-        """The scenes of a named subset; all of them for "all".
-
-        Raises:
-            ConfigurationError: if the subset has no scenes.
-        """
+        """The scenes of a named subset that is not empty; all of them for "all"."""
         found = [s for s in self.scenes.values() if subset == "all" or subset in s.subsets]
         if not found:
             known = ["all", *sorted({name for s in self.scenes.values() for name in s.subsets})]
@@ -129,8 +121,7 @@ def read_profiles(folder: str | Path) -> Profiles:
 
     Raises:
         InvalidInstanceError: if an entry cannot be used, naming file, entry and field.
-        ConfigurationError: if a file is missing.
-        BrokenFileError: if a file is not JSON.
+        ConfigurationError, BrokenFileError: if a file is missing, or not JSON.
     """
     folder = Path(folder).expanduser()
     ours: dict[str, Any] = {
@@ -184,12 +175,7 @@ def _entries(path: Path, model: type[M]) -> Iterable[tuple[str, M]]:
 
 
 def read_entries(path: Path) -> list[Any]:
-    """The entries of a file: a JSON list, or one JSON value per line if it ends in ".jsonl".
-
-    Raises:
-        BrokenFileError: if it is not JSON.
-        InvalidInstanceError: if it is not a list.
-    """
+    """The entries of a file: a JSON list, or one JSON value per line if it ends in ".jsonl"."""
     if path.suffix == ".jsonl":
         return list(read_jsonl(path))
     if not isinstance(entries := read_json(path), list):
@@ -200,14 +186,10 @@ def read_entries(path: Path) -> list[Any]:
 
 
 def parse(model: type[M], value: Any, place: str, *, names: Mapping[str, str] | None = None) -> M:
-    """The profile in a JSON value.
+    """The profile in a JSON value; if it is not valid, the error names place and field.
 
     Args:
-        place: file and entry, for the error.
         names: of fields in the file, where they differ from those of the model.
-
-    Raises:
-        InvalidInstanceError: if it is not a valid profile.
     """
     try:
         return model.model_validate(value)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 CHUNK = 32
 """The default of `chunk` for scenes: the most problems that a killed evaluation plays again."""
 _API = "openai"
-_ROWS, _TABLE = DimensionTable.files["episodes"], "dimensions.json"
+_EPISODES, _ROWS, _TABLE = "episodes", DimensionTable.files["episodes"], "dimensions.json"
 LONGER = (
     "Choose task=pocket_social, whose scenes are made for a small student, or a model with a "
     "longer context (model=openai/NAME, model=hf/NAME)"
@@ -71,13 +71,11 @@ class Scenes:
     def of(
         cls, config: DictConfig, overrides: Sequence[str] | None, adapter: Path | None
     ) -> Scenes:
-        """Prepare the evaluation of scenes.
-
-        Changes the configuration: the scored dimensions, the played seats, and the chunk size.
+        """Prepare the evaluation: set the scored dimensions, the played seats, the chunk size.
 
         Args:
-            overrides: the overrides of the configuration. If they do not choose the task (it is a
-                run's), or are None (it was composed), the task keeps its dimensions.
+            overrides: of the configuration. If they do not choose the task (it is a run's), or are
+                None (it was composed), the task keeps its dimensions.
             adapter: the folder of the student's adapter.
         """
         task = config.task
@@ -98,11 +96,7 @@ class Scenes:
 
     @classmethod
     def again(cls, settings: DictConfig, directory: Path) -> Scenes | None:
-        """The scenes of an evaluation that has a table of dimensions, to be judged again.
-
-        Args:
-            settings: how they are judged now.
-        """
+        """The scenes of an evaluation with a table of dimensions, to be judged by `settings`."""
         path = directory / _TABLE
         if not path.exists():
             return None
@@ -114,11 +108,7 @@ class Scenes:
     def check(
         self, task: TaskInterface, predictor: PredictorInterface, instances: Sequence[TaskInstance]
     ) -> None:
-        """Refuse scenes that cannot be played or scored, before any model is asked.
-
-        Raises:
-            ConfigurationError: names the missing speaker, or why the student cannot begin.
-        """
+        """Raise a ConfigurationError for scenes that cannot be played or scored."""
         assert isinstance(task, Task)
         for problem in map(problem_of, instances):
             if problem.partner == MODEL and "partner" not in task.others:
@@ -139,7 +129,7 @@ class Scenes:
 
     def begin(self, task: TaskInterface, directory: Path | None) -> Store:
         """From now on, also save played episodes: in this folder, or in memory."""
-        store = MemoryStore() if directory is None else episodes_of(directory)
+        store = MemoryStore() if directory is None else FileStore(directory / _EPISODES)
         if (domain := recording_domain(task)) is not None:
             domain.record_in(store, self._names, events=False)
         return store
@@ -158,7 +148,7 @@ class Scenes:
             rows = [row for row in read_models(path, EpisodeRow, how) if row.sample < samples]
         if len(rows) != samples * len(files.read_instances()):
             drawn = list(files.read_samples(samples))
-            rows = self._write_rows(path, files, drawn, episodes_of(files.directory))
+            rows = self._write_rows(path, files, drawn, FileStore(files.directory / _EPISODES))
         return self._write_table(files.directory, rows)
 
     def sum_up_again(
@@ -188,24 +178,18 @@ class Scenes:
         return table
 
 
-def episodes_of(directory: Path) -> FileStore:
-    """The episodes in the folder of an evaluation."""
-    return FileStore(directory / "episodes")
-
-
 def _are_seats_alike(config: DictConfig, adapter: Path | None) -> bool:
     task = config.task
     others: Any = task.get("others") or {}
-    if task.partner != MODEL or "partner" not in others:
-        return False
-    if task.get("scenes") == "procedural":  # each has one seat for the student, scored by a rule
-        return False
-    if task.get("role", "speaker") != "speaker":
-        return False
-    # the student's prompt may differ from the partner's
-    if task.system_prompt or task.template != "{instruction}":
-        return False
-    if any(task.sampling[name] != task.partner_sampling[name] for name in ("temperature", "top_p")):
+    if (
+        task.partner != MODEL
+        or "partner" not in others
+        or task.get("scenes") == "procedural"  # each has one seat for the student, scored by a rule
+        or task.get("role", "speaker") != "speaker"
+        or task.system_prompt  # the student's prompt may differ from the partner's
+        or task.template != "{instruction}"
+        or any(task.sampling[n] != task.partner_sampling[n] for n in ("temperature", "top_p"))
+    ):
         return False
     partner_class = str(others.partner.get("_target_")).rpartition(".")[2]
     is_itself = (
@@ -237,12 +221,9 @@ def _who(section: Any, adapter: Path | None = None) -> Any:
 def refuse_long_scenes(
     task: Task, predictor: PredictorInterface, instances: Sequence[TaskInstance]
 ) -> None:
-    """Refuse a student whose context has no room for the beginning of a scene.
+    """Raise a ConfigurationError if the student's context has no room for the beginning of a scene.
 
     Only a predictor with `refusals(conversations)` can be checked. No model is asked.
-
-    Raises:
-        ConfigurationError: naming the reason, and what to choose instead.
     """
     if not isinstance(predictor, Refuses):
         return

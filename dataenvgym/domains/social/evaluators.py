@@ -69,8 +69,7 @@ class JudgedCharacter:
 
     Attributes:
         scores: of each judged dimension; empty if too few judges gave a verdict.
-        by_judge: of each dimension, the score of each judge.
-        reasons: of each dimension, by judge.
+        by_judge, reasons: of each dimension, the score and the reason of each judge.
         unscored: for judges without a verdict, the reason.
     """
 

@@ -178,11 +178,10 @@ def _extended(
 
 def _candidates(profiles: Profiles, scene: Scene, seat: int) -> Collection[str]:
     """The ids of the characters that fit a seat, in the profiles' order."""
-    return {
-        id: None
-        for id, character in profiles.characters.items()
-        if _fits_age(character, scene, seat) and _fits_occupation(character, scene, seat)
-    }
+    known = profiles.characters.items()
+    return dict.fromkeys(
+        id for id, c in known if _fits_age(c, scene, seat) and _fits_occupation(c, scene, seat)
+    )
 
 
 def _fits_age(character: Character, scene: Scene, seat: int) -> bool:

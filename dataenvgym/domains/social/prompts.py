@@ -127,15 +127,16 @@ def conversation_of(opening: str, lines: Lines) -> Conversation:
     """The lines after an opening, as a conversation: roles alternate, and the last is "user"."""
     messages: list[Message] = []
     heard: Lines = []
-    for role, text in lines:
+    for role, text in [*lines, ("assistant", "")]:
         if role == "user":
             heard.append((role, text))
             continue
-        messages.append(_user(heard, "" if messages else opening))
+        begun = "" if messages else opening
+        parts = (begun, news(heard) if heard or not begun else "")
+        messages.append(Message(role="user", content="\n\n".join(filter(None, parts))))
         messages.append(Message(role="assistant", content=text))
         heard = []
-    messages.append(_user(heard, "" if messages else opening))
-    return tuple(messages)
+    return tuple(messages[:-1])
 
 
 def profile_text(cast: Cast, seat: int) -> str:
@@ -162,11 +163,6 @@ def dialogue(state: SceneState) -> list[tuple[str, str]]:
         does = _DOES[event.action.kind] + (f" to {to} alone" if to else "")
         turns.append((cast.names[event.seat], f"({does}) {event.action.argument}"))
     return turns
-
-
-def _user(heard: Lines, opening: str) -> Message:
-    text = news(heard) if heard or not opening else ""
-    return Message(role="user", content="\n\n".join(filter(None, (opening, text))))
 
 
 def _listed(seen: Mapping[str, Any]) -> str:

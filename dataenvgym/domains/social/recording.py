@@ -207,10 +207,7 @@ def episode_id(purpose: Purpose, instance_id: str, seed: int | None) -> str:
 
 
 def turns_of(state: SceneState) -> tuple[tuple[Utterance, ...], ...]:
-    """The log in Sotopia's form: each character gets the scene's description, then all turns.
-
-    A turn without actions is empty.
-    """
+    """The log in Sotopia's form: each character gets the scene's description, then all turns."""
     told = tuple(
         Utterance(sender=ENVIRONMENT, recipient=name, text=state.cast.scene.scenario)
         for name in state.cast.names

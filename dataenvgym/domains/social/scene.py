@@ -107,9 +107,6 @@ def rules_of(
     "epo" has the rules of EPO's published figures (Liu et al., 2025, "EPO: Explicit Policy
     Optimization for Strategic Reasoning in LLMs via RL"): scenes end as in its code, and the
     actions are none, speak and leave.
-
-    Raises:
-        ConfigurationError: for another name.
     """
     if name not in get_args(Ends):
         raise ConfigurationError(
