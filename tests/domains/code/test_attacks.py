@@ -6,7 +6,8 @@ from dataenvgym.domains.code.judging import judge
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.sandbox import Limits
 
-LIMITS = Limits(seconds=5)
+from .problems import LIMITS
+
 PROGRAM = (
     "def check(candidate):\n"
     "    assert candidate(20) == 40\n"

@@ -8,13 +8,7 @@ from dataenvgym.domains.code.judging import NOT_RUN
 from dataenvgym.errors import EvaluationError
 from dataenvgym.sandbox import Limits, open_sandbox
 
-
-def program(*lines):
-    return {"kind": "program", "code": "\n".join(lines) + "\n"}
-
-
-def passed(verdict):
-    return [result.passed for result in verdict.results]
+from .problems import passed, program
 
 
 def test_a_method_of_solution_goes_before_a_name_that_was_imported_by_a_star(judged, box):

@@ -1,9 +1,7 @@
 from dataenvgym.domains.code.judging import NOT_RUN
 from dataenvgym.sandbox import Limits
 
-
-def passed(verdict):
-    return [result.passed for result in verdict.results]
+from .problems import passed
 
 
 def test_stdin_cases_are_runs_of_their_own(judged, box):

@@ -17,6 +17,7 @@ from dataenvgym.records import KTODatum, PreferenceDatum, SupervisedDatum, TaskI
 from dataenvgym.tasks.rows import SourceRow
 
 from ...fakes import Student
+from .problems import Broken
 
 RIGHT = "```python\ndef add(x):\n    return x + 1\n```"
 WRONG = "```python\ndef add(x):\n    return x\n```"
@@ -99,16 +100,6 @@ def test_a_record_is_judged_by_those_tests_of_its_question_that_can_tell(
 
 
 def test_a_sandbox_that_fails_leaves_a_record_unjudged_and_the_check_counts_it(tmp_path):
-    class Broken:
-        def __init__(self, *, workers):
-            pass
-
-        def run(self, code=None, **options):
-            raise SandboxError("gone")
-
-        def close(self):
-            pass
-
     broken = CodeTask(tmp_path / "none.jsonl", sandbox=Broken)
     broken._loaded["train"] = (
         TaskInstance(

@@ -18,6 +18,8 @@ from dataenvgym.records import Message, TaskInstance
 from dataenvgym.rollouts import rollout
 from dataenvgym.tasks import report_on
 
+from .problems import Broken
+
 ID = "dataenvgym/Code-v0"
 PROBLEM = CodeProblem(
     entry_point="f", public=[[[1], {}, 2]], hidden=[[[41], {}, 42], [[98761], {}, 98762]]
@@ -121,18 +123,8 @@ def test_the_student_sees_the_system_prompt_and_the_template(bubblewrap):
 
 
 def test_a_sandbox_that_fails_is_an_error_and_no_wrong_answer():
-    class Broken:
-        def __init__(self, *, workers):
-            pass
-
-        def run(self, code=None, **options):
-            raise SandboxError("the zygote died")
-
-        def close(self):
-            pass
-
     environment, _ = begun(Broken)
-    with pytest.raises(SandboxError, match="the zygote died"):
+    with pytest.raises(SandboxError, match="gone"):
         environment.step(RIGHT)
     environment.close()
 

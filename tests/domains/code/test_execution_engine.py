@@ -12,12 +12,13 @@ from dataenvgym.config import build_agent, compose
 from dataenvgym.domains.code.execution_engine import ExecutionEngine
 from dataenvgym.domains.code.task import CodeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.errors import ConfigurationError, SandboxError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Reply
 from dataenvgym.records import PreferenceDatum, SupervisedDatum
 from dataenvgym.sandbox import open_sandbox
 
 from ...fakes import Student
+from .problems import Broken
 
 pytestmark = pytest.mark.skipif(
     shutil.which("bwrap") is None, reason="needs bubblewrap (Debian: bubblewrap)"
@@ -156,16 +157,6 @@ def test_code_that_passes_by_chance_is_dropped(tmp_path):
 
 
 def test_a_sandbox_that_fails_drops_records_and_says_so(task, tmp_path, caplog):
-    class Broken:
-        def __init__(self, *, workers):
-            pass
-
-        def run(self, code=None, **options):
-            raise SandboxError("gone")
-
-        def close(self):
-            pass
-
     broken = CodeTask({"train": tmp_path / "none.jsonl"}, sandbox=Broken)
     engine = ExecutionEngine(Teacher([written(1)]), broken, attempts=1, skills=["sums"])
     engine._problems = ()

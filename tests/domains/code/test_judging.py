@@ -12,13 +12,7 @@ from dataenvgym.errors import EvaluationError, SandboxError
 from dataenvgym.sandbox import ExecutionResult, Limits
 from dataenvgym.tasks.rows import SourceRow
 
-
-def program(*lines):
-    return {"kind": "program", "code": "\n".join(lines) + "\n"}
-
-
-def passed(verdict):
-    return [result.passed for result in verdict.results]
+from .problems import passed, program
 
 
 def test_results_of_calls_are_compared_and_the_share_is_reported(judged, box):

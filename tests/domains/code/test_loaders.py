@@ -1,13 +1,11 @@
 import pytest
 
 from dataenvgym.domains.code.judging import judge
-from dataenvgym.domains.code.loaders import to_instance
-from dataenvgym.domains.code.problem import ProgramTest, problem_of
+from dataenvgym.domains.code.problem import ProgramTest
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.sandbox import Limits
-from dataenvgym.tasks.rows import SourceRow
 
-LIMITS = Limits(seconds=5)
+from .problems import LIMITS, loaded
+
 HUMANEVAL = {
     "task_id": "HumanEval/38",
     "prompt": "import math\n\ndef twice(x):\n    return 2 * x\n\ndef f(x):\n    '''Half of x.'''\n",
@@ -23,11 +21,6 @@ MBPP = {
     "test_setup_code": "ONE = 1",
     "challenge_test_list": ["assert add(-1) == 0"],
 }
-
-
-def loaded(values, **options):
-    instance = to_instance(SourceRow("rows-3", "rows.jsonl:3", values), task="t", **options)
-    return instance, problem_of(instance)
 
 
 def test_a_row_of_humaneval_keeps_its_helpers_and_hides_its_tests(box):
