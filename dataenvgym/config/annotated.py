@@ -7,6 +7,7 @@ The output is valid YAML of the same configuration.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from dataenvgym.config.composition import (
     compose,
     files_by_group,
 )
+from dataenvgym.config.filling import class_options, sections
 from dataenvgym.config.resolved import literal
 from dataenvgym.shipped_configs import config_directory
 
@@ -50,6 +52,7 @@ def annotated_yaml(
     if resolve:
         config = _resolved(config)
     comments = _Comments(chosen_options(overrides, config_dir), files_by_group(config_dir))
+    comments.explain(config)
     return "\n".join(_lines(config, comments)) + "\n"
 
 
@@ -78,6 +81,16 @@ class _Comments:
             if option in files.get(group, {}):
                 self._add_option(group, option, package or group.replace("/", "."))
 
+    def explain(self, config: DictConfig) -> None:
+        """Add the docstrings of the classes for keys without a comment."""
+        from omegaconf import OmegaConf
+
+        for key, section in sections(OmegaConf.to_container(config)):
+            for name, option in class_options(section).items():
+                path = f"{key}.{name}"
+                if option.about and path not in self.above and path not in self.behind:
+                    self.behind[path] = yaml_words(option.about)
+
     def _add_option(self, group: str, option: str, package: str) -> None:
         comments = read_comments(self._files[group][option])
         package = package if comments.package is None else comments.package
@@ -105,6 +118,12 @@ class _Comments:
         dot = f"{prefix}." if prefix else ""
         self.above |= {f"{dot}{k}": _paragraphs(lines) for k, lines in comments.above.items()}
         self.behind |= {f"{dot}{key}": text for key, text in comments.behind.items()}
+
+
+def yaml_words(text: str) -> str:
+    """A docstring's text with YAML's constants."""
+    words = {"None": "null", "True": "true", "False": "false"}
+    return re.sub(r"\b(None|True|False)\b", lambda match: words[match[0]], text)
 
 
 def _put(package: str, place: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.explanations import explain_reference
+from dataenvgym.config.filling import fill, filled
 from dataenvgym.config.hydra_files import (
     compose_files,
     explaining,
@@ -74,6 +75,9 @@ def compose(
     choices = [o for o in parsed if o.key in groups]
     _check_files(choices, groups)
     default, _ = compose_files(choices, _folders(config_dir), name)
+    if targets := [o for o in parsed if o.key.endswith("._target_") and o.sign != "~"]:
+        lay_values(default, targets)
+        default = fill(default)
     sources = [o for o in parsed if is_source(o, default)]
     parsed = [o for o in parsed if o not in sources]
     check_keys(parsed, default, groups, partial(_options_with, config_dir))
@@ -172,7 +176,7 @@ def _options_with(config_dir: str | Path | None, key: str) -> list[str]:
     return [
         f"{section}={option}"
         for option in files
-        if not is_base(option) and name and name in read_with_bases(option, files)
+        if not is_base(option) and name and name in filled(read_with_bases(option, files))
     ]
 
 

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.explanations import explain_laying, explain_yaml
+from dataenvgym.config.filling import fill
 from dataenvgym.config.overrides import Override
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.tasks.source import SPLITS
@@ -53,20 +54,20 @@ def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
     """
     from omegaconf import OmegaConf
 
-    layers = [content for content in _layers(name, files) if isinstance(content, dict)]
-    values: Any = OmegaConf.to_container(OmegaConf.merge({}, *layers))
+    contents = [OmegaConf.to_container(OmegaConf.load(files[each])) for each in layers(name, files)]
+    values: Any = OmegaConf.to_container(
+        OmegaConf.merge({}, *(content for content in contents if isinstance(content, dict)))
+    )
     return {key: value for key, value in values.items() if key != "defaults"}
 
 
-def _layers(name: str, files: Mapping[str, Path]) -> Iterator[Any]:
-    """The contents of the file's bases, then its own."""
+def layers(name: str, files: Mapping[str, Path]) -> list[str]:
+    """The names of the file's bases, outer ones first, then its own."""
     from omegaconf import OmegaConf
 
     content = OmegaConf.to_container(OmegaConf.load(files[name]))
-    for base in _bases(content.get("defaults", ()) if isinstance(content, dict) else ()):
-        if base in files:
-            yield from _layers(base, files)
-    yield content
+    bases = _bases(content.get("defaults", ()) if isinstance(content, dict) else ())
+    return [each for base in bases if base in files for each in layers(base, files)] + [name]
 
 
 def _bases(defaults: Iterable[Any]) -> Iterator[str]:
@@ -153,7 +154,7 @@ def _composed(
     options = {str(group): str(found[group]) for group in found}
     with open_dict(config):
         del config["hydra"]
-    return config, {g: option for g, option in options.items() if not g.startswith("hydra/")}
+    return fill(config), {g: option for g, option in options.items() if not g.startswith("hydra/")}
 
 
 @contextmanager
@@ -186,9 +187,6 @@ def _lay(config: DictConfig, override: HydraOverride) -> None:
             del section[name]
         return
     value = override.value()
-    extends = override.is_force_add() or isinstance(value, dict | list)
-    if override.is_add() and not extends and OmegaConf.select(config, key) is not None:
-        raise ConfigurationError(f"{key!r} already has a value; drop the plus: {key}=...")
     _refuse_part_of_value(config, key)
     if isinstance(value, list) and isinstance(OmegaConf.select(config, key), DictConfig):
         raise ConfigurationError(

@@ -42,7 +42,7 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
     }
     if "_target_" not in value:
         return arguments
-    target = _imported(value["_target_"], f"{key}._target_")
+    target = imported(value["_target_"], f"{key}._target_")
     parameters = _parameters(target)
     arguments = {**{n: given[n] for n in given if n in parameters}, **arguments}
     asked = parameters.get("teacher")
@@ -64,7 +64,7 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
 
 def section_target(config: DictConfig, section: str) -> Callable[..., Any]:
     """The class (or function) that `config[section]._target_` names."""
-    return _imported(config[section].get("_target_"), f"{section}._target_")
+    return imported(config[section].get("_target_"), f"{section}._target_")
 
 
 def check_protocol(thing: Any, protocol: type, section: str) -> Any:
@@ -94,7 +94,8 @@ def _name(target: Callable[..., Any]) -> str:
     return str(getattr(target, "__qualname__", type(target).__qualname__))
 
 
-def _imported(path: Any, key: str) -> Callable[..., Any]:
+def imported(path: Any, key: str) -> Callable[..., Any]:
+    """Import a class by its path; errors name `key`."""
     if not isinstance(path, str) or "." not in path:
         raise ConfigurationError(f"{key} is {path!r}, expected a class such as my_module.MyClass")
     module_name, _, name = path.rpartition(".")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from dataenvgym.config.composition import files_by_group
+from dataenvgym.config.filling import filled
 from dataenvgym.config.overrides import Override
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
@@ -132,7 +133,7 @@ def _named_in(config_dir: str | Path | None) -> list[tuple[str, Any]]:
     return [
         (_end(key), value)
         for file in files
-        for key, value in _leaves(OmegaConf.to_container(OmegaConf.load(file)), "")
+        for key, value in _leaves(filled(OmegaConf.to_container(OmegaConf.load(file))), "")
         if _power(key, value) is not None
     ]
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue
 
+from dataenvgym.options import Given
 from dataenvgym.records import Conversation, Model, PerformanceReport, TrainingDatum
 from dataenvgym.records.model import Text
 
@@ -34,7 +35,7 @@ class SamplingParameters(Model):
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
     max_tokens: int = Field(default=64, ge=1)
     seed: int = Field(default=0, ge=0)
-    json_schema: dict[str, JsonValue] | None = None
+    json_schema: Given[dict[str, JsonValue] | None] = None
     stop: tuple[Annotated[Text, Field(min_length=1)], ...] = Field(default=(), exclude_if=not_)
 
     def until_stop(self, text: str) -> str:

@@ -18,6 +18,7 @@ from dataenvgym.llm.budget import Price, parse_budget, parse_price
 from dataenvgym.llm.enquiry import RequestOutcome, TeacherRequest
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import chat_payload
+from dataenvgym.options import Given
 from dataenvgym.records import Conversation
 from dataenvgym.storage import hash_files
 
@@ -54,7 +55,7 @@ class StudentTeacher(MeteredTeacher):
         max_tokens: int | None = None,
         max_cost: float | None = None,
         price: Price | Mapping[str, float] | None = None,
-        directory: str | Path | None = None,
+        directory: Given[str | Path | None] = None,
     ) -> None:
         check_at_least(1, batch_size=batch_size)
         if cache is not None and not isinstance(predictor, Describes):

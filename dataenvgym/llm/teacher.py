@@ -14,6 +14,7 @@ from dataenvgym.llm.client import ChatClient, key_from
 from dataenvgym.llm.enquiry import RequestOutcome, TeacherRequest
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import RequestForm, chat_payload
+from dataenvgym.options import Given
 
 
 class Teacher(MeteredTeacher):
@@ -64,7 +65,7 @@ class Teacher(MeteredTeacher):
         max_tokens: int | None = None,
         max_cost: float | None = None,
         price: Price | Mapping[str, float] | None = None,
-        directory: str | Path | None = None,
+        directory: Given[str | Path | None] = None,
     ) -> None:
         if fields is not None and not isinstance(fields, Mapping):
             raise ConfigurationError(f"fields is {fields!r}, expected values by name, or null")

@@ -11,6 +11,7 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TaskInterface,
 )
+from dataenvgym.options import Given
 from dataenvgym.quality.answering import refuse_gone, warn_of_idle_check
 from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
@@ -44,7 +45,7 @@ class AlreadyKnownCheck:
         share: float = 1.0,
         temperature: float = 1.0,
         max_tokens: int | None = None,
-        seed: int = 0,
+        seed: Given[int] = 0,
     ) -> None:
         check_at_least(0, samples=samples)
         if not 0 < share <= 1 or temperature <= 0:

@@ -16,6 +16,7 @@ from dataenvgym.interfaces import (
     TeacherInterface,
 )
 from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.options import Given
 from dataenvgym.quality.answering import refuse_gone, warn_of_idle_check
 from dataenvgym.records import LabeledAnswer, TaskInstance, TrainingDatum, all_hold
 from dataenvgym.seeding import derive_seed
@@ -62,7 +63,7 @@ class WrongAnswerCheck:
         max_tokens: int = 1024,
         prompt: Prompt | Mapping[str, Any] | str = "solve",
         needs_judge: bool = True,
-        seed: int = 0,
+        seed: Given[int] = 0,
     ) -> None:
         check_at_least(1, samples=samples)
         self._task = task_of(task)

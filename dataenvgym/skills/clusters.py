@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
+from dataenvgym.options import Given
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
@@ -51,7 +52,7 @@ class ClusteredSkills(CatalogLabeler):
         categories: int | None = 5,
         embedder: EmbedderInterface | None = None,
         task: TaskInterface | None = None,
-        directory: str | Path | None = None,
+        directory: Given[str | Path | None] = None,
         **options: Unpack[LabelerOptions],
     ) -> None:
         if clusters < 1 or (categories is not None and categories < 1):

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
+from dataenvgym.options import Given
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.asking import PromptLike, SkillTeacher
 from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
@@ -64,7 +65,7 @@ class DiscoveredSkills(CatalogLabeler):
         temperature: float = 0.0,
         max_tokens: int = 2048,
         task: TaskInterface | None = None,
-        directory: str | Path | None = None,
+        directory: Given[str | Path | None] = None,
         **options: Unpack[LabelerOptions],
     ) -> None:
         if skills < 1 or (categories is not None and categories < 1):

@@ -19,6 +19,7 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import SkillLabel, TaskInterface
+from dataenvgym.options import Given
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import (
     Added,
@@ -62,7 +63,7 @@ class CatalogLabeler(ABC):
         self,
         *,
         task: TaskInterface | None = None,
-        directory: str | Path | None = None,
+        directory: Given[str | Path | None] = None,
         splits: Sequence[str] = ("validation",),
         seed: int = 0,
     ) -> None:

@@ -9,6 +9,7 @@ from typing import Unpack
 
 from dataenvgym.errors import BudgetSpentError, PredictionError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
+from dataenvgym.options import Given
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.asking import PromptLike, SkillTeacher
 from dataenvgym.skills.catalog import Skill, SkillCatalog
@@ -49,7 +50,7 @@ class PlacingLabeler(CatalogLabeler):
         embedder: EmbedderInterface | None = None,
         label_prompt: PromptLike = "label_skills",
         task: TaskInterface | None = None,
-        directory: str | Path | None = None,
+        directory: Given[str | Path | None] = None,
         **options: Unpack[LabelerOptions],
     ) -> None:
         require_scikit_learn()

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
+from dataenvgym.options import Given
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import SkillCatalog, labeled, read_catalog, sorted_skills
 from dataenvgym.skills.embeddings import EmbedderInterface
@@ -38,7 +39,7 @@ class SavedSkills(PlacingLabeler):
         teacher: TeacherInterface | None = None,
         embedder: EmbedderInterface | None = None,
         task: TaskInterface | None = None,
-        directory: str | Path | None = None,
+        directory: Given[str | Path | None] = None,
         **options: Unpack[PlacingLabelerOptions],
     ) -> None:
         super().__init__(

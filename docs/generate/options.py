@@ -1,18 +1,19 @@
-"""Reference of the configuration: every group, option, default and comment of the YAML files."""
+"""Reference of the configuration: every group, option, default and explanation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from dataenvgym.cli.listing import ORDER
-from dataenvgym.config.annotated import FULL, annotated_yaml
+from dataenvgym.config.annotated import FULL, annotated_yaml, yaml_words
 from dataenvgym.config.comments import Comments, read_comments
 from dataenvgym.config.composition import default_options, files_by_group
-from dataenvgym.config.hydra_files import is_base
+from dataenvgym.config.filling import class_options, filled, sections
+from dataenvgym.config.hydra_files import is_base, layers, read_with_bases
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.shipped_configs import config_directory
 from docs.generate.commands import cell
@@ -77,7 +78,8 @@ def _overview(groups: Mapping[str, Mapping[str, Path]]) -> str:
             about = cell(_first(read_comments(groups[group][name]).head))
             lines.append(f"| [`{name}`](config/{part}.md#{_anchor(group, name)}){star} | {about} |")
         lines.append("")
-    evaluation = _table(config_directory() / "eval.yaml", "")
+    file = config_directory() / "eval.yaml"
+    evaluation = _table(filled(_read(file)), [read_comments(file)], "")
     default = ["```yaml", annotated_yaml().rstrip(), "```"]
     return OVERVIEW + "\n".join([*lines, EVALUATION + evaluation, DEFAULTS, *default]) + "\n"
 
@@ -117,7 +119,9 @@ def _option(group: str, name: str, files: Mapping[str, Path]) -> str:
     for about in _paragraphs(comments.head):
         lines += [_escaped(about if about[-1] in ".:;!?" else f"{about}."), ""]
     lines += [*_builds_on(group, _read(files[name]).get("defaults", ()), files)]
-    return "\n".join([*lines, _table(files[name], _package(group, comments))])
+    content = _read(files[name]) if is_base(name) else filled(read_with_bases(name, files))
+    inherited = [read_comments(files[layer]) for layer in reversed(layers(name, files))]
+    return "\n".join([*lines, _table(content, inherited, _package(group, comments))])
 
 
 def _paragraphs(head: list[str]) -> list[str]:
@@ -164,18 +168,29 @@ def _choice(group: str, text: str) -> str:
     return f"[`{chosen}={option}`]({link})"
 
 
-def _table(file: Path, package: str) -> str:
-    """The keys that a file sets, with their values and comments; long texts behind the table."""
-    content = {k: v for k, v in _read(file).items() if k != "defaults"}
-    comments = read_comments(file)
-    rows = list(_leaves(content))
+def _table(content: Mapping[str, Any], comments: Sequence[Comments], package: str) -> str:
+    """The keys of an option with their values and explanations; long texts behind the table.
+
+    Args:
+        content: with the defaults of its classes, whose docstrings explain what no comment does.
+        comments: those of its files, the first ones first.
+    """
+    rows = list(_leaves({k: v for k, v in content.items() if k != "defaults"}))
+    abouts: dict[str, str] = {}
+    for file in comments:
+        for path in {**file.above, **file.behind}:
+            text = " ".join([*file.above.get(path, ()), file.behind.get(path, "")])
+            abouts.setdefault(path, text)
+    for key, section in sections(dict(content)):
+        for name, option in class_options(section).items():
+            abouts.setdefault(f"{key}.{name}".lstrip("."), yaml_words(option.about))
     if not rows:
         return ""
     lines = ["| key | default | meaning |", "|---|---|---|"]
     texts: list[str] = []
     for path, value in rows:
         key = f"{package}.{path}" if package else path
-        about = " ".join([*comments.above.get(path, ()), comments.behind.get(path, "")])
+        about = abouts.get(path, "")
         if isinstance(value, str) and "\n" in value:
             texts += ["", f"`{key}`:", "", "````text", value.rstrip(), "````"]
             shown = "a text, below"

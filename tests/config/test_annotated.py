@@ -20,11 +20,11 @@ def test_the_printed_configuration_reads_back_as_the_same(overrides):
     assert OmegaConf.create(text) == compose(overrides, allow_missing=True)
 
 
-def test_comments_of_the_files_stay_above_and_after_their_keys():
+def test_comments_of_files_and_docstrings_of_classes_are_above_and_after_their_keys():
     text = annotated_yaml(RICH)
     for line in (
         "seed: 0  # all random choices derive from it",
-        "  model: ???  # the model's name on the server; on Azure, your deployment",
+        "  model: ???  # its name on the server; for Azure, that of the deployment.",
         "      samples: 0  # tries besides the greedy answer",
         "  # agent/engine=llm: A language model writes the records: needs a teacher, such",
         "# trainer/devices=one_gpu: The first GPU",
@@ -37,7 +37,7 @@ def test_comments_of_the_files_stay_above_and_after_their_keys():
 
 
 def test_references_are_kept_or_resolved():
-    assert "  seed: ${seed}" in annotated_yaml(["seed=3"]).splitlines()
+    assert "\n  seed: ${seed}" in annotated_yaml(["seed=3"])
     resolved = annotated_yaml(["seed=3"], resolve=True)
     assert "${" not in resolved
     assert OmegaConf.create(resolved).agent.seed == 3

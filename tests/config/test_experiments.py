@@ -90,6 +90,7 @@ def test_a_value_whose_comment_names_null_takes_null_under_an_experiment(experim
     chosen = [f"experiment={experiment}"]
     config = compose(chosen)
     comments = _Comments(chosen_options(chosen), files_by_group())
+    comments.explain(config)
     nullable = [
         key
         for key in keys_of(config)

@@ -44,6 +44,7 @@ class SocialTask(Task):
             with a deal; or "model": the speaker "partner" plays all scenes.
         profiles: `Profiles`, such as `read_sotopia(...).profiles`, or a folder that contains some
             (see `collection`); None: the package's own.
+        name: name of the task.
         casts_per_scene, fractions, seed: see `SceneSource`.
         n_procedural: number of procedural scenes, in all splits together.
         rules: "sotopia" or "epo" (see `scene.rules_of`).

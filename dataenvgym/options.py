@@ -1,0 +1,250 @@
+"""The options of a class: names, types, defaults and explanations, each written once.
+
+They are the keyword parameters of its constructor, with the entries of `Args` or `Attributes` in
+its docstring. The configuration is filled in from them, and `dataenvgym config` prints them. Two
+annotations say more about an option:
+
+    concurrency: Free[int] = 32          # does not change results: may differ when a run resumes
+    split: Given[Split] = "validation"   # the program passes it: it is not in a configuration
+
+Options that several classes share are a group, a frozen dataclass. Groups inherit from each other,
+and `takes` gives a constructor the keywords of a group:
+
+    @dataclass(frozen=True, kw_only=True)
+    class ColorOptions(PromptOptions):
+        '''Attributes:
+            dark: leave out light colors.
+        '''
+        dark: bool = False
+
+    class ColorTask(Task):
+        @takes(ColorOptions)
+        def __init__(self, options: ColorOptions) -> None: ...
+
+    ColorTask(dark=True, system_prompt="Be brief.")
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, is_dataclass
+from functools import cache, wraps
+from pathlib import Path
+from types import NoneType, SimpleNamespace, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from pydantic import BaseModel
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+
+ValueT = TypeVar("ValueT")
+Free = Annotated[ValueT, "free"]
+"""An option that does not change results."""
+Given = Annotated[ValueT, "given"]
+"""An argument that the program passes."""
+
+P = ParamSpec("P")
+SelfT = TypeVar("SelfT")
+GroupT = TypeVar("GroupT")
+
+_ENTRY = re.compile(r"(?P<names>\w+(, \w+)*): (?P<text>.*)", re.DOTALL)
+_POINTS_ELSEWHERE = re.compile(r"(see|as for|as in|those of) ")
+_PLAIN = (bool, int, float, str, Path, list, dict, tuple, set, frozenset)
+_GENERIC = (*_PLAIN, Sequence, Collection, Set, Mapping, Literal)
+
+
+def takes(
+    group: Callable[P, GroupT],
+) -> Callable[[Callable[[SelfT, GroupT], None]], Callable[Concatenate[SelfT, P], None]]:
+    """Let a constructor that takes a group be called with the arguments of the group.
+
+    Raises (in the constructor):
+        ConfigurationError: for an unknown option.
+    """
+
+    def keywords(init: Callable[[SelfT, GroupT], None]) -> Callable[Concatenate[SelfT, P], None]:
+        signature = inspect.signature(group)
+
+        @wraps(init)
+        def __init__(self: SelfT, *args: P.args, **options: P.kwargs) -> None:
+            for name in options:
+                if name not in signature.parameters:
+                    raise ConfigurationError(
+                        f"{type(self).__name__} has no option {name!r}."
+                        f"{did_you_mean(name, signature.parameters)}"
+                    )
+            init(self, group(*args, **options))
+
+        me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        own: Any = __init__
+        own.__signature__ = signature.replace(parameters=[me, *signature.parameters.values()])
+        own.group = group
+        return own  # type: ignore[no-any-return]
+
+    return keywords
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a class.
+
+    Attributes:
+        default: its default in a configuration: a plain value, or options by name; "???" if it must
+            be given.
+        is_free: whether it does not change results.
+        about: the explanation; "" if it is that of the option before it.
+    """
+
+    default: Any
+    is_free: bool
+    about: str
+
+
+@cache
+def options_of(target: Callable[..., Any]) -> Mapping[str, Option]:
+    """The options of a class or function that may be in a configuration, by name."""
+    try:
+        parameters = inspect.signature(target).parameters
+    except (TypeError, ValueError):  # some classes written in C have no signature
+        return {}
+    hints = hints_of(target)
+    abouts = explanations(target)
+    found: dict[str, Option] = {}
+    last = ""
+    for name, parameter in parameters.items():
+        hint = hints.get(name, Any)
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) or "given" in marks(
+            hint
+        ):
+            continue
+        if parameter.default is not parameter.empty:
+            default = _configured(parameter.default, hint)
+        else:
+            default = "???" if _is_plain(hint) else _NOT_PLAIN
+        if default is not _NOT_PLAIN:
+            about = abouts.get(name, "")
+            found[name] = Option(default, "free" in marks(hint), "" if about == last else about)
+            last = about
+    return found
+
+
+def hints_of(target: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a constructor's or function's parameters; unknown ones are left out."""
+    if isinstance(target, type) and issubclass(target, BaseModel):
+        return get_type_hints(target, include_extras=True)
+    function: Any = getattr(target, "__init__", target) if isinstance(target, type) else target
+    group = getattr(function, "group", target)
+    if is_dataclass(group):
+        return get_type_hints(group, include_extras=True)
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    found = {}
+    for parameter in inspect.signature(target).parameters.values():
+        if parameter.annotation is not parameter.empty:
+            written = SimpleNamespace(__annotations__={"it": parameter.annotation})
+            try:
+                found[parameter.name] = get_type_hints(written, names, include_extras=True)["it"]
+            except (NameError, TypeError, SyntaxError):  # such as a name for type checks only
+                continue
+    return found
+
+
+def marks(hint: Any) -> tuple[Any, ...]:
+    """The annotations of a type, such as those of `Free`."""
+    return getattr(hint, "__metadata__", ())
+
+
+@cache
+def explanations(target: Any) -> Mapping[str, str]:
+    """The entries in the docstrings of a class, its bases and its group, by name of the option.
+
+    An entry "see ..." or "as for ..." counts only if no base or group explains the name.
+    """
+    init = getattr(target, "__init__", None)
+    bases = getattr(target, "__mro__", (target,))
+    sources = [bases[0], *inspect.getmro(getattr(init, "group", type)), *bases[1:]]
+    found: dict[str, str] = {}
+    for source in sources:
+        for names, text in _entries(inspect.cleandoc(vars_doc(source))):
+            for name in names:
+                if name not in found or _POINTS_ELSEWHERE.match(found[name]):
+                    found[name] = text
+    return found
+
+
+def vars_doc(source: Any) -> str:
+    """The docstring of the class itself, not of a base."""
+    own = vars(source).get("__doc__") if isinstance(source, type) else source.__doc__
+    return own if isinstance(own, str) else ""
+
+
+def _entries(docstring: str) -> Iterator[tuple[list[str], str]]:
+    for section in re.findall(r"^(?:Args|Attributes):\n((?:    .*\n|\n)+)", docstring + "\n", re.M):
+        for entry in re.split(r"\n(?! )", textwrap.dedent(section).strip()):
+            if match := _ENTRY.fullmatch(" ".join(entry.split())):
+                yield match["names"].split(", "), match["text"]
+
+
+_NOT_PLAIN = object()
+
+
+def _configured(value: Any, hint: Any) -> Any:
+    """A default as a plain value of the configuration, or `_NOT_PLAIN`."""
+    if value is None:
+        return None if _is_plain(hint) else _NOT_PLAIN
+    if isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
+        kind = type(value)
+        takes_mapping = any(get_origin(part) is Mapping for part in _parts(hint))
+        made_by = {} if takes_mapping else {"_target_": _public_path(kind)}
+        own = {name: _configured(getattr(value, name), str) for name in options_of(kind)}
+        return {**made_by, **own}
+    if isinstance(value, Mapping):
+        return {name: _configured(inner, str) for name, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_configured(inner, str) for inner in value]
+    if isinstance(value, Path):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str) else _NOT_PLAIN
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether the type has plain values besides None, or is that of options by name."""
+    return any(
+        part in _PLAIN
+        or get_origin(part) in _GENERIC
+        or (isinstance(part, type) and (issubclass(part, BaseModel) or is_dataclass(part)))
+        for part in _parts(hint)
+    )
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    """The members of a union, without annotations."""
+    if get_origin(hint) is Annotated:
+        yield from _parts(get_args(hint)[0])
+    elif get_origin(hint) in (Union, UnionType):
+        for part in get_args(hint):
+            yield from _parts(part)
+    elif hint is not NoneType:
+        yield hint
+
+
+def _public_path(kind: type) -> str:
+    """The class as configurations name it: in the package that exports it, if one does."""
+    import importlib
+
+    package = kind.__module__.rpartition(".")[0]
+    exports = getattr(importlib.import_module(package), kind.__name__, None) if package else None
+    return f"{package if exports is kind else kind.__module__}.{kind.__qualname__}"
