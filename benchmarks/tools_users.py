@@ -23,6 +23,7 @@ from typing import Any
 from benchmarks.common import print_table, write_results
 from benchmarks.stub_server import stub_server
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.environment import ToolUseOptions
 from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.interfaces import Ask, Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient
@@ -35,7 +36,7 @@ FEWER = 1_000
 TURNS = 4
 CONNECTIONS = 1_000
 SAMPLING = SamplingParameters()
-DOMAIN = ToolUseDomain(find_world("shop"), max_turns=TURNS)
+DOMAIN = ToolUseDomain(find_world("shop"), ToolUseOptions(max_turns=TURNS))
 
 
 class Remote:

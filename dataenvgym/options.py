@@ -30,7 +30,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, wraps
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
@@ -45,6 +45,7 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
+    is_typeddict,
 )
 
 from pydantic import BaseModel
@@ -64,6 +65,8 @@ GroupT = TypeVar("GroupT")
 _ENTRY = re.compile(r"(?P<names>\w+(, \w+)*): (?P<text>.*)", re.DOTALL)
 _POINTS_ELSEWHERE = re.compile(r"(see|as for|as in|those of) ")
 _PLAIN = (bool, int, float, str, Path, list, dict, tuple, set, frozenset)
+_VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+_NOT_PLAIN = object()
 _GENERIC = (*_PLAIN, Sequence, Collection, Set, Mapping, Literal)
 
 
@@ -98,6 +101,12 @@ def takes(
     return keywords
 
 
+def taken_from(options: dict[str, Any], group: Callable[..., GroupT]) -> GroupT:
+    """Take the options of a group out of `options`, and make the group of them."""
+    names = inspect.signature(group).parameters
+    return group(**{name: options.pop(name) for name in [*options] if name in names})
+
+
 @dataclass(frozen=True)
 class Option:
     """An option of a class.
@@ -117,22 +126,14 @@ class Option:
 @cache
 def options_of(target: Callable[..., Any]) -> Mapping[str, Option]:
     """The options of a class or function that may be in a configuration, by name."""
-    try:
-        parameters = inspect.signature(target).parameters
-    except (TypeError, ValueError):  # some classes written in C have no signature
-        return {}
-    hints = hints_of(target)
     abouts = explanations(target)
     found: dict[str, Option] = {}
     last = ""
-    for name, parameter in parameters.items():
-        hint = hints.get(name, Any)
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) or "given" in marks(
-            hint
-        ):
+    for name, (default, hint) in parameters_of(target)[0].items():
+        if "given" in marks(hint):
             continue
-        if parameter.default is not parameter.empty:
-            default = _configured(parameter.default, hint)
+        if default is not inspect.Parameter.empty:
+            default = _configured(default, hint)
         else:
             default = "???" if _is_plain(hint) else _NOT_PLAIN
         if default is not _NOT_PLAIN:
@@ -142,21 +143,77 @@ def options_of(target: Callable[..., Any]) -> Mapping[str, Option]:
     return found
 
 
+@cache
+def parameters_of(target: Callable[..., Any]) -> tuple[Mapping[str, tuple[Any, Any]], bool]:
+    """The default and type of each keyword parameter, and True if it takes any others.
+
+    What a constructor takes as `**options` are the parameters of its base class, and of the class
+    that its attribute `passes_options_to` names. A type that is unknown is Any.
+    """
+    try:
+        parameters = inspect.signature(target).parameters
+    except (TypeError, ValueError):  # some classes written in C have no signature
+        return {}, True
+    hints, factories = hints_of(target), _factories(target)
+    found = {
+        name: (
+            factories[name]() if name in factories else parameters[name].default,
+            hints.get(name, Any),
+        )
+        for name in _ordered(target, parameters)
+        if parameters[name].kind not in _VARIADIC
+    }
+    if all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
+        return found, False
+    others = getattr(target, "passes_options_to", None) or _next_constructor(target)
+    if others is None:
+        named = next(iter(get_args(hints.get("**"))), None)  # of Unpack[Options]
+        kept = get_type_hints(named, include_extras=True) if is_typeddict(named) else {}
+        return {**found, **{name: (_NOT_PLAIN, kept[name]) for name in kept}}, not kept
+    more, takes_others = parameters_of(others)
+    return {**found, **{name: of for name, of in more.items() if name not in found}}, takes_others
+
+
+def _next_constructor(target: Any) -> type | None:
+    """The base whose constructor gets what this one does not name; None without one."""
+    mro = inspect.getmro(target) if isinstance(target, type) else ()
+    makers = [base for base in mro if "__init__" in vars(base) and base is not object]
+    return makers[1] if len(makers) > 1 else None
+
+
+def _group(target: Any) -> Any:
+    """The group that a class takes, or the class itself if it is one; else None."""
+    group = getattr(getattr(target, "__init__", None), "group", target)
+    return group if is_dataclass(group) and isinstance(group, type) else None
+
+
+def _ordered(target: Any, names: Collection[str]) -> list[str]:
+    """The names, those of a group before those of its bases."""
+    groups = (each for each in inspect.getmro(_group(target) or object) if is_dataclass(each))
+    own = dict.fromkeys(name for each in groups for name in vars(each)["__annotations__"])
+    return [*(n for n in own if n in names), *(n for n in names if n not in own)]
+
+
+def _factories(target: Any) -> dict[str, Any]:
+    every = fields(_group(target)) if _group(target) else ()
+    return {f.name: f.default_factory for f in every if f.default_factory is not MISSING}
+
+
 def hints_of(target: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of a constructor's or function's parameters; unknown ones are left out."""
     if isinstance(target, type) and issubclass(target, BaseModel):
         return get_type_hints(target, include_extras=True)
-    function: Any = getattr(target, "__init__", target) if isinstance(target, type) else target
-    group = getattr(function, "group", target)
-    if is_dataclass(group):
+    if (group := _group(target)) is not None:
         return get_type_hints(group, include_extras=True)
+    function: Any = getattr(target, "__init__", target) if isinstance(target, type) else target
     names = getattr(inspect.unwrap(function), "__globals__", {})
     found = {}
     for parameter in inspect.signature(target).parameters.values():
         if parameter.annotation is not parameter.empty:
             written = SimpleNamespace(__annotations__={"it": parameter.annotation})
+            name = "**" if parameter.kind is parameter.VAR_KEYWORD else parameter.name
             try:
-                found[parameter.name] = get_type_hints(written, names, include_extras=True)["it"]
+                found[name] = get_type_hints(written, names, include_extras=True)["it"]
             except (NameError, TypeError, SyntaxError):  # such as a name for type checks only
                 continue
     return found
@@ -173,9 +230,9 @@ def explanations(target: Any) -> Mapping[str, str]:
 
     An entry "see ..." or "as for ..." counts only if no base or group explains the name.
     """
-    init = getattr(target, "__init__", None)
     bases = getattr(target, "__mro__", (target,))
-    sources = [bases[0], *inspect.getmro(getattr(init, "group", type)), *bases[1:]]
+    passed = inspect.getmro(getattr(target, "passes_options_to", object))
+    sources = [bases[0], *inspect.getmro(_group(target) or object), *bases[1:], *passed]
     found: dict[str, str] = {}
     for source in sources:
         for names, text in _entries(inspect.cleandoc(vars_doc(source))):
@@ -196,9 +253,6 @@ def _entries(docstring: str) -> Iterator[tuple[list[str], str]]:
         for entry in re.split(r"\n(?! )", textwrap.dedent(section).strip()):
             if match := _ENTRY.fullmatch(" ".join(entry.split())):
                 yield match["names"].split(", "), match["text"]
-
-
-_NOT_PLAIN = object()
 
 
 def _configured(value: Any, hint: Any) -> Any:

@@ -123,7 +123,7 @@ class _Comments:
 def yaml_words(text: str) -> str:
     """A docstring's text with YAML's constants."""
     words = {"None": "null", "True": "true", "False": "false"}
-    return re.sub(r"\b(None|True|False)\b", lambda match: words[match[0]], text)
+    return re.sub(r"\b(None|True|False)\b", lambda match: words[match[0]], text).removesuffix(".")
 
 
 def _put(package: str, place: str) -> str:

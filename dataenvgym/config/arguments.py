@@ -7,15 +7,15 @@ name, also in unions); the class itself checks everything else.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.options import parameters_of
 
 _NAMES: dict[Any, str] = {
     bool: "true or false",
@@ -44,7 +44,7 @@ def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], ke
         return
     hints, takes_others = _hints(target)
     for name, value in arguments.items():
-        if name not in hints and not takes_others and name not in _of_bases(target):
+        if name not in hints and not takes_others:
             its_name = getattr(target, "__qualname__", type(target).__qualname__)
             raise ConfigurationError(
                 f"there is no option '{key}.{name}': {its_name} takes no {name!r}."
@@ -63,50 +63,18 @@ def takes_null(target: Callable[..., Any], name: str) -> bool:
 
 def _hints(target: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
     """The annotation of each parameter (Any if unknown), and True if it takes others too."""
-    try:
-        parameters = inspect.signature(target).parameters.values()
-    except ValueError:  # some classes written in C have no signature
-        return {}, True
-    function: Any = getattr(target, "__init__", target) if isinstance(target, type) else target
-    names = getattr(inspect.unwrap(function), "__globals__", {})
-    hints: dict[str, Any] = {}
-    takes_others = False
-    for parameter in parameters:
-        hint = _resolved(parameter.annotation, names)
-        if parameter.kind is parameter.VAR_KEYWORD:
-            options = next(iter(get_args(hint)), None)  # of Unpack[Options]
-            takes_others = not is_typeddict(options)
-            hints |= {} if takes_others else _options(options)
-        elif parameter.kind is not parameter.VAR_POSITIONAL:
-            hints[parameter.name] = hint | None if parameter.default is None else hint
+    parameters, takes_others = parameters_of(target)
+    hints = {
+        n: hint | None if default is None else hint for n, (default, hint) in parameters.items()
+    }
     return hints, takes_others
-
-
-def _of_bases(target: Callable[..., Any]) -> set[str]:
-    """The parameters of its base classes, which may get the options that it does not know."""
-    bases = target.__mro__[1:-1] if isinstance(target, type) else ()
-    return {name for base in bases for name in inspect.signature(base).parameters}
-
-
-def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
-    if annotation is inspect.Parameter.empty:
-        return Any
-    try:
-        return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names)["it"]
-    except (NameError, TypeError, SyntaxError):  # such as a name imported for type checks only
-        return Any
-
-
-def _options(options: Any) -> dict[str, Any]:
-    try:
-        return get_type_hints(options)
-    except NameError:
-        return dict.fromkeys(options.__annotations__, Any)
 
 
 def _fits(value: Any, hint: Any) -> bool:
     """True if a value fits the annotation, or if that is unknown."""
     origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _fits(value, parts[0])
     if origin in (Union, UnionType):
         return any(_fits(value, part) for part in parts)
     if origin is Literal:
@@ -143,6 +111,8 @@ def _inner(kind: Any, parts: tuple[Any, ...]) -> Any:
 
 def _named(hint: Any) -> str:
     origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _named(parts[0])
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(_named, parts)))
     if origin is Literal:

@@ -38,6 +38,7 @@ from dataenvgym.interfaces import (
     TrainablePredictorInterface,
 )
 from dataenvgym.interfaces.helpers import expect
+from dataenvgym.options import Given
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
@@ -84,15 +85,15 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         task: TaskInterface,
         predictor: TrainablePredictorInterface,
         *,
-        directory: str | Path | None = None,
+        directory: Given[str | Path | None] = None,
         mode: Mode = "incremental",
         replay: int = 100,
         target_score: float | None = None,
         max_records: int | None = None,
         similarity: float = 0.9,
         labeler: SkillLabelerInterface | None = None,
-        quality: Sequence[RecordCheckInterface] = (),
-        render_mode: str | None = None,
+        quality: Given[Sequence[RecordCheckInterface]] = (),
+        render_mode: Given[str | None] = None,
     ) -> None:
         expect(task, TaskInterface, "task")
         expect(predictor, TrainablePredictorInterface, "predictor")

@@ -7,15 +7,16 @@ domain, which poses and judges them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, TypedDict
+from typing import Any, Self
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, did_you_mean
-from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters
+from dataenvgym.options import takes
 from dataenvgym.records import (
     CompletedTaskInstance,
     PerformanceReport,
@@ -27,6 +28,7 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.options import TaskArguments, TaskOptions
 from dataenvgym.tasks.parts import TaskAsDomain, check_parts, checked_instances
 from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.source import SPLITS, Source, Split
@@ -63,20 +65,6 @@ def attempts_for(run: str, phase: str) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
-GREEDY = SamplingParameters()
-LONG_REPLIES = SamplingParameters(max_tokens=1024)
-
-
-class TaskOptions(TypedDict, total=False):
-    """Keyword arguments of `Task` that subclasses pass on."""
-
-    split: Split
-    chunk_size: int
-    threads: int
-    others: Mapping[str, PredictorInterface | TeacherInterface] | None
-    student: str
-
-
 class Task:
     """The problems of one split, and how well a predictor solves them.
 
@@ -85,18 +73,7 @@ class Task:
     A subclass may define methods instead of a part: `load(split)` instead of the source,
     `make_environment()` instead of the domain.
 
-    Args:
-        source: provides the problems.
-        domain: how they are posed, judged, compared and taught.
-        name: of the task; None uses the name of the class.
-        split: the split of `instances` and `evaluate`.
-        sampling: how the predictor draws its replies.
-        chunk_size: how many conversations one `predict` call gets.
-        threads: how many task environments step at the same time.
-        others: the models that its environments ask, by name: predictors or teachers (see
-            `TaskEnvironment`).
-        student: the weights in `dataenvgym/pocket` of a pocket student that learned part of this
-            task; `student=pocket` uses them.
+    Its arguments are those of `TaskArguments`. A subclass with a group of its own calls `set_up`.
 
     Raises:
         ConfigurationError: if a part is missing, given twice, or of another kind, or there is no
@@ -105,30 +82,30 @@ class Task:
 
     name: str = "task"
 
-    def __init__(
+    @takes(TaskArguments)
+    def __init__(self, given: TaskArguments) -> None:
+        self.set_up(given.source, given.domain, given, name=given.name)
+
+    def set_up(
         self,
-        source: Source | None = None,
-        domain: Domain | None = None,
+        source: Source | None,
+        domain: Domain | None,
+        options: TaskOptions,
         *,
         name: str | None = None,
-        split: Split = "validation",
-        sampling: SamplingParameters = GREEDY,
-        chunk_size: int = 128,
-        threads: int = 4,
-        others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
-        student: str = "pocket",
-    ):
+    ) -> None:
+        """Set the parts and options; constructors of subclasses call it."""
         check_parts(type(self), Task, source, domain)
         if name is not None:
             self.name = name
         self.source = source
-        self.split = _checked(split)
-        self.sampling = SamplingParameters.model_validate(sampling)
-        self.chunk_size = chunk_size
-        self.threads = threads
-        self.student = student
+        self.split = _checked(options.split)
+        self.sampling = SamplingParameters.model_validate(options.sampling)
+        self.chunk_size = options.chunk_size
+        self.threads = options.threads
+        self.student = options.student
         self._domain = domain
-        self.others = speakers_of(others)
+        self.others = speakers_of(options.others)
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
 
     # --- its parts ---

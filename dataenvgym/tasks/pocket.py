@@ -161,16 +161,10 @@ class PocketFamily(ABC, Generic[ProblemT]):
         question = problem.worded(self._any_phrasing(skill, rng))
         return question, partial(self.fields, problem, question, rng)
 
-    def source(
-        self, *, n_train: int, n_validation: int, n_test: int, seed: int
-    ) -> ProceduralSource:
+    def source(self, sizes: Mapping[Split, int], *, seed: int) -> ProceduralSource:
         """Problems of the family, the skills in equal shares."""
         return ProceduralSource(
-            self.name,
-            tuple(self.skills),
-            self.draw_instance,
-            sizes={"train": n_train, "validation": n_validation, "test": n_test},
-            seed=seed,
+            self.name, tuple(self.skills), self.draw_instance, sizes=sizes, seed=seed
         )
 
     def read(self, question: str) -> Exercise | None:

@@ -18,6 +18,7 @@ from dataenvgym.errors import (
 )
 from dataenvgym.records import TaskInstance
 from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.options import RowOptions
 from dataenvgym.tasks.rows import (
     HubDataset,
     SourceRow,
@@ -29,7 +30,6 @@ from dataenvgym.tasks.source import SPLITS, Source, Split
 
 Place = str | Path | HubDataset | Mapping[str, Any]
 Places = Place | Mapping[Split, Place]
-FRACTIONS: Mapping[Split, float] = {"train": 0.8, "validation": 0.1, "test": 0.1}
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,7 @@ class RowSource(Source):
         name: of the task, for messages.
         overlap_key: equal for two texts that pose the same problem (see `Domain`).
         complaints: for each instance, why the domain cannot judge by its gold answer, or None.
-        fractions: shares of the splits in a place that they share.
-        limit: largest number of problems of each split: a seeded sample in the place's order.
-        seed: selects the problems of each split, and those of the sample.
+        options: the shares of the splits in a place that they share, and their limit.
         keeps_test_apart: whether problems of the test split's place are left out of splits with
             another place, if the id, or question and answer, are the same.
         rows: reads the rows of a place, for data sets whose files have another layout.
@@ -72,17 +70,16 @@ class RowSource(Source):
         self,
         places: Places,
         read: Callable[[SourceRow], TaskInstance],
+        options: RowOptions = RowOptions(),
         *,
         name: str,
         overlap_key: Callable[[str], str],
         complaints: Callable[[Sequence[TaskInstance]], Sequence[str | None]] | None = None,
-        fractions: Mapping[Split, float] = FRACTIONS,
-        limit: int | None = None,
-        seed: int = 0,
         keeps_test_apart: bool = False,
         rows: Callable[[Path | HubDataset], Iterable[SourceRow]] = read_rows,
         text_of: Callable[[TaskInstance], str] | None = None,
     ) -> None:
+        fractions, limit = options.fractions, options.limit
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
         if not _are_shares(fractions):
@@ -107,7 +104,7 @@ class RowSource(Source):
         self._complaints = complaints
         self._fractions = fractions
         self._limit = limit
-        self._seed = seed
+        self._seed = options.seed
         self._keeps_test_apart = keeps_test_apart
         self._warned_of: set[Path | HubDataset] = set()
         self._totals: dict[Split, int] = {}  # problems in the source of a split that was read

@@ -24,7 +24,7 @@ def test_comments_of_files_and_docstrings_of_classes_are_above_and_after_their_k
     text = annotated_yaml(RICH)
     for line in (
         "seed: 0  # all random choices derive from it",
-        "  model: ???  # its name on the server; for Azure, that of the deployment.",
+        "  model: ???  # its name on the server; for Azure, that of the deployment",
         "      samples: 0  # tries besides the greedy answer",
         "  # agent/engine=llm: A language model writes the records: needs a teacher, such",
         "# trainer/devices=one_gpu: The first GPU",

@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from dataenvgym.cli.listing import first_comment
 from dataenvgym.config import compose, composition
 from dataenvgym.config.composition import default_options, files_by_group, options_by_group
+from dataenvgym.config.filling import filled
 from dataenvgym.config.hydra_files import read_with_bases
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.errors import ConfigurationError
@@ -239,7 +240,7 @@ def test_numbers_that_no_file_could_hold_are_refused_by_their_key():
 
 def test_seconds_of_a_run_may_be_a_fraction():
     files = files_by_group()["task"]
-    limits = {name: read_with_bases(name, files).get("limits") for name in files}
+    limits = {name: filled(read_with_bases(name, files)).get("limits") for name in files}
     seconds = {name: limit["seconds"] for name, limit in limits.items() if limit}
     assert "pocket_code" in seconds
     assert {name: type(value) for name, value in seconds.items()} == dict.fromkeys(seconds, float)

@@ -101,3 +101,13 @@ def test_a_value_whose_comment_names_null_takes_null_under_an_experiment(experim
         assert OmegaConf.select(compose([*chosen, f"{key}=null"]), key) is None
     with pytest.raises(ConfigurationError, match=r"predictor.student is null|seed is null"):
         compose([*chosen, "seed=null"])
+
+
+def effective_batch(experiment: str) -> int:
+    trainer = compose([f"experiment={experiment}"]).trainer
+    each = trainer.per_device_train_batch_size * trainer.gradient_accumulation_steps
+    return int(each * len(trainer.gpus))
+
+
+def test_the_presets_of_one_student_train_with_the_same_batch():
+    assert effective_batch("qwen3_8b_one_gpu") == effective_batch("qwen3_8b_eight_gpus")

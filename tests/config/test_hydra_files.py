@@ -58,8 +58,8 @@ def own(tmp_path):
     """A folder with a task and a base of the user's own."""
     (tmp_path / "own" / "task").mkdir(parents=True)
     (tmp_path / "own" / "task" / "_mine.yaml").write_text(
-        "# My base\ndefaults:\n  - _math\n  - _self_\n\n"
-        "_target_: mine.Task   # my class\nlimit: 5   # a few\n"
+        "# My base\n_target_: dataenvgym.domains.math.task.MathTask   # my class\n"
+        "limit: 5   # a few\n"
     )
     (tmp_path / "own" / "task" / "mine.yaml").write_text(
         "# Mine\ndefaults:\n  - _mine\n  - _self_\n\n"
@@ -70,14 +70,14 @@ def own(tmp_path):
 
 def test_your_own_task_can_extend_our_bases_and_your_own(own):
     task = compose(["task=mine", "name=x"], config_dir=own).task
-    assert (task._target_, task.limit, task.sampling.max_tokens) == ("mine.Task", 5, 7)
+    assert (task.limit, task.sampling.max_tokens) == (5, 7)
     assert (task.sources, task.sampling.temperature, task.chunk_size) == ("x.jsonl", 0.0, 128)
     assert {"mine"} == options_by_group(own)["task"].keys() - options_by_group()["task"].keys()
 
 
 def test_a_file_is_read_with_all_its_bases_and_its_references(own):
     read = read_with_bases("mine", files_by_group(own)["task"])
-    assert (read["sources"], read["limit"], read["chunk_size"]) == ("${name}.jsonl", 5, 128)
+    assert (read["sources"], read["limit"], read["format"]) == ("${name}.jsonl", 5, "math")
     assert "defaults" not in read
     (own / "task" / "list.yaml").write_text("- a\n")
     assert read_with_bases("list", files_by_group(own)["task"]) == {}
@@ -86,9 +86,9 @@ def test_a_file_is_read_with_all_its_bases_and_its_references(own):
 def test_every_value_of_a_base_is_printed_with_its_comment_in_an_option(own):
     text = annotated_yaml(["task=mine"], config_dir=own)
     lines = text.splitlines()
-    assert "  _target_: mine.Task  # my class" in lines
+    assert "  _target_: dataenvgym.domains.math.task.MathTask  # my class" in lines
     assert "  limit: 5  # a few" in lines
-    assert "  threads: 4  # task environments that run at the same time" in lines
+    assert "  threads: 4  # how many task environments step at the same time" in lines
     assert "# task=mine: Mine" in lines
     assert "My base" not in text
 
@@ -110,6 +110,7 @@ def test_classes_in_your_own_base_need_no_trust(own, tmp_path):
     with open_run(config) as run:
         with pytest.raises(ConfigurationError, match=r"task\._target_"):
             compose_for_run(str(run), [])
+        (own / "task" / "mine.yaml").write_text("_target_: mine.Task\n")
         assert compose_for_run(str(run), [], config_dir=own)[0].task._target_ == "mine.Task"
 
 

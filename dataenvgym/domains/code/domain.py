@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
-from typing import Any, TypedDict, cast
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 
-from dataenvgym.domains.code.environment import DEFAULT_LIMITS, FEEDBACK, CodeEnvironment
+from dataenvgym.domains.code.environment import CodeEnvironment, CodeOptions
 from dataenvgym.domains.code.judging import judge
 from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest, problem_of
 from dataenvgym.domains.code.reading import normalized, problem_in, with_known_names
@@ -22,31 +21,11 @@ from dataenvgym.records import (
     TrainingDatum,
     all_hold,
 )
-from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.scoring.code.extraction import extract_code
-from dataenvgym.tasks.base import TaskOptions
 from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 _log = logging.getLogger(__name__)
-
-
-class CodeOptions(TypedDict, total=False):
-    """Keyword arguments of `CodeDomain` that tasks pass on unchanged."""
-
-    sandbox: str | Callable[..., Sandbox]
-    workers: int
-    packages: bool
-    max_turns: int
-    feedback: str
-    message_limit: int
-    system_prompt: str
-    template: str
-
-
-class CodeTaskOptions(CodeOptions, TaskOptions, total=False):
-    """Keyword arguments that all tasks with code pass on."""
 
 
 class CodeDomain(Domain):
@@ -58,48 +37,27 @@ class CodeDomain(Domain):
     Args:
         known: returns problems, such as those of a training split; their tests judge records that
             ask the same question. Called when the first record is judged.
-        sandbox: its backend, see `open_sandbox`.
-        workers: how many runs may be active at the same time.
-        packages: whether code may import the packages installed beside the interpreter, if the
-            backend hides them by default (see `BubblewrapSandbox`).
-        limits, max_turns, feedback, message_limit, system_prompt, template: see
-            `CodeEnvironment`.
+        options: how the code is run and judged.
     """
 
     def __init__(
         self,
         known: Callable[[], Iterable[TaskInstance]] = tuple,
-        *,
-        sandbox: str | Callable[..., Sandbox] = "bubblewrap",
-        workers: int = 2,
-        packages: bool = False,
-        limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS,
-        max_turns: int = 1,
-        feedback: str = FEEDBACK,
-        message_limit: int = 1000,
-        system_prompt: str = "",
-        template: str = INSTRUCTION,
+        options: CodeOptions = CodeOptions(),
     ) -> None:
         self._known = known
-        self.limits = checked_limits(limits)
+        self._options = options
+        self.limits = checked_limits(options.limits)
         self.sandbox = SharedSandbox(
-            sandbox, workers=workers, options={"packages": True} if packages else {}
+            options.sandbox,
+            workers=options.workers,
+            options={"packages": True} if options.packages else {},
         )
-        self.prompt_template = PromptTemplate(system_prompt, template)
-        self._environment: Callable[..., CodeEnvironment] = partial(
-            CodeEnvironment,
-            sandbox=self.sandbox,
-            limits=self.limits,
-            max_turns=max_turns,
-            feedback=feedback,
-            message_limit=message_limit,
-            system_prompt=system_prompt,
-            template=template,
-        )
+        self.prompt_template = options.prompt
         self.make_environment()  # raises here if an option is invalid
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> CodeEnvironment:
-        return self._environment(instances)
+        return CodeEnvironment(instances, self._options, shared=self.sandbox)
 
     def check_ready(self) -> None:
         """Open the sandbox.
@@ -186,10 +144,3 @@ class CodeDomain(Domain):
     @cached_property
     def _known_problems(self) -> dict[str, CodeProblem]:
         return {instance.instruction: problem_of(instance) for instance in self._known()}
-
-
-def parted(options: CodeTaskOptions) -> tuple[CodeOptions, TaskOptions]:
-    """Split options into those of the domain and all others."""
-    own = {name: value for name, value in options.items() if name in CodeOptions.__annotations__}
-    others = {name: value for name, value in options.items() if name not in own}
-    return cast(CodeOptions, own), cast(TaskOptions, others)

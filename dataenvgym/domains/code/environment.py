@@ -7,18 +7,20 @@ code.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dataenvgym.domains.code.judging import CodeVerdict, judge
 from dataenvgym.domains.code.problem import CodeProblem, problem_of
 from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.errors import ConfigurationError, check_at_least, shorten
+from dataenvgym.options import taken_from
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.scoring.code.extraction import extract_code
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.prompt_template import INSTRUCTION
+from dataenvgym.tasks.options import PromptOptions
 
 FAILURE = "{failure}"
 FEEDBACK = "{failure}\n\nCorrect the code, and give all of it again."
@@ -27,6 +29,32 @@ HIDDEN_FAILED = "Your code passes the tests that you may see, but it fails a hid
 PUBLIC_FAILED = "Your code fails a test."
 DEFAULT_LIMITS = Limits(seconds=10)
 _LONGEST_NOTE = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeOptions(PromptOptions):
+    """How code is run and judged.
+
+    Attributes:
+        sandbox: where the code runs (see `open_sandbox`); "unsafe_local" gives no protection.
+        workers: how many runs may be active at the same time.
+        packages: whether code may import the packages installed beside the interpreter, if the
+            backend hides them by default (see `BubblewrapSandbox`).
+        limits: for each run. Each stdin test is a run; all other tests of a problem share one. But
+            `seconds` is for each test (see `judge`).
+        max_turns: how often the student may try; after each failure it gets the reason.
+        feedback: the message after a failure, in which `{failure}` stands for the reason.
+        message_limit: the longest reason, in characters; with 0, the message says only that a test
+            failed.
+    """
+
+    sandbox: str | Callable[..., Sandbox] = "bubblewrap"
+    workers: int = 2
+    packages: bool = False
+    limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS
+    max_turns: int = 1
+    feedback: str = FEEDBACK
+    message_limit: int = 1000
 
 
 class CodeEnvironment(TaskEnvironment):
@@ -38,49 +66,37 @@ class CodeEnvironment(TaskEnvironment):
     exception from `step` means that the sandbox failed, never that the code did.
 
     Args:
-        sandbox: where the code runs: a shared sandbox, or a backend; in that case the environment
-            opens a sandbox of its own, which `close` closes.
-        limits: for each run. Each stdin test is a run; all other tests of a problem share one. But
-            `seconds` is for each test (see `judge`).
-        max_turns: how often the student may try.
-        feedback: the message after a failure, in which `{failure}` stands for the reason.
-        message_limit: the longest reason, in characters; with 0, the message says only that a test
-            failed.
-        instances, system_prompt, template, render_mode: see `TaskEnvironment`.
+        instances, render_mode: see `TaskEnvironment`.
+        options: how the code is run and judged.
+        shared: where the code runs; without it, the environment opens a sandbox of its own, which
+            `close` closes.
     """
 
     def __init__(
         self,
         instances: Sequence[TaskInstance] = (),
+        options: CodeOptions = CodeOptions(),
         *,
-        sandbox: SharedSandbox | str | Callable[..., Sandbox] = "bubblewrap",
-        limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS,
-        max_turns: int = 1,
-        feedback: str = FEEDBACK,
-        message_limit: int = 1000,
-        system_prompt: str = "",
-        template: str = INSTRUCTION,
+        shared: SharedSandbox | None = None,
         render_mode: str | None = None,
     ):
         super().__init__(
             instances,
-            max_turns=max_turns,
-            system_prompt=system_prompt,
-            template=template,
+            max_turns=options.max_turns,
+            system_prompt=options.system_prompt,
+            template=options.template,
             render_mode=render_mode,
         )
-        if FAILURE not in feedback:
+        if FAILURE not in options.feedback:
             raise ConfigurationError(
-                f"feedback is {feedback!r}, expected a text with {FAILURE} in it"
+                f"feedback is {options.feedback!r}, expected a text with {FAILURE} in it"
             )
-        check_at_least(0, message_limit=message_limit)
-        self.limits = checked_limits(limits)
-        self.feedback = feedback
-        self.message_limit = message_limit
-        self._owns_sandbox = not isinstance(sandbox, SharedSandbox)
-        self._sandbox = (
-            sandbox if isinstance(sandbox, SharedSandbox) else SharedSandbox(sandbox, workers=1)
-        )
+        check_at_least(0, message_limit=options.message_limit)
+        self.limits = checked_limits(options.limits)
+        self.feedback = options.feedback
+        self.message_limit = options.message_limit
+        self._owns_sandbox = shared is None
+        self._sandbox = shared or SharedSandbox(options.sandbox, workers=1)
         self._problem: CodeProblem | None = None
 
     def begin(self, instance: TaskInstance) -> Conversation:
@@ -129,13 +145,14 @@ def make_default(
     """Make `dataenvgym/Code-v0`: by default, with pocket code (validation).
 
     Args:
-        options: those of `CodeEnvironment`.
+        options: `render_mode`, and those of `CodeOptions`.
     """
     if instances is None:
         from dataenvgym.domains.code.pocket import LIMITS, PocketCodeTask
 
         instances, options = PocketCodeTask().instances, {"limits": LIMITS, **options}
-    return CodeEnvironment(instances, **options)
+    code = taken_from(options, CodeOptions)
+    return CodeEnvironment(instances, code, **options)
 
 
 def _note(verdict: CodeVerdict | None) -> dict[str, str]:

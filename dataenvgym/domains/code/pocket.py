@@ -17,21 +17,23 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
-from dataenvgym.domains.code.domain import CodeDomain, CodeTaskOptions, parted
+from dataenvgym.domains.code.domain import CodeDomain
+from dataenvgym.domains.code.environment import CodeOptions
 from dataenvgym.domains.code.pocket_skills import SKILLS, PocketCodeSkill
 from dataenvgym.domains.code.problem import CallTest, CodeProblem
 from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.options import takes
 from dataenvgym.sandbox import Limits
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task, training_problems
+from dataenvgym.tasks.options import PocketOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.source import Split
 
-GREEDY = SamplingParameters(max_tokens=40)
 LIMITS = Limits(seconds=3.0, memory=256 * 2**20)
 CALLS = 4
 """Hidden calls of each problem: enough to distinguish any two skills."""
@@ -50,36 +52,33 @@ Signature = tuple[str, str]
 """The names of a function and of its argument."""
 
 
-class PocketCodeTask(Task):
-    """Problems of pocket code, with equal shares of the skills.
+@dataclass(frozen=True, kw_only=True)
+class PocketCodeOptions(PocketOptions, CodeOptions):
+    """Options of `PocketCodeTask`.
 
-    Args:
-        n_train, n_validation, n_test: number of problems in each split.
-        seed: selects the problems. The published figures use the default.
+    Attributes:
         sampling: how the student answers; the longest answer takes 23 tokens.
         limits: of each run; the functions need only a fraction of them.
-        options: those of `CodeDomain` and of `Task`.
     """
+
+    sampling: SamplingParameters = SamplingParameters(max_tokens=40)
+    limits: Limits | Mapping[str, Any] = LIMITS
+
+
+class PocketCodeTask(Task):
+    """Problems of pocket code, with equal shares of the skills."""
 
     name = "pocket_code"
 
-    def __init__(
-        self,
-        *,
-        n_train: int = 2000,
-        n_validation: int = 400,
-        n_test: int = 400,
-        seed: int = 0,
-        sampling: SamplingParameters = GREEDY,
-        limits: Limits | Mapping[str, Any] = LIMITS,
-        **options: Unpack[CodeTaskOptions],
-    ):
-        of_domain, others = parted(options)
-        domain = PocketCodeDomain(partial(training_problems, self), limits=limits, **of_domain)
-        source = POCKET_CODE.source(
-            n_train=n_train, n_validation=n_validation, n_test=n_test, seed=seed
+    @takes(PocketCodeOptions)
+    def __init__(self, options: PocketCodeOptions) -> None:
+        source = POCKET_CODE.source(options.sizes, seed=options.seed)
+        self.set_up(
+            source,
+            PocketCodeDomain(partial(training_problems, self), options),
+            options,
+            name=options.name,
         )
-        super().__init__(source, domain, sampling=sampling, **others)
 
 
 class PocketCodeDomain(CodeDomain):

@@ -15,55 +15,44 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Unpack
 
 import numpy as np
 
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket_skills import SKILLS, Numbers, PocketSkill
 from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.options import takes
 from dataenvgym.records import LabeledAnswer, TaskInstance, TrainingDatum, all_hold
 from dataenvgym.scoring import answers_equal, extract_final_answer
-from dataenvgym.tasks.base import Task, TaskOptions
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.options import PocketOptions, PromptOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
-from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.source import Split
 
-GREEDY = SamplingParameters(max_tokens=16)
 _NUMBERS = re.compile(r"[0-9]+(?: [0-9]+)*")
 
 
-class PocketMathTask(Task):
-    """Problems of pocket math, with equal shares of the skills.
+@dataclass(frozen=True, kw_only=True)
+class PocketMathOptions(PocketOptions, PromptOptions):
+    """Options of `PocketMathTask`.
 
-    Args:
-        n_train, n_validation, n_test: number of problems in each split.
-        seed: selects the problems. The published figures use the default.
-        system_prompt, template: see `MathEnvironment`.
+    Attributes:
         sampling: how the student answers; the longest answer takes nine tokens.
-        options: those of `Task`.
     """
+
+    sampling: SamplingParameters = SamplingParameters(max_tokens=16)
+
+
+class PocketMathTask(Task):
+    """Problems of pocket math, with equal shares of the skills."""
 
     name = "pocket_math"
 
-    def __init__(
-        self,
-        *,
-        n_train: int = 2000,
-        n_validation: int = 400,
-        n_test: int = 400,
-        seed: int = 0,
-        system_prompt: str = "",
-        template: str = INSTRUCTION,
-        sampling: SamplingParameters = GREEDY,
-        **options: Unpack[TaskOptions],
-    ):
-        source = POCKET_MATH.source(
-            n_train=n_train, n_validation=n_validation, n_test=n_test, seed=seed
-        )
-        domain = PocketMathDomain(PromptTemplate(system_prompt, template))
-        super().__init__(source, domain, sampling=sampling, **options)
+    @takes(PocketMathOptions)
+    def __init__(self, options: PocketMathOptions) -> None:
+        source = POCKET_MATH.source(options.sizes, seed=options.seed)
+        self.set_up(source, PocketMathDomain(options.prompt), options, name=options.name)
 
 
 class PocketMathDomain(MathDomain):

@@ -15,20 +15,22 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import Any, Unpack
+from typing import Any
 
 import orjson
 
 from dataenvgym.domains.math.domain import FINAL_ANSWER_FORM
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
-from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.options import takes
 from dataenvgym.records import ChatDatum, Conversation, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions, training_problems
+from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.options import TaskOptions
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.source import Source, Split
 from dataenvgym.tool_formats import said_in
@@ -50,33 +52,42 @@ _HUGE = re.compile(r"\d\.?[eE][+-]?[\d_]{5}")  # `Fraction("1e99999999")` takes 
 _scoring = threading.Lock()  # the families' code may not be thread-safe
 
 
+@dataclass(frozen=True)
+class ReasoningGymOptions(TaskOptions):
+    """Options of `ReasoningGymTask`.
+
+    Attributes:
+        families: names of reasoning-gym's families, or a mapping from names to the options of each.
+        name: name of the task.
+        sizes: number of problems of each family in a split.
+        seed: selects the problems.
+        system_prompt: a system message before each problem, or "" for none.
+    """
+
+    families: Sequence[str] | Mapping[str, Mapping[str, Any]]
+    _: KW_ONLY
+    name: str = "reasoning_gym"
+    sizes: Mapping[Split, int] = field(default_factory=lambda: SIZES)
+    seed: int = 0
+    system_prompt: str = PROMPT
+
+
 class ReasoningGymTask(Task):
     """Problems of some families, with equal shares; the skill is the family's name.
-
-    Args:
-        families, sizes, seed: see `ReasoningGymSource`.
-        name: name of the task.
-        system_prompt: a system message before each problem, or "" for none.
-        sampling, options: those of `Task`.
 
     Raises:
         ConfigurationError: see `ReasoningGymSource`.
     """
 
-    def __init__(
-        self,
-        families: Sequence[str] | Mapping[str, Mapping[str, Any]],
-        *,
-        sizes: Mapping[Split, int] = SIZES,
-        seed: int = 0,
-        name: str = "reasoning_gym",
-        system_prompt: str = PROMPT,
-        sampling: SamplingParameters = LONG_REPLIES,
-        **options: Unpack[TaskOptions],
-    ):
-        source = ReasoningGymSource(families, name=name, sizes=sizes, seed=seed)
-        domain = ReasoningGymDomain(partial(training_problems, self), system_prompt=system_prompt)
-        super().__init__(source, domain, name=name, sampling=sampling, **options)
+    @takes(ReasoningGymOptions)
+    def __init__(self, options: ReasoningGymOptions) -> None:
+        source = ReasoningGymSource(
+            options.families, name=options.name, sizes=options.sizes, seed=options.seed
+        )
+        domain = ReasoningGymDomain(
+            partial(training_problems, self), system_prompt=options.system_prompt
+        )
+        self.set_up(source, domain, options, name=options.name)
 
 
 class ReasoningGymSource(Source):

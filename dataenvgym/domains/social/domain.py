@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from dataenvgym.domains.social.actions import (
@@ -15,15 +14,13 @@ from dataenvgym.domains.social.actions import (
     write_action,
 )
 from dataenvgym.domains.social.bargaining import Acts
-from dataenvgym.domains.social.environment import PARTNER_SAMPLING, SocialEnvironment
+from dataenvgym.domains.social.environment import PlayOptions, SocialEnvironment
 from dataenvgym.domains.social.episodes import stuck
 from dataenvgym.domains.social.problem import MODEL, problem_of
 from dataenvgym.domains.social.prompts import Lines, conversation_of
 from dataenvgym.domains.social.recording import SceneRecorder
 from dataenvgym.domains.social.scene import MOST_TURNS, Rules
-from dataenvgym.domains.social.scores import Scored
 from dataenvgym.domains.social.scripted_partners import rounded
-from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.domains.social.transcripts import (
     HOW_TO_WRITE,
     is_transcript,
@@ -31,7 +28,6 @@ from dataenvgym.domains.social.transcripts import (
     shown_scene,
 )
 from dataenvgym.errors import DataEnvGymError
-from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -43,7 +39,6 @@ from dataenvgym.records import (
 from dataenvgym.store import Store
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.lessons import record_of
-from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -53,8 +48,8 @@ class SocialDomain(DialogueDomain):
     """Scenes played from one seat; teachers read and write them turn by turn (see `transcripts`).
 
     Args:
-        rules, dimensions, partner_sampling, strategies: see `SocialEnvironment`.
-        judges, scored, template, system_prompt: see there.
+        rules: whose turn it is, and when a scene ends.
+        options: how a scene is played and scored.
 
     Attributes:
         recorder: stores the played scenes, once it is given a store.
@@ -62,38 +57,19 @@ class SocialDomain(DialogueDomain):
 
     record_forms = ("social",)
 
-    def __init__(
-        self,
-        rules: Rules | None = None,
-        *,
-        dimensions: Sequence[str] = ("goal",),
-        partner_sampling: SamplingParameters = PARTNER_SAMPLING,
-        judges: Sequence[str] = ("judge",),
-        scored: Scored = "student",
-        strategies: Strategies | None = None,
-        system_prompt: str = "",
-        template: str = INSTRUCTION,
-    ) -> None:
-        self.prompt_template = PromptTemplate(system_prompt, template)
-        self._kinds = (rules or Rules()).kinds
-        self.judges, self.scored = tuple(judges), scored
+    def __init__(self, rules: Rules | None = None, options: PlayOptions = PlayOptions()) -> None:
+        self.prompt_template = options.prompt
+        self._rules = rules or Rules()
+        self._kinds = self._rules.kinds
+        self.judges, self.scored = tuple(options.judges), options.scored
         self.recorder: SceneRecorder | None = None
-        self._strategies = strategies or Strategies()
-        self._environment = partial(
-            SocialEnvironment,
-            rules=rules,
-            dimensions=dimensions,
-            partner_sampling=partner_sampling,
-            judges=judges,
-            scored=scored,
-            strategies=strategies,
-            system_prompt=system_prompt,
-            template=template,
-        )
+        self._strategies = options
         self.make_environment()  # raises here if an option is invalid
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> SocialEnvironment:
-        return self._environment(instances, recorder=self.recorder)
+        return SocialEnvironment(
+            instances, self._strategies, rules=self._rules, recorder=self.recorder
+        )
 
     def record_in(
         self, store: Store, models: Mapping[str, str] | None = None, *, events: bool = True

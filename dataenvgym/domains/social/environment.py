@@ -7,6 +7,7 @@ This is `dataenvgym/Social-v0`; bare `gymnasium.make` works on the package's neg
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dataenvgym.domains.social.actions import Action, InvalidActionText, read_action
@@ -20,12 +21,32 @@ from dataenvgym.domains.social.scripted_partners import scripted_partner
 from dataenvgym.domains.social.strategies import PARTNER_STRATEGIST, SPEAKER, STRATEGIST, Strategies
 from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
+from dataenvgym.options import taken_from
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.options import PromptOptions
 
-PARTNER_SAMPLING = SamplingParameters(max_tokens=512)
 SOLVED = 5.0
 """The goal score (0..10) from which a scene counts as solved."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayOptions(Strategies, PromptOptions):
+    """How a scene is played and scored.
+
+    Attributes:
+        dimensions: the dimensions to score, of `evaluators.DIMENSIONS`; `goal` is one of them. If
+            all are, `overall` is their mean.
+        partner_sampling: how the speakers "partner" and "speaker" draw their replies.
+        judges: the speakers that score the dimensions that the scene's rules do not; the mean of
+            several counts.
+        scored: "student": the student's seat; "all": every seat, for the record.
+    """
+
+    dimensions: Sequence[str] = ("goal",)
+    partner_sampling: SamplingParameters = SamplingParameters(max_tokens=512)
+    judges: Sequence[str] = ("judge",)
+    scored: Scored = "student"
 
 
 class SocialEnvironment(TaskEnvironment):
@@ -41,15 +62,10 @@ class SocialEnvironment(TaskEnvironment):
     speaker whose reply is not an action, raises `SpeakerError`: nothing is scored.
 
     Args:
-        rules: how scenes are played.
-        dimensions: the dimensions to score, of `evaluators.DIMENSIONS`; `goal` is one of them. If
-            all are, `overall` is their mean.
-        partner_sampling: how the speakers "partner" and "speaker" draw their replies.
-        strategies: whether the student is a strategist, and the other strategists.
-        judges: the speakers that score the dimensions that the scene's rules do not.
-        scored: "student": the student's seat; "all": every seat, for the record.
+        options: how the scene is played and scored.
+        rules: whose turn it is, and when the scene ends.
         recorder: stores the played scenes; None stores none.
-        options: those of `TaskEnvironment`.
+        more: others and render_mode, see `TaskEnvironment`.
     """
 
     max_turns = MOST_TURNS + 1  # the rules end a scene before that
@@ -58,23 +74,21 @@ class SocialEnvironment(TaskEnvironment):
     def __init__(
         self,
         instances: Sequence[TaskInstance] = (),
+        options: PlayOptions = PlayOptions(),
         *,
         rules: Rules | None = None,
-        dimensions: Sequence[str] = ("goal",),
-        partner_sampling: SamplingParameters = PARTNER_SAMPLING,
-        judges: Sequence[str] = ("judge",),
-        scored: Scored = "student",
         recorder: SceneRecorder | None = None,
-        strategies: Strategies | None = None,
-        **options: Any,
+        **more: Any,
     ):
-        super().__init__(instances, **options)
+        super().__init__(
+            instances, system_prompt=options.system_prompt, template=options.template, **more
+        )
         self._rules = rules or Rules()
-        self._scoring = Scoring(tuple(dimensions), judges, scored)
-        self._partner_sampling = SamplingParameters.model_validate(partner_sampling)
+        self._scoring = Scoring(tuple(options.dimensions), options.judges, options.scored)
+        self._partner_sampling = SamplingParameters.model_validate(options.partner_sampling)
         self._recorder = recorder
         self._record: SceneRecord | None = None
-        self._strategies = strategies or Strategies()
+        self._strategies = options
 
     @property
     def state(self) -> SceneState:
@@ -186,7 +200,7 @@ class SocialEnvironment(TaskEnvironment):
     def _advised(self, who: str, state: SceneState, seat: int) -> Generator[Ask, Reply, SceneState]:
         """The scene after a strategist has advised the seat."""
         strategies = self._strategies
-        reply = yield Ask(who, strategies.conversation(state, seat), strategies.sampling)
+        reply = yield Ask(who, strategies.conversation(state, seat), strategies.strategy_sampling)
         return strategies.advised(state, seat, reply.text)
 
     def _acts(self, who: str, state: SceneState, seat: int) -> Generator[Ask, Reply, Action]:
@@ -204,8 +218,10 @@ def make_default(
     """Make `dataenvgym/Social-v0`: by default, with negotiations (validation).
 
     Args:
-        options: those of `SocialEnvironment`.
+        options: those of `PlayOptions` and `SocialEnvironment`.
     """
     from dataenvgym.domains.social.task import SocialTask
 
-    return SocialEnvironment(SocialTask().instances if instances is None else instances, **options)
+    play = taken_from(options, PlayOptions)
+    instances = SocialTask().instances if instances is None else instances
+    return SocialEnvironment(instances, play, **options)

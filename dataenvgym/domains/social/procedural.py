@@ -20,6 +20,7 @@ import numpy as np
 
 from dataenvgym.domains.social.actions import ALL_KINDS, ActionKind
 from dataenvgym.domains.social.domain import SocialDomain
+from dataenvgym.domains.social.environment import PlayOptions
 from dataenvgym.domains.social.problem import MODEL
 from dataenvgym.domains.social.procedural_problem import (
     MOVES,
@@ -168,8 +169,13 @@ class ProceduralDomain(SocialDomain):
         family: of the exercises.
     """
 
-    def __init__(self, family: ProceduralScenes, rules: Rules | None = None, **options: Any):
-        super().__init__(rules or Rules(turn_limit=TURN_LIMIT), **options)
+    def __init__(
+        self,
+        family: ProceduralScenes,
+        rules: Rules | None = None,
+        options: PlayOptions = PlayOptions(),
+    ):
+        super().__init__(rules or Rules(turn_limit=TURN_LIMIT), options)
         self.family = family
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:

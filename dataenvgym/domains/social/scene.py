@@ -23,8 +23,24 @@ MOST_TURNS = 1000
 _EPO_KINDS = (ActionKind.NONE, ActionKind.SPEAK, ActionKind.LEAVE)
 
 
-@dataclass(frozen=True)
-class Rules:
+@dataclass(frozen=True, kw_only=True)
+class TurnOptions:
+    """Whose turn it is, and how long a scene lasts.
+
+    Attributes:
+        order: round_robin: one seat after the other; random: any seat that has not left, drawn
+            for each turn; simultaneous: all seats in each turn.
+        turn_limit: for all seats together.
+        most_stale: number of silent moves in a row that do not yet end the scene.
+    """
+
+    order: Order = "round_robin"
+    turn_limit: int = 20
+    most_stale: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules(TurnOptions):
     """How a scene is played.
 
     Each seat whose turn it is makes one move, in the order of the seats; a move is silent if the
@@ -35,21 +51,14 @@ class Rules:
     may come back; here it has none.
 
     Attributes:
-        order: round_robin: one seat after the other; random: any seat that has not left, drawn
-            for each turn; simultaneous: all seats in each turn.
-        turn_limit: for all seats together.
         ends: "sotopia" or "epo".
-        most_stale: number of silent moves in a row that do not yet end the scene.
         kinds: the allowed actions.
 
     Raises:
         ConfigurationError: for an order that does not exist, and for limits out of range.
     """
 
-    order: Order = "round_robin"
-    turn_limit: int = 20
     ends: Ends = "sotopia"
-    most_stale: int = 2
     kinds: tuple[ActionKind, ...] = ALL_KINDS
 
     def __post_init__(self) -> None:
@@ -99,9 +108,7 @@ class Rules:
         return None
 
 
-def rules_of(
-    name: Ends, *, order: Order = "round_robin", turn_limit: int = 20, most_stale: int = 2
-) -> Rules:
+def rules_of(name: Ends, options: TurnOptions | None = None) -> Rules:
     """The rules of that name.
 
     "epo" has the rules of EPO's published figures (Liu et al., 2025, "EPO: Explicit Policy
@@ -113,7 +120,14 @@ def rules_of(
             f"rules is {name!r}, expected 'sotopia' or 'epo'.{did_you_mean(name, get_args(Ends))}"
         )
     kinds = _EPO_KINDS if name == "epo" else ALL_KINDS
-    return Rules(order, turn_limit, name, most_stale, kinds)
+    turns = options or TurnOptions()
+    return Rules(
+        order=turns.order,
+        turn_limit=turns.turn_limit,
+        most_stale=turns.most_stale,
+        ends=name,
+        kinds=kinds,
+    )
 
 
 @dataclass(frozen=True)

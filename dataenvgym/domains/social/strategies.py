@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from dataenvgym.domains.social.actions import ActionKind
@@ -39,7 +39,6 @@ Side = Literal["own", "partner"]
 SPEAKER = "speaker"
 STRATEGIST = "strategist"
 PARTNER_STRATEGIST = "partner_strategist"
-STRATEGY_SAMPLING = SamplingParameters(temperature=0.7, max_tokens=128)
 
 _WORDS = "{strategy}"
 _MOST_PER_WORD = 40  # characters; limits a text without spaces, too
@@ -47,7 +46,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _EMPTY = "invalid strategy: an empty text; the turn went on without one"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Strategies:
     """Who writes strategies, and in which form.
 
@@ -56,9 +55,9 @@ class Strategies:
             strategy in each turn of its character, and the speaker "speaker" acts.
         strategists: other advisers: with `own`, the speaker "strategist" advises the student's
             character; with `partner`, the speaker "partner_strategist" advises the others.
-        max_words: of a strategy; longer ones are cut.
-        format: how a strategy is written, with `{strategy}` for its words.
-        sampling: how strategists other than the student draw their replies.
+        strategy_max_words: of a strategy; longer ones are cut.
+        strategy_format: how a strategy is written, with `{strategy}` for its words.
+        strategy_sampling: how strategists other than the student draw their replies.
 
     Raises:
         ConfigurationError: for a role or an adviser that does not exist, for `own` if the student
@@ -66,10 +65,10 @@ class Strategies:
     """
 
     role: Role = "speaker"
-    strategists: tuple[Side, ...] = ()
-    max_words: int = 10
-    format: str = f"Strategy: {_WORDS}"
-    sampling: SamplingParameters = field(default=STRATEGY_SAMPLING)
+    strategists: Sequence[Side] = ()
+    strategy_max_words: int = 10
+    strategy_format: str = f"Strategy: {_WORDS}"
+    strategy_sampling: SamplingParameters = SamplingParameters(temperature=0.7, max_tokens=128)
 
     def __post_init__(self) -> None:
         if self.role not in get_args(Role):
@@ -86,14 +85,16 @@ class Strategies:
                 "strategists has 'own', and with role='strategist' the student is the strategist "
                 "of its character: take 'own' out, or set role='speaker'"
             )
-        check_at_least(1, strategy_max_words=self.max_words)
-        if self.format.count(_WORDS) != 1:
+        check_at_least(1, strategy_max_words=self.strategy_max_words)
+        if self.strategy_format.count(_WORDS) != 1:
             raise ConfigurationError(
-                f"strategy_format is {self.format!r}, expected a text with {_WORDS} once, such as "
-                f"'Strategy: {_WORDS}'"
+                f"strategy_format is {self.strategy_format!r}, expected a text with {_WORDS} once, "
+                f"such as 'Strategy: {_WORDS}'"
             )
         object.__setattr__(self, "strategists", tuple(self.strategists))
-        object.__setattr__(self, "sampling", SamplingParameters.model_validate(self.sampling))
+        object.__setattr__(
+            self, "strategy_sampling", SamplingParameters.model_validate(self.strategy_sampling)
+        )
 
     @property
     def student_advises(self) -> bool:
@@ -131,19 +132,21 @@ class Strategies:
         """The words of the strategy in a reply; "" if there are none.
 
         They follow the last beginning of the form ("Strategy:") on its line. Without one, they are
-        the whole text, as one line without markup of the scene, cut to `max_words`.
+        the whole text, as one line without markup of the scene, cut to `strategy_max_words`.
         """
-        before, after = (part.strip() for part in self.format.split(_WORDS))
+        before, after = (part.strip() for part in self.strategy_format.split(_WORDS))
         parts = re.split(re.escape(before), text, flags=re.IGNORECASE) if before else [text]
         if len(parts) > 1:
             text = next(iter(parts[-1].strip().splitlines()), "")
         text = text.strip().removesuffix(after) if after else text
         words = _CONTROL.sub(" ", text.replace("[", "(").replace("]", ")")).split()
-        return " ".join(words[: self.max_words])[: self.max_words * _MOST_PER_WORD]
+        return " ".join(words[: self.strategy_max_words])[
+            : self.strategy_max_words * _MOST_PER_WORD
+        ]
 
     def write(self, words: str) -> str:
         """A strategy in its form."""
-        return self.format.replace(_WORDS, words)
+        return self.strategy_format.replace(_WORDS, words)
 
     def advised(self, state: SceneState, seat: int, reply: str) -> SceneState:
         """The scene after the seat has read the strategy in a strategist's reply.
@@ -176,7 +179,9 @@ class Strategies:
 
     @property
     def _how_to_advise(self) -> str:
-        words = "1 word" if self.max_words == 1 else f"{self.max_words} words at most"
+        words = (
+            "1 word" if self.strategy_max_words == 1 else f"{self.strategy_max_words} words at most"
+        )
         return (
             "You do not act yourself: before each of your turns, write how to act next, in "
             f"{words}, in this form: {self.write('...')}"

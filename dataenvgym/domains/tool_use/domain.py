@@ -12,15 +12,19 @@ The world runs the calls in its initial state, so the results in a record are tr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from dataenvgym.domains.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
+from dataenvgym.domains.tool_use.environment import (
+    ToolLimits,
+    ToolUseEnvironment,
+    ToolUseOptions,
+)
 from dataenvgym.domains.tool_use.problem import Preparation, Prepared, ToolUseProblem, problem_of
 from dataenvgym.domains.tool_use.users import ModelUser
-from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -32,7 +36,6 @@ from dataenvgym.records import (
     TaskInstance,
 )
 from dataenvgym.tasks.dialogue import DialogueDomain
-from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.worlds.state import State, digest_of
 from dataenvgym.tasks.worlds.world import World
 from dataenvgym.tool_formats import HERMES, as_reply
@@ -46,9 +49,8 @@ class ToolUseDomain(DialogueDomain):
 
     Args:
         world: the student has its tools and reads its policy.
-        max_turns, max_errors, count_errors, template, user_sampling, judge_users: see
-            `ToolUseEnvironment`.
-        system_prompt: added after the policy.
+        options: when a conversation ends early, and the prompt.
+        judge_users: see `ToolUseEnvironment`.
 
     Attributes:
         problem_class, prepared_class, environment_class: the types of its problems, of prepared
@@ -63,29 +65,25 @@ class ToolUseDomain(DialogueDomain):
     def __init__(
         self,
         world: World[Any],
+        options: ToolUseOptions = ToolUseOptions(),
         *,
-        max_turns: int = 30,
-        max_errors: int = 5,
-        count_errors: CountErrors = "in_a_row",
-        system_prompt: str = "",
-        template: str = INSTRUCTION,
-        user_sampling: SamplingParameters = USER_SAMPLING,
         judge_users: bool | None = None,
     ) -> None:
-        system = "\n\n".join(text for text in (world.policy, system_prompt) if text)
+        self._set_up(world, options, max_turns=options.max_turns, judge_users=judge_users)
+
+    def _set_up(self, world: World[Any], limits: ToolLimits, **options: Any) -> None:
+        """Set the parts.
+
+        Args:
+            options: of the environment.
+        """
+        system = "\n\n".join(text for text in (world.policy, limits.system_prompt) if text)
+        limits = replace(limits, system_prompt=system)
         self.world = world
-        self.prompt_template = PromptTemplate(system, template)
+        self.prompt_template = limits.prompt
         self.prepared = Preparation(world, self.problem_class, self.prepared_class)
-        self._environment = partial(
-            self.environment_class,
-            prepare=self.prepared,
-            max_turns=max_turns,
-            max_errors=max_errors,
-            count_errors=count_errors,
-            system_prompt=system,
-            template=template,
-            user_sampling=user_sampling,
-            judge_users=judge_users,
+        self._environment: Callable[..., ToolUseEnvironment] = partial(
+            self.environment_class, limits=limits, prepare=self.prepared, **options
         )
         self.make_environment()  # raises here if an option is invalid
 

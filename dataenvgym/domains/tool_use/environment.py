@@ -16,13 +16,14 @@ from dataenvgym.domains.tool_use.user_seat import MOST_WORDS, ModelSeat, ScriptS
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.errors import ConfigurationError, SpeakerError, check_at_least
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
+from dataenvgym.options import taken_from
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.options import PromptOptions
 from dataenvgym.tasks.worlds.world import World
 from dataenvgym.tool_formats import malformed_call
 
 CountErrors = Literal["in_a_row", "total"]
-USER_SAMPLING = SamplingParameters(max_tokens=256)
 MOST_CALLS = 100
 """Largest number of calls in one message that are run; later ones fail."""
 
@@ -68,6 +69,34 @@ class Progress:
         return heard
 
 
+@dataclass(frozen=True, kw_only=True)
+class ToolLimits(PromptOptions):
+    """When a conversation with tools ends early, and who plays its users.
+
+    Attributes:
+        system_prompt: is added after the world's policy.
+        max_errors: how many failed calls end the conversation with reward 0.
+        count_errors: "in_a_row", or "total", as in tau2-bench (which ends at 10 errors or after
+            200 messages).
+        user_sampling: how a model that plays the user, task.others.user, draws its replies.
+    """
+
+    max_errors: int = 5
+    count_errors: CountErrors = "in_a_row"
+    user_sampling: SamplingParameters = SamplingParameters(max_tokens=256)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolUseOptions(ToolLimits):
+    """Options of tasks in a world with tools.
+
+    Attributes:
+        max_turns: largest number of the student's messages.
+    """
+
+    max_turns: int = 30
+
+
 class ToolUseEnvironment(TaskEnvironment):
     """Reward: the product of the problem's components (see `components`), at the end.
 
@@ -81,13 +110,10 @@ class ToolUseEnvironment(TaskEnvironment):
 
     Args:
         prepare: returns an instance's problem with its world, like `ToolUseDomain.prepared`.
-        max_errors: how many failed calls end the conversation.
-        count_errors: "in_a_row", or "total", as in tau2-bench (which ends at 10 errors or after
-            200 messages).
-        user_sampling: how a model that plays the user draws its replies.
+        limits: when the conversation ends early.
         judge_users: whether to ask the speaker "judge" who is at fault if a conversation with such
             a user is not solved; None asks if `others` has a judge.
-        options: those of `TaskEnvironment`.
+        more: max_turns, others and render_mode, see `TaskEnvironment`.
     """
 
     max_turns = 200
@@ -102,24 +128,24 @@ class ToolUseEnvironment(TaskEnvironment):
     def __init__(
         self,
         instances: Sequence[TaskInstance] = (),
+        limits: ToolLimits = ToolLimits(),
         *,
         prepare: Callable[[TaskInstance], Prepared],
-        max_errors: int = 5,
-        count_errors: CountErrors = "in_a_row",
-        user_sampling: SamplingParameters = USER_SAMPLING,
         judge_users: bool | None = None,
-        **options: Any,
+        **more: Any,
     ):
-        super().__init__(instances, **options)
-        check_at_least(1, max_errors=max_errors)
-        if count_errors not in ("in_a_row", "total"):
+        super().__init__(
+            instances, system_prompt=limits.system_prompt, template=limits.template, **more
+        )
+        check_at_least(1, max_errors=limits.max_errors)
+        if limits.count_errors not in ("in_a_row", "total"):
             raise ConfigurationError(
-                f"count_errors is {count_errors!r}, expected 'in_a_row' or 'total'"
+                f"count_errors is {limits.count_errors!r}, expected 'in_a_row' or 'total'"
             )
         self._prepare = prepare
-        self._max_errors = max_errors
-        self._in_a_row = count_errors == "in_a_row"
-        self._user_sampling = SamplingParameters.model_validate(user_sampling)
+        self._max_errors = limits.max_errors
+        self._in_a_row = limits.count_errors == "in_a_row"
+        self._user_sampling = SamplingParameters.model_validate(limits.user_sampling)
         self._judge_users = "judge" in self.others if judge_users is None else judge_users
 
     # --- the beginning ---
@@ -312,15 +338,18 @@ def make_default(
     """Make `dataenvgym/ToolUse-v0`: by default, with the shop (validation).
 
     Args:
-        options: those of `ToolUseEnvironment`.
+        options: those of `ToolLimits` and `ToolUseEnvironment`.
     """
     from dataenvgym.domains.tool_use.domain import ToolUseDomain
     from dataenvgym.domains.tool_use.task import ToolUseTask
     from dataenvgym.domains.tool_use.worlds import find_world
 
     domain = ToolUseDomain(find_world("shop"))
+    options = {"system_prompt": domain.prompt_template.system} | options
+    limits = taken_from(options, ToolLimits)
     return ToolUseEnvironment(
         ToolUseTask("shop").instances if instances is None else instances,
+        limits,
         prepare=domain.prepared,
-        **{"system_prompt": domain.prompt_template.system, **options},
+        **options,
     )

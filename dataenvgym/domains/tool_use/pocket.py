@@ -13,15 +13,16 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
-from dataenvgym.domains.tool_use.environment import CountErrors
+from dataenvgym.domains.tool_use.environment import ToolUseOptions
 from dataenvgym.domains.tool_use.pocket_skills import POOLS, SKILLS, PocketToolsSkill
 from dataenvgym.domains.tool_use.village import GOODS, PLACES, Village, offer_id
 from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.options import takes
 from dataenvgym.records import (
     ChatDatum,
     Conversation,
@@ -32,59 +33,40 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tasks.base import Task, TaskOptions
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.operand_family import OperandFamily, OperandProblem, Operands
-from dataenvgym.tasks.prompt_template import INSTRUCTION
+from dataenvgym.tasks.options import PocketOptions
 from dataenvgym.tool_formats import as_reply
 
 VILLAGE = Village()
 DONE = "done"
-STUDENT = "pocket-tools-v1"
-GREEDY = SamplingParameters(max_tokens=64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PocketToolsOptions(PocketOptions, ToolUseOptions):
+    """Options of `PocketToolsTask`.
+
+    Attributes:
+        max_turns: the most messages of the student; three calls and an answer are enough.
+        sampling: how the student answers. The pocket student's longest message takes nine tokens, a
+            call as JSON about 40.
+    """
+
+    max_turns: int = 6
+    max_errors: int = 3
+    sampling: SamplingParameters = SamplingParameters(max_tokens=64)
+    student: str = "pocket-tools-v1"
 
 
 class PocketToolsTask(Task):
-    """Problems of pocket tools, with equal shares of the skills.
-
-    Args:
-        n_train, n_validation, n_test: number of problems in each split.
-        seed: selects the problems. The published figures use the default.
-        max_turns, max_errors, count_errors, system_prompt, template: see `ToolUseDomain`.
-        sampling: how the student answers. The pocket student's longest message takes nine tokens, a
-            call as JSON about 40.
-        options: those of `Task`; `student` is "pocket-tools-v1" by default.
-    """
+    """Problems of pocket tools, with equal shares of the skills."""
 
     name = "pocket_tools"
 
-    def __init__(
-        self,
-        *,
-        n_train: int = 2000,
-        n_validation: int = 400,
-        n_test: int = 400,
-        seed: int = 0,
-        max_turns: int = 6,
-        max_errors: int = 3,
-        count_errors: CountErrors = "in_a_row",
-        system_prompt: str = "",
-        template: str = INSTRUCTION,
-        sampling: SamplingParameters = GREEDY,
-        **options: Unpack[TaskOptions],
-    ):
-        source = POCKET_TOOLS.source(
-            n_train=n_train, n_validation=n_validation, n_test=n_test, seed=seed
-        )
-        domain = PocketToolsDomain(
-            VILLAGE,
-            max_turns=max_turns,
-            max_errors=max_errors,
-            count_errors=count_errors,
-            system_prompt=system_prompt,
-            template=template,
-        )
-        options.setdefault("student", STUDENT)
-        super().__init__(source, domain, sampling=sampling, **options)
+    @takes(PocketToolsOptions)
+    def __init__(self, options: PocketToolsOptions) -> None:
+        source = POCKET_TOOLS.source(options.sizes, seed=options.seed)
+        self.set_up(source, PocketToolsDomain(VILLAGE, options), options, name=options.name)
 
 
 class PocketToolsDomain(ToolUseDomain):

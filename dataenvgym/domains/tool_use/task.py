@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 from dataenvgym.domains.tool_use.audit import audit as audit_world
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
-from dataenvgym.domains.tool_use.environment import USER_SAMPLING, CountErrors
+from dataenvgym.domains.tool_use.environment import ToolUseOptions
 from dataenvgym.domains.tool_use.mcp.address import McpServer
 from dataenvgym.domains.tool_use.mcp.world import McpWorld
 from dataenvgym.domains.tool_use.problem import to_instance
 from dataenvgym.domains.tool_use.worlds import find_world, problems_of
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
-from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
-from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
-from dataenvgym.tasks.prompt_template import INSTRUCTION
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.options import THIRDS, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.source import Split
 from dataenvgym.tasks.worlds.world import World
 
-HALVES: Mapping[Split, float] = {"train": 0.4, "validation": 0.3, "test": 0.3}
+
+@dataclass(frozen=True)
+class WorldOptions(TaskOptions, RowOptions, ToolUseOptions):
+    """Options of `ToolUseTask`.
+
+    Attributes:
+        world: its name, its class as `my_module.MyWorld`, or a `World`; with tools=mcp, any name.
+        sources: files of problems (see `loaders`); None: the problems shipped with the world.
+        tools: "own", or "mcp": those of a server.
+        mcp: the server, with tools=mcp (see `McpServer`).
+        name: of the task; None uses the world's.
+        audit: whether to refuse problems that fail a check of the audit (see `audit`).
+    """
+
+    world: str | World[Any] = "shop"
+    sources: Places | None = None
+    _: KW_ONLY
+    tools: Literal["own", "mcp"] = "own"
+    mcp: McpServer | None = None
+    name: str | None = None
+    audit: bool = False
+    fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
+    student: str = "pocket-tools-v1"
 
 
 class ToolUseTask(Task):
@@ -31,66 +54,24 @@ class ToolUseTask(Task):
         ToolUseTask("shop")
         ToolUseTask("my_module.MyWorld", sources="problems.jsonl")
 
-    Args:
-        world: its name, or its class as `my_module.MyWorld`, or a `World`.
-        sources: files of problems (see `loaders`); None: the problems shipped with the world.
-        tools: "own", or "mcp": those of a server; `world` is then only a name.
-        mcp: the server (see `McpServer`).
-        name: of the task; None uses the world's.
-        fractions, limit, seed: see `RowSource`, which divides the problems among the splits.
-        max_turns, max_errors, count_errors, system_prompt, template, user_sampling: see
-            `ToolUseDomain`. Users played by models are judged if `others` has a judge.
-        audit: whether to refuse problems that fail a check of the audit (see `audit`).
-        sampling: how the student draws its replies.
-        options: those of `Task`; `student` is "pocket-tools-v1" by default.
+    Users played by models are judged if `others` has a judge.
     """
 
-    def __init__(
-        self,
-        world: str | World[Any] = "shop",
-        sources: Places | None = None,
-        *,
-        tools: Literal["own", "mcp"] = "own",
-        mcp: McpServer | None = None,
-        name: str | None = None,
-        fractions: Mapping[Split, float] = HALVES,
-        limit: int | None = None,
-        seed: int = 0,
-        max_turns: int = 30,
-        max_errors: int = 5,
-        count_errors: CountErrors = "in_a_row",
-        system_prompt: str = "",
-        template: str = INSTRUCTION,
-        user_sampling: SamplingParameters = USER_SAMPLING,
-        audit: bool = False,
-        sampling: SamplingParameters = LONG_REPLIES,
-        **options: Unpack[TaskOptions],
-    ):
-        options.setdefault("student", "pocket-tools-v1")
-        world = _world(world, tools, mcp)
-        name = world.name if name is None else name
-        domain = ToolUseDomain(
-            world,
-            max_turns=max_turns,
-            max_errors=max_errors,
-            count_errors=count_errors,
-            system_prompt=system_prompt,
-            template=template,
-            user_sampling=user_sampling,
-            judge_users="judge" in (options.get("others") or {}),
-        )
+    @takes(WorldOptions)
+    def __init__(self, options: WorldOptions) -> None:
+        world = _world(options.world, options.tools, options.mcp)
+        name = world.name if options.name is None else options.name
+        domain = ToolUseDomain(world, options, judge_users="judge" in (options.others or {}))
         source = RowSource(
-            problems_of(world.name) if sources is None else sources,
+            problems_of(world.name) if options.sources is None else options.sources,
             partial(to_instance, task=name, world=world.name),
+            options,
             name=name,
             overlap_key=domain.overlap_key,
             text_of=domain.text_of,
-            complaints=partial(_complaints, domain, audit),
-            fractions=fractions,
-            limit=limit,
-            seed=seed,
+            complaints=partial(_complaints, domain, options.audit),
         )
-        super().__init__(source, domain, name=name, sampling=sampling, **options)
+        self.set_up(source, domain, options, name=name)
 
 
 def _complaints(

@@ -1,9 +1,9 @@
 """A task for tests: a strategist who buys lamps, in one turn or two."""
 
 from dataenvgym.domains.social.domain import SocialDomain
+from dataenvgym.domains.social.environment import PlayOptions
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Scene
-from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
@@ -35,7 +35,7 @@ class Lamps(Task):
         if judge is not None:
             others["judge"] = ScriptedPredictor(judge)
         self._n = n
-        domain = SocialDomain(strategies=Strategies("strategist"))
+        domain = SocialDomain(options=PlayOptions(role="strategist"))
         super().__init__(domain=domain, others=others, **options)
 
     def load(self, split):

@@ -8,9 +8,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import dataenvgym  # noqa: F401 - registers the ids
-from dataenvgym.domains.code.environment import CodeEnvironment
+from dataenvgym.domains.code.environment import CodeEnvironment, CodeOptions
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.problem import CodeProblem
+from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SandboxError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
@@ -31,7 +32,9 @@ OVERFIT = "```python\ndef f(x):\n    if x > 1:\n        raise ValueError(x)\n   
 
 
 def begun(sandbox, instance=ADD, **options):
-    environment = CodeEnvironment([instance], sandbox=sandbox, **options)
+    shared = sandbox if isinstance(sandbox, SharedSandbox) else None
+    backend = {} if shared else {"sandbox": sandbox}
+    environment = CodeEnvironment([instance], CodeOptions(**backend, **options), shared=shared)
     conversation, _ = environment.reset(options={"instance": instance})
     return environment, conversation
 
@@ -141,7 +144,7 @@ def test_a_sandbox_that_fails_is_an_error_and_no_wrong_answer():
 )
 def test_impossible_options_are_refused(options, reason):
     with pytest.raises(ConfigurationError, match=reason):
-        CodeEnvironment(**options)
+        CodeEnvironment((), CodeOptions(**options))
 
 
 def test_an_instance_without_tests_is_refused(bubblewrap):
@@ -196,7 +199,7 @@ def test_the_share_of_tests_passed_reaches_the_report(bubblewrap):
     completed = rollout(
         ScriptedPredictor(lambda conversation: next(replies)),
         [ADD, ADD],
-        lambda: CodeEnvironment(sandbox=bubblewrap),
+        lambda: CodeEnvironment(shared=bubblewrap),
         sampling=SamplingParameters(),
         chunk_size=1,
         threads=1,

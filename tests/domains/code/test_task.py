@@ -112,8 +112,8 @@ def test_impossible_options_are_refused_when_the_task_is_made(tmp_path):
         CodeTask(tmp_path / "p.jsonl", limits={"memory": 2**62})
     with pytest.raises(ConfigurationError, match="limit is 0"):
         CodeTask(tmp_path / "p.jsonl", limit=0)
-    with pytest.raises(TypeError, match="max_turn"):
-        CodeTask(tmp_path / "p.jsonl", max_turn=1)  # type: ignore[call-arg]
+    with pytest.raises(ConfigurationError, match=r"'max_turn'\. Did you mean 'max_turns'\?"):
+        CodeTask(tmp_path / "p.jsonl", max_turn=1)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dataenvgym.domains.social.environment import SocialEnvironment
+from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Hint, Scene
 from dataenvgym.domains.social.scene import Cast, SceneState
@@ -60,6 +60,6 @@ def instance(played, *, seat=0, partner="model"):
 
 
 def begun(problem, **options):
-    environment = SocialEnvironment(**options)
+    environment = make_default((), **options)
     environment.reset(seed=0, options={"instance": problem})
     return environment

@@ -58,7 +58,7 @@ def conversation(environment, agent):
 def test_it_passes_pettingzoos_own_tests(order, seats):
     def make(**options):
         played = [instance(sale(n=seats)), instance(sale())]
-        return SocialAECEnv(played, rules=Rules(order), others={"judge": JUDGE}, **options)
+        return SocialAECEnv(played, rules=Rules(order=order), others={"judge": JUDGE}, **options)
 
     for every_seat in (False, True):
         api_test(make(every_seat=every_seat), num_cycles=50)
@@ -68,7 +68,7 @@ def test_it_passes_pettingzoos_own_tests(order, seats):
 
 
 def test_a_simultaneous_scene_is_parallel_as_it_is_and_one_in_turns_is_not():
-    made = SocialAECEnv(rules=Rules("simultaneous"))
+    made = SocialAECEnv(rules=Rules(order="simultaneous"))
     parallel_api_test(aec_to_parallel(made), num_cycles=50)
     with pytest.raises(AssertionError, match="not generally safe"):
         aec_to_parallel(SocialAECEnv())
@@ -113,7 +113,7 @@ def test_a_seat_observes_its_own_conversation_and_nothing_hidden():
 
 
 def test_actions_of_a_simultaneous_turn_take_effect_together():
-    made = of(sale(), rules=Rules("simultaneous"))
+    made = of(sale(), rules=Rules(order="simultaneous"))
     play(made, "I ask 130 euros.")
     assert "130" not in str(conversation(made, "seat_1"))
     play(made, "I offer 90 euros.")

@@ -17,7 +17,7 @@ from dataenvgym.errors import InvalidInstanceError, SpeakerError
 from dataenvgym.llm import Teacher
 from dataenvgym.predictors import OpenAIPredictor, ScriptedPredictor
 from dataenvgym.rollouts import rollout
-from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.options import LONG_REPLIES
 
 from .social_scenes import begun, instance, people, sale, scene
 

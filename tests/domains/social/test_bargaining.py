@@ -206,10 +206,10 @@ def test_random_bargains_agree_with_their_definition(spoken):
     for game in range(400):
         simultaneous = game % 2 == 0
         rules = Rules(
-            "simultaneous" if simultaneous else "round_robin", turn_limit=30, most_stale=9
+            order="simultaneous" if simultaneous else "round_robin", turn_limit=30, most_stale=9
         )
         if spoken:
-            rules = Rules(rules.order, 30, most_stale=9, kinds=SPOKEN.kinds)
+            rules = Rules(order=rules.order, turn_limit=30, most_stale=9, kinds=SPOKEN.kinds)
         offer, accept, withdraw = FORMS[SPOKEN if spoken else DONE]
         state, history = begun(rules), []
         for _ in range(12):

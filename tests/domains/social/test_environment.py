@@ -8,7 +8,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import dataenvgym  # noqa: F401 - registers the ids
-from dataenvgym.domains.social.environment import SocialEnvironment
+from dataenvgym.domains.social.environment import SocialEnvironment, make_default
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import problem_of
 from dataenvgym.domains.social.scene import Rules, SceneState, rules_of
@@ -18,7 +18,7 @@ from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.rollouts import rollout
-from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.options import LONG_REPLIES
 
 from ...rollouts.fakes import Predictor, Reply
 from .social_scenes import begun, instance, sale, scene
@@ -137,7 +137,7 @@ def attempt(problems, student, others, **options):
     return rollout(
         student,
         problems,
-        lambda: SocialEnvironment(problems, **options),
+        lambda: make_default(problems, **options),
         sampling=LONG_REPLIES,
         others=others,
     )
@@ -225,7 +225,9 @@ def test_epo_ends_one_turn_later_and_refuses_other_actions():
 
 @pytest.mark.parametrize("order", ["round_robin", "random", "simultaneous"])
 def test_three_seats_play_in_every_order(order):
-    environment = begun(instance(sale(n=3)), rules=Rules(order), others={"partner": says("Hm.")})
+    environment = begun(
+        instance(sale(n=3)), rules=Rules(order=order), others={"partner": says("Hm.")}
+    )
     done = False
     while not done:
         conversation, _, done, truncated, _ = environment.step("Hm.")

@@ -7,7 +7,7 @@ import pytest
 
 from dataenvgym.domains.social.actions import Action, ActionKind, read_action
 from dataenvgym.domains.social.profiles import Character, Goal, Scene
-from dataenvgym.domains.social.scene import Cast, Rules, SceneState, rules_of
+from dataenvgym.domains.social.scene import Cast, Rules, SceneState, TurnOptions, rules_of
 
 from .social_scenes import state
 
@@ -69,7 +69,7 @@ def test_who_has_left_hears_no_more():
 
 
 def test_who_leaves_in_a_simultaneous_turn_hears_that_turn():
-    scene = state(3, rules=Rules("simultaneous"))
+    scene = state(3, rules=Rules(order="simultaneous"))
     scene = scene.after({0: read_action("Hi."), 1: LEAVE}).after({0: read_action("Gone?")})
     assert said(scene, 1) == ["Hi.", ""]
 
@@ -88,7 +88,7 @@ def test_a_seat_without_a_turn_makes_no_silent_move():
 
 
 def test_each_silent_seat_of_a_simultaneous_turn_counts():
-    scene = state(rules=Rules("simultaneous")).after({1: read_action("Hi.")})
+    scene = state(rules=Rules(order="simultaneous")).after({1: read_action("Hi.")})
     assert scene.n_stale == 0
     assert scene.after({}).n_stale == 2
     assert scene.after({0: read_action("Hi.")}).n_stale == 1
@@ -127,7 +127,7 @@ def test_round_robin_passes_over_those_who_left():
 
 
 def test_a_random_order_depends_on_the_seed_and_reaches_every_seat():
-    rules = Rules("random")
+    rules = Rules(order="random")
 
     def order(seed):
         return [rules.acting(n, (0, 1, 3), -1, seed=seed)[0] for n in range(40)]
@@ -137,7 +137,7 @@ def test_a_random_order_depends_on_the_seed_and_reaches_every_seat():
 
 
 def test_simultaneous_is_everybody():
-    assert Rules("simultaneous").acting(5, (0, 2), 1, seed=0) == (0, 2)
+    assert Rules(order="simultaneous").acting(5, (0, 2), 1, seed=0) == (0, 2)
 
 
 def test_sotopia_ends_at_the_limit_and_epo_after_it():
@@ -191,7 +191,7 @@ def test_scenes_of_two_end_where_the_original_ends_them(program, order):
     ends = Counter()
     for seed in range(1500):
         limit, most_stale = int(rng.integers(1, 25)), int(rng.integers(0, 6))
-        rules = rules_of(program, order=order, turn_limit=limit, most_stale=most_stale)
+        rules = rules_of(program, TurnOptions(order=order, turn_limit=limit, most_stale=most_stale))
         state, said = SceneState.begin(Cast(SCENE, people), rules, seed=seed), []
         weights = rng.dirichlet((1, 1.5, 0.1))
         while state.ending is None:

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from dataenvgym.domains.social import SocialTask
-from dataenvgym.domains.social.environment import SocialEnvironment
+from dataenvgym.domains.social.environment import SocialEnvironment, make_default
 from dataenvgym.domains.social.episodes import stuck
 from dataenvgym.domains.social.scene import Rules
-from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
 from dataenvgym.rollouts import StudentSpeaker, rollout
 from dataenvgym.run_warnings import listening
-from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.options import LONG_REPLIES
 
 from ...rollouts.fakes import Predictor, Reply
 from .social_scenes import instance, sale
@@ -50,7 +49,7 @@ def played(student, partner, *, seats=(0, 1), order="round_robin", who="partner"
     done = rollout(
         student,
         problems,
-        lambda: SocialEnvironment(problems, rules=Rules(order, turn_limit=4), **options),
+        lambda: make_default(problems, rules=Rules(order=order, turn_limit=4), **options),
         sampling=LONG_REPLIES,
         others={who: partner},
     )
@@ -95,7 +94,7 @@ def test_a_strategist_may_advise_its_own_untouched_self():
         StudentSpeaker("untouched"),
         seats=(0,),
         who="speaker",
-        strategies=Strategies("strategist"),
+        role="strategist",
     )
     assert "I ask 139 euros." in shown
 

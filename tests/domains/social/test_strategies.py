@@ -6,7 +6,7 @@ from gymnasium.utils.env_checker import check_env
 
 from dataenvgym.config import build_task, compose
 from dataenvgym.domains.social.actions import read_action
-from dataenvgym.domains.social.environment import SocialEnvironment
+from dataenvgym.domains.social.environment import PlayOptions, SocialEnvironment, make_default
 from dataenvgym.domains.social.prompts import dialogue, seat_conversation
 from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.strategies import Strategies
@@ -15,11 +15,11 @@ from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.rollouts import rollout
-from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.options import LONG_REPLIES
 
 from .social_scenes import begun, instance, sale, scene, state
 
-ADVISED = Strategies("strategist", ("partner",))
+ADVISED = {"role": "strategist", "strategists": ("partner",)}
 
 
 class Probe:
@@ -43,7 +43,7 @@ def probe(**says):
 
 def test_a_strategy_is_the_last_line_that_the_speaker_reads():
     asked = probe()
-    environment = begun(instance(sale()), strategies=Strategies("strategist"), others=asked.others)
+    environment = begun(instance(sale()), role="strategist", others=asked.others)
     environment.step("Strategy: Name 170 euros first.")
     environment.step("Strategy: Come down slowly.")
     first, second = asked.asked["speaker"]
@@ -56,7 +56,7 @@ def test_a_strategy_is_the_last_line_that_the_speaker_reads():
 
 def test_the_student_as_strategist_reads_what_its_speaker_and_the_others_do():
     asked = probe()
-    environment = begun(instance(sale()), strategies=Strategies("strategist"), others=asked.others)
+    environment = begun(instance(sale()), role="strategist", others=asked.others)
     conversation, *_ = environment.step("Be firm.")
     opening, said, news = conversation
     assert "in 10 words at most, in this form: Strategy: ..." in opening.content
@@ -67,7 +67,7 @@ def test_the_student_as_strategist_reads_what_its_speaker_and_the_others_do():
 
 
 def test_the_strategist_of_the_second_seat_first_reads_what_the_first_one_does():
-    environment = SocialEnvironment(strategies=Strategies("strategist"), others=probe().others)
+    environment = make_default((), role="strategist", others=probe().others)
     problem = instance(sale(), seat=1)
     conversation, _ = environment.reset(seed=0, options={"instance": problem})
     assert conversation[0].content.endswith("\n\n[Ann Lee] says: I answer.")
@@ -78,7 +78,7 @@ def test_the_strategist_of_the_second_seat_first_reads_what_the_first_one_does()
 def test_no_other_seat_and_no_other_strategist_ever_reads_a_strategy(order, seats):
     asked = probe(partner_strategist="Strategy: THEIRS")
     environment = begun(
-        instance(sale(n=seats)), rules=Rules(order), strategies=ADVISED, others=asked.others
+        instance(sale(n=seats)), rules=Rules(order=order), **ADVISED, others=asked.others
     )
     done = False
     while not done:
@@ -92,9 +92,7 @@ def test_no_other_seat_and_no_other_strategist_ever_reads_a_strategy(order, seat
 
 def test_a_strategist_reads_its_own_earlier_strategies_in_place():
     asked = probe(partner_strategist="Strategy: Wait.", strategist="Hurry.")
-    environment = begun(
-        instance(sale()), strategies=Strategies(strategists=("own", "partner")), others=asked.others
-    )
+    environment = begun(instance(sale()), strategists=("own", "partner"), others=asked.others)
     environment.step("Hi.")
     environment.step("Ho.")
     partners, own = asked.asked["partner_strategist"], asked.asked["strategist"]
@@ -112,9 +110,7 @@ def test_a_strategist_reads_its_own_earlier_strategies_in_place():
 
 def test_a_student_that_acts_reads_its_strategists_advice_and_may_ignore_it():
     asked = probe(strategist="Strategy: Leave.")
-    environment = SocialEnvironment(
-        strategies=Strategies(strategists=("own",)), others=asked.others
-    )
+    environment = make_default((), strategists=("own",), others=asked.others)
     conversation, _ = environment.reset(seed=0, options={"instance": instance(sale())})
     assert conversation[0].content.endswith("\n\n(Strategy: Leave.)")
     conversation, _, done, *_ = environment.step("I stay.")
@@ -125,7 +121,7 @@ def test_a_student_that_acts_reads_its_strategists_advice_and_may_ignore_it():
 def test_a_scripted_partner_plays_against_a_strategist():
     others = {"speaker": ScriptedPredictor(lambda conversation: "[action] accept")}
     problem = instance(sale(least=10), partner="soft")
-    environment = begun(problem, strategies=Strategies("strategist"), others=others)
+    environment = begun(problem, role="strategist", others=others)
     rewards = [environment.step("Strategy: Take it.")[1:3] for _ in range(2)]
     assert rewards[-1][1]
     assert rewards[-1][0] > 0
@@ -135,13 +131,13 @@ def test_a_scripted_partner_has_no_use_for_a_strategist():
     problem = instance(sale(), partner="soft")
     refused = "'soft' is scripted: it reads no strategy"
     with pytest.raises(ConfigurationError, match=refused):
-        begun(problem, strategies=Strategies(strategists=("partner",)))
+        begun(problem, strategists=("partner",))
 
 
 @pytest.mark.parametrize("name", ["speaker", "partner_strategist", "partner"])
 def test_a_speaker_that_fails_is_named_and_the_scene_is_as_before(name):
     asked = probe(**{"partner_strategist": "x", name: Failure(reason="down")})
-    environment = begun(instance(sale()), strategies=ADVISED, others=asked.others)
+    environment = begun(instance(sale()), **ADVISED, others=asked.others)
     with pytest.raises(SpeakerError, match=f"^{name}: down") as failed:
         environment.step("Strategy: Be firm.")
     assert (failed.value.fault, environment.state.events) == (name, ())
@@ -152,7 +148,7 @@ def test_an_own_strategist_that_fails_is_named():
     (done,) = rollout(
         ScriptedPredictor(lambda conversation: "Hi."),
         [instance(sale())],
-        lambda: SocialEnvironment(strategies=Strategies(strategists=("own",))),
+        lambda: SocialEnvironment((), PlayOptions(strategists=("own",))),
         sampling=LONG_REPLIES,
         others=asked.others,
     )
@@ -161,7 +157,7 @@ def test_an_own_strategist_that_fails_is_named():
 
 def test_a_speaker_without_an_action_is_its_own_failure():
     asked = probe(speaker="")
-    environment = begun(instance(sale()), strategies=Strategies("strategist"), others=asked.others)
+    environment = begun(instance(sale()), role="strategist", others=asked.others)
     with pytest.raises(SpeakerError, match="speaker: invalid action: an empty text") as failed:
         environment.step("Strategy: Be firm.")
     assert failed.value.fault == "speaker"
@@ -169,7 +165,7 @@ def test_a_speaker_without_an_action_is_its_own_failure():
 
 def test_an_empty_strategy_is_a_note_to_the_strategist_alone():
     asked = probe()
-    environment = begun(instance(sale()), strategies=Strategies("strategist"), others=asked.others)
+    environment = begun(instance(sale()), role="strategist", others=asked.others)
     conversation, *_ = environment.step("Strategy:  ")
     assert conversation[-1].content.splitlines()[0].startswith("(invalid strategy: an empty text")
     assert "trategy" not in str(asked.asked)
@@ -191,7 +187,7 @@ def test_a_strategy_is_one_line_of_a_few_words(text, words):
 
 
 def test_the_form_is_an_option():
-    strategies = Strategies(format="<plan>{strategy}</plan>", max_words=2)
+    strategies = Strategies(strategy_format="<plan>{strategy}</plan>", strategy_max_words=2)
     assert strategies.read("Hm. <plan>Be very firm.</plan>") == "Be very"
     advised = strategies.advised(state(), 0, "<plan>Wait.</plan>")
     assert seat_conversation(advised, 0)[-1].content.endswith("(<plan>Wait.</plan>)")
@@ -218,7 +214,7 @@ def test_a_strategy_takes_no_turn():
 def test_the_environment_with_a_strategist_passes_gymnasiums_check():
     others = probe(partner_strategist="Wait.").others
     environment = gymnasium.make(
-        "dataenvgym/Social-v0", instances=[instance(scene())], strategies=ADVISED, others=others
+        "dataenvgym/Social-v0", instances=[instance(scene())], **ADVISED, others=others
     )
     check_env(environment.unwrapped, skip_render_check=True)
 

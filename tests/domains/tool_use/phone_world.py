@@ -3,6 +3,8 @@
 import json
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.environment import ToolUseOptions
+from dataenvgym.options import taken_from
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, check, tool
 
@@ -97,7 +99,7 @@ def say(*calls, words=""):
 
 
 def domain(**options):
-    return ToolUseDomain(Phone(), **options)
+    return ToolUseDomain(Phone(), taken_from(options, ToolUseOptions), **options)
 
 
 def begun(problem, others=None, **options):

@@ -10,7 +10,7 @@ import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.tool_use.environment import MOST_CALLS
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.rollouts import rollout
-from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.options import LONG_REPLIES
 
 from ...rollouts.fakes import Predictor, Reply, Submitting, both_modes  # noqa: F401
 from .phone_world import READ, SET, begun, domain, instance, say

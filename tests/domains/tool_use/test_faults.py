@@ -6,12 +6,13 @@ from functools import partial
 import pytest
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.environment import ToolUseOptions
 from dataenvgym.domains.tool_use.users import STOP
 from dataenvgym.errors import EvaluationError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records.instances import fault_of
 from dataenvgym.rollouts import rollout
-from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.options import LONG_REPLIES
 from dataenvgym.tasks.worlds import ToolError, tool
 
 from ...rollouts.fakes import Predictor, Submitting
@@ -73,7 +74,9 @@ def outcome(
     others = {"user": make(user)} if user else {}
     if judge is not None:
         others["judge"] = make(judge)
-    made = ToolUseDomain(world(), judge_users=judge is not None, max_turns=6, **options)
+    made = ToolUseDomain(
+        world(), ToolUseOptions(max_turns=6, **options), judge_users=judge is not None
+    )
     problem = problem or instance(user=ANN)
     (completed,) = rollout(
         make(student), [problem], made.make_environment, sampling=LONG_REPLIES, others=others

@@ -9,7 +9,7 @@ from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records.instances import fault_of
 from dataenvgym.rollouts import rollout, speakers_of
-from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.options import LONG_REPLIES
 
 from ...rollouts.fakes import Predictor, both_modes
 from .phone_world import SET, Phone, begun, domain, instance, say

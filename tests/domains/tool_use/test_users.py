@@ -15,7 +15,7 @@ from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records.instances import fault_of
 from dataenvgym.rollouts import rollout, speakers_of
-from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.options import LONG_REPLIES
 
 from ...rollouts.fakes import Predictor, both_modes
 from .phone_world import READ, SET, SWITCH, Phone, begun, domain, instance, say

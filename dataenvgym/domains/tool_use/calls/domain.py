@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pydantic import ValidationError
 
-from dataenvgym.domains.tool_use.calls.environment import CallsEnvironment
+from dataenvgym.domains.tool_use.calls.environment import CallOptions, CallsEnvironment
 from dataenvgym.domains.tool_use.calls.problem import (
     CallsProblem,
     as_text,
@@ -33,7 +33,6 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tool_formats import as_reply, read_reply, said_in
 
 
@@ -47,7 +46,7 @@ class CallsDomain(Domain):
         known: returns problems, such as those of a training split; their gold calls judge records
             that ask the same question. Called when the first record is judged.
         catalog: returns the tools that the student must search; () declares a problem's own tools.
-        lenient, reply_threshold, system_prompt, template, max_turns: see `CallsEnvironment`.
+        options, reply_threshold, max_turns: see `CallsEnvironment`.
     """
 
     record_forms = ("call", "")
@@ -55,21 +54,21 @@ class CallsDomain(Domain):
     def __init__(
         self,
         known: Callable[[], Iterable[TaskInstance]] = tuple,
+        options: CallOptions = CallOptions(),
         *,
         catalog: Callable[[], Sequence[Tool]] = tuple,
-        lenient: bool = True,
         reply_threshold: float = 0.5,
-        system_prompt: str = "",
-        template: str = INSTRUCTION,
         max_turns: int | None = None,
     ) -> None:
-        self.prompt_template = PromptTemplate(system_prompt, template)
-        self.lenient = lenient
+        self.prompt_template = options.prompt
+        self.lenient = options.matching == "lenient"
         self._known = known
+        self._options = options
         self._catalog_of = catalog
         self._reply_threshold = reply_threshold
         self._max_turns = max_turns
-        CallsEnvironment(reply_threshold=reply_threshold, max_turns=max_turns)  # raises if invalid
+        # raises if invalid
+        CallsEnvironment((), options, reply_threshold=reply_threshold, max_turns=max_turns)
 
     @cached_property
     def _catalog(self) -> tuple[Tool, ...]:
@@ -79,12 +78,10 @@ class CallsDomain(Domain):
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> CallsEnvironment:
         return CallsEnvironment(
             instances,
-            lenient=self.lenient,
+            self._options,
             reply_threshold=self._reply_threshold,
             catalog=self._catalog,
             max_turns=self._max_turns,
-            system_prompt=self.prompt_template.system,
-            template=self.prompt_template.template,
         )
 
     # --- comparing ---

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, declaring, problem_of
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, found
@@ -10,9 +12,20 @@ from dataenvgym.domains.tool_use.matching import call_scores, calls_match
 from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.prompt_template import INSTRUCTION
+from dataenvgym.tasks.options import PromptOptions
 from dataenvgym.tasks.words import words_of
 from dataenvgym.tool_formats.json_objects import to_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallOptions(PromptOptions):
+    """How calls are compared with gold calls.
+
+    Attributes:
+        matching: "lenient", as BFCL compares arguments, or "strict": JSON equality.
+    """
+
+    matching: Literal["strict", "lenient"] = "lenient"
 
 
 class CallsEnvironment(TaskEnvironment):
@@ -27,11 +40,11 @@ class CallsEnvironment(TaskEnvironment):
     there is a gold reply, also if there are gold calls.
 
     Args:
-        lenient: how arguments are compared, see `matching`.
+        options: how arguments are compared, and the prompt. The template is put around the last
+            message, if that is the user's.
         reply_threshold: the smallest ROUGE-L of a right reply, in (0, 1].
         catalog: if it has tools, the student gets only `TOOL_SEARCHER`, which searches them.
-        instances, max_turns, system_prompt, template, render_mode: see `TaskEnvironment`. The
-            template is put around the last message, if that is the user's.
+        instances, max_turns, render_mode: see `TaskEnvironment`.
     """
 
     max_turns = 8
@@ -39,27 +52,29 @@ class CallsEnvironment(TaskEnvironment):
     def __init__(
         self,
         instances: Sequence[TaskInstance] = (),
+        options: CallOptions = CallOptions(),
         *,
-        lenient: bool = True,
         reply_threshold: float = 0.5,
         catalog: Sequence[Tool] = (),
         max_turns: int | None = None,
-        system_prompt: str = "",
-        template: str = INSTRUCTION,
         render_mode: str | None = None,
     ):
         super().__init__(
             instances,
             max_turns=max_turns,
-            system_prompt=system_prompt,
-            template=template,
+            system_prompt=options.system_prompt,
+            template=options.template,
             render_mode=render_mode,
         )
+        if options.matching not in ("strict", "lenient"):
+            raise ConfigurationError(
+                f"matching is {options.matching!r}, expected strict or lenient"
+            )
         if not 0 < reply_threshold <= 1:
             raise ConfigurationError(
                 f"reply_threshold is {reply_threshold}, expected more than 0 and at most 1"
             )
-        self.lenient = lenient
+        self.lenient = options.matching == "lenient"
         self.reply_threshold = reply_threshold
         self.catalog = tuple(catalog)
         self._problem: CallsProblem | None = None

@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from dataenvgym.domains.tool_use.plans.domain import PlansDomain
 from dataenvgym.domains.tool_use.plans.loaders import read_tools, to_instance
 from dataenvgym.domains.tool_use.plans.metrics import Level
-from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions, training_problems
+from dataenvgym.options import takes
+from dataenvgym.tasks.base import Task, training_problems
+from dataenvgym.tasks.options import RowOptions, TaskOptions
 from dataenvgym.tasks.prompt_template import INSTRUCTION
-from dataenvgym.tasks.row_source import FRACTIONS, Places, RowSource
-from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.row_source import Places, RowSource
+
+
+@dataclass(frozen=True)
+class PlansOptions(TaskOptions, RowOptions):
+    """Options of `PlansTask`.
+
+    Attributes:
+        sources: one path for all splits, or {train: ..., validation: ..., test: ...}. m&m's are
+            validation: test_human_verified.json, test: test_human_verified_filtered.json.
+        tools: the tool list: a JSON file, or its content (see `tools`).
+        name: name of the task.
+        form: how the student writes plans, "json" (a list of steps) or "code" (a Python program).
+        correct_by: how much of a right plan equals the gold one: "tools" (their list),
+            "argument_names" (also), or "argument_values" (also).
+        best_match: whether the listed alternatives are gold plans, too; the one whose tools have
+            the highest F1 with the student's plan counts.
+        system_prompt: the system message, in which `{tools}` stands for the tool list, one line
+            each; None lists the tools and explains how to write a plan in this form.
+        template: the user message, in which `{instruction}` stands for the request; it may have
+            `{tools}`, too.
+    """
+
+    sources: Places
+    tools: str | Path | Mapping[str, Any] | Sequence[Any]
+    _: KW_ONLY
+    name: str = "plans"
+    form: str = "json"
+    correct_by: Level = "tools"
+    best_match: bool = False
+    system_prompt: str | None = None
+    template: str = INSTRUCTION
 
 
 class PlansTask(Task):
@@ -30,55 +62,32 @@ class PlansTask(Task):
 
     Problems of the test source are left out of the other splits: in m&m's, the verified problems
     contain the filtered ones.
-
-    Args:
-        sources, fractions, limit, seed: see `RowSource`, which divides them among the splits.
-        tools: the tool list: a JSON file, or its content (see `tools`).
-        name: name of the task.
-        form: how the student writes plans, "json" or "code".
-        correct_by, system_prompt, template: see `PlansDomain`.
-        best_match: whether the listed alternatives are gold plans, too; the one whose tools have
-            the highest F1 with the student's plan counts.
-        sampling: how the student draws its replies.
-        options: those of `Task`.
     """
 
-    def __init__(
-        self,
-        sources: Places,
-        tools: str | Path | Mapping[str, Any] | Sequence[Any],
-        *,
-        name: str = "plans",
-        form: str = "json",
-        correct_by: Level = "tools",
-        best_match: bool = False,
-        fractions: Mapping[Split, float] = FRACTIONS,
-        limit: int | None = None,
-        seed: int = 0,
-        system_prompt: str | None = None,
-        template: str = INSTRUCTION,
-        sampling: SamplingParameters = LONG_REPLIES,
-        **options: Unpack[TaskOptions],
-    ):
+    @takes(PlansOptions)
+    def __init__(self, options: PlansOptions) -> None:
         domain = PlansDomain(
-            read_tools(tools),
+            read_tools(options.tools),
             partial(training_problems, self),
-            form=form,
-            correct_by=correct_by,
-            system_prompt=system_prompt,
-            template=template,
+            form=options.form,
+            correct_by=options.correct_by,
+            system_prompt=options.system_prompt,
+            template=options.template,
+        )
+        read = partial(
+            to_instance,
+            task=options.name,
+            tools=domain.tools,
+            form=domain.form,
+            best_match=options.best_match,
         )
         source = RowSource(
-            sources,
-            partial(
-                to_instance, task=name, tools=domain.tools, form=domain.form, best_match=best_match
-            ),
-            name=name,
+            options.sources,
+            read,
+            options,
+            name=options.name,
             overlap_key=domain.overlap_key,
             complaints=domain.gold_complaints,
-            fractions=fractions,
-            limit=limit,
-            seed=seed,
             keeps_test_apart=True,
         )
-        super().__init__(source, domain, name=name, sampling=sampling, **options)
+        self.set_up(source, domain, options, name=options.name)

@@ -7,7 +7,7 @@ The split `test` is tau2's. The tasks of its split `train` are divided between o
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dataenvgym.domains.tool_use.tau2.package import Tau2Package
@@ -18,6 +18,7 @@ from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_
 from dataenvgym.records import TaskInstance
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.options import RowOptions
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
 
@@ -27,10 +28,10 @@ class Tau2Source(Source):
     Args:
         package: the domain.
         world: of the domain.
+        options: how tasks are divided, and the largest number in each split.
         name: of our task.
         task_set: the split of tau2 to use, such as "base", "full" or "small".
         judges: whether there is a judge; None leaves out the tasks that need one.
-        fractions, limit, seed: how tasks are divided, and the largest number in each split.
     """
 
     has_one_source = True
@@ -39,14 +40,13 @@ class Tau2Source(Source):
         self,
         package: Tau2Package,
         world: Tau2World,
+        options: RowOptions,
         *,
         name: str,
         task_set: str,
         judges: bool | None,
-        fractions: Mapping[Split, float],
-        limit: int | None,
-        seed: int,
     ) -> None:
+        fractions, limit = options.fractions, options.limit
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
         if set(fractions) - set(SPLITS) or sum(fractions.values()) <= 0:
@@ -55,7 +55,7 @@ class Tau2Source(Source):
             )
         self._package, self._world, self._name = package, world, name
         self._task_set, self._judges = task_set, judges
-        self._fractions, self._limit, self._seed = fractions, limit, seed
+        self._fractions, self._limit, self._seed = fractions, limit, options.seed
         self._is_whole = False
         self._totals: dict[Split, int] = {}
         self._read: list[TaskInstance] | None = None

@@ -4,10 +4,11 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from dataenvgym.domains.tool_use.calls.domain import CallsDomain
-from dataenvgym.domains.tool_use.calls.environment import CallsEnvironment, rouge_l
+from dataenvgym.domains.tool_use.calls.environment import CallOptions, CallsEnvironment, rouge_l
 from dataenvgym.domains.tool_use.calls.problem import as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.options import taken_from
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance, ToolCall
 
@@ -17,7 +18,7 @@ def say(*texts):
 
 
 def tried(instance, reply, **options):
-    environment = CallsEnvironment(**options)
+    environment = CallsEnvironment((), taken_from(options, CallOptions), **options)
     environment.reset(options={"instance": instance})
     return environment.step(reply)
 
@@ -33,7 +34,9 @@ def test_it_is_a_gymnasium_environment(instances):
 
 
 def test_the_prompt_declares_the_tools_of_the_problem(instances):
-    environment = CallsEnvironment(system_prompt="Be brief.", template="Q: {instruction}")
+    environment = CallsEnvironment(
+        (), CallOptions(system_prompt="Be brief.", template="Q: {instruction}")
+    )
     (first, last), _ = environment.reset(options={"instance": instances["multiple_0"]})
     assert (first.role, first.content) == ("system", "Be brief.")
     assert [tool.name for tool in first.tools] == ["math.add", "say"]

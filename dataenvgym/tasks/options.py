@@ -1,0 +1,111 @@
+"""Groups of options that tasks share (see `dataenvgym.options`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
+from dataenvgym.options import Given
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.source import Source, Split
+
+FRACTIONS: Mapping[Split, float] = {"train": 0.8, "validation": 0.1, "test": 0.1}
+THIRDS: Mapping[Split, float] = {"train": 0.4, "validation": 0.3, "test": 0.3}
+LONG_REPLIES = SamplingParameters(max_tokens=1024)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptOptions:
+    """The text around each problem.
+
+    Attributes:
+        system_prompt: a system message before each problem, or "" for none.
+        template: the user message, in which `{instruction}` stands for the problem.
+    """
+
+    system_prompt: str = ""
+    template: str = INSTRUCTION
+
+    @property
+    def prompt(self) -> PromptTemplate:
+        """The two as a template; it raises a ConfigurationError if they do not fit."""
+        return PromptTemplate(self.system_prompt, self.template)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowOptions:
+    """The problems of each split, if they come from files.
+
+    Attributes:
+        fractions: shares of a file that several splits use.
+        limit: largest number of problems of each split: a seeded sample in the file's order.
+        seed: selects the problems of each split, and those of the sample.
+    """
+
+    fractions: Mapping[Split, float] = field(default_factory=lambda: FRACTIONS)
+    limit: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOptions:
+    """Options of all tasks.
+
+    Attributes:
+        split: the split of `instances` and `evaluate`.
+        sampling: how the student draws its replies.
+        chunk_size: how many conversations one `predict` call gets.
+        threads: how many task environments step at the same time.
+        others: the models that its environments ask, by name: predictors or teachers (see
+            `TaskEnvironment`).
+        student: the weights in `dataenvgym/pocket` of a pocket student that learned part of this
+            task; `student=pocket` uses them.
+    """
+
+    split: Given[Split] = "validation"
+    sampling: SamplingParameters = LONG_REPLIES
+    chunk_size: int = 128
+    threads: int = 4
+    others: Given[Mapping[str, PredictorInterface | TeacherInterface] | None] = None
+    student: str = "pocket"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PocketOptions(TaskOptions):
+    """Options of pocket tasks.
+
+    Attributes:
+        n_train, n_validation, n_test: number of problems in each split.
+        seed: selects the problems. The published figures use the default.
+        name: of the task; None uses the name of the class.
+    """
+
+    n_train: int = 2000
+    n_validation: int = 400
+    n_test: int = 400
+    seed: int = 0
+    name: Given[str | None] = None
+
+    @property
+    def sizes(self) -> Mapping[Split, int]:
+        """The number of problems in each split."""
+        return {"train": self.n_train, "validation": self.n_validation, "test": self.n_test}
+
+
+@dataclass(frozen=True)
+class TaskArguments(TaskOptions):
+    """The arguments of `Task` itself.
+
+    Attributes:
+        source: provides the problems.
+        domain: how they are posed, judged, compared and taught.
+        name: of the task; None uses the name of the class.
+    """
+
+    source: Source | None = None
+    domain: Domain | None = None
+    _: KW_ONLY
+    name: str | None = None
+    sampling: SamplingParameters = SamplingParameters()
