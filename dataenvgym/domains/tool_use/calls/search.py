@@ -37,8 +37,12 @@ def found(call: ToolCall, tools: Sequence[Tool]) -> str:
     if not isinstance(keywords, str) or not keywords.strip():
         return 'Error: give "keywords", a text, and nothing else.'
     wanted = set(words_of(spaced(keywords)))
-    ranked = sorted((-_fit(tool, wanted), tool.name, i) for i, tool in enumerate(tools))
-    best = [tools[i] for fit, _, i in ranked[:MOST_FOUND] if fit]
+    ranked = []
+    for i, tool in enumerate(tools):
+        name, described = set(words_of(spaced(tool.name))), set(words_of(tool.description))
+        fit = 2 * len(name & wanted) + len((described - name) & wanted)  # its name counts twice
+        ranked.append((-fit, tool.name, i))
+    best = [tools[i] for fit, _, i in sorted(ranked)[:MOST_FOUND] if fit]
     if not best:
         return "No tool fits these keywords. Try other ones."
     return to_json([as_function(tool)["function"] for tool in best])
@@ -62,10 +66,3 @@ def searching(calls: Sequence[ToolCall], tools: Sequence[Tool]) -> Conversation:
 def spaced(name: str) -> str:
     """The name with its words apart: "GetToday" becomes "Get Today"."""
     return _HUMP.sub(" ", name)
-
-
-def _fit(tool: Tool, wanted: set[str]) -> float:
-    """The share of the keywords that it contains; those in its name count twice."""
-    name = set(words_of(spaced(tool.name)))
-    described = set(words_of(tool.description))
-    return (2 * len(name & wanted) + len((described - name) & wanted)) / (len(wanted) or 1)

@@ -18,10 +18,10 @@ of a tool in no gold plan. A predicted name that is not in the tool list counts 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import fsum
-from typing import Literal
+from typing import Literal, get_args
 
 from dataenvgym.domains.tool_use.plans.plan import Plan, Step, comparable, tools_of
 
@@ -32,7 +32,7 @@ Pair = tuple[Plan, Plan]
 
 def labels(plan: Plan, level: Level) -> tuple[str, ...]:
     """The label of each call, such as `image_captioning(image='a.jpg')`."""
-    return tuple(map(_LABELS[level], plan))
+    return tuple(_label(step, level) for step in plan)
 
 
 def edges(plan: Plan) -> tuple[tuple[str, str], ...]:
@@ -42,7 +42,7 @@ def edges(plan: Plan) -> tuple[tuple[str, str], ...]:
 
 def plan_scores(gold: Plan, predicted: Plan) -> dict[str, float]:
     """Whether two plans are equal, 1.0 or 0.0, at each level: `plan_tools` and so on."""
-    return {f"plan_{k}": float(labels(gold, k) == labels(predicted, k)) for k in _LABELS}
+    return {f"plan_{k}": float(labels(gold, k) == labels(predicted, k)) for k in get_args(Level)}
 
 
 def best_match(golds: Sequence[Plan], predicted: Plan) -> Plan:
@@ -96,21 +96,10 @@ def _mean(values: Iterable[float]) -> float | None:
     return fsum(found) / len(found) if found else None
 
 
-def _with_names(step: Step) -> str:
-    return f"{step.name}({', '.join(map(_plain, sorted(step.args)))})"
-
-
-def _with_values(step: Step) -> str:
-    args = (f"{_plain(name)}={comparable(step.args[name])!r}" for name in sorted(step.args))
-    return f"{step.name}({', '.join(args)})"
-
-
-def _plain(name: str) -> str:
-    return name if name.isidentifier() else repr(name)
-
-
-_LABELS: Mapping[Level, Callable[[Step], str]] = {
-    "tools": lambda step: step.name,
-    "argument_names": _with_names,
-    "argument_values": _with_values,
-}
+def _label(step: Step, level: Level) -> str:
+    if level == "tools":
+        return step.name
+    shown = {n: n if n.isidentifier() else repr(n) for n in sorted(step.args)}
+    if level == "argument_values":
+        shown = {n: f"{name}={comparable(step.args[n])!r}" for n, name in shown.items()}
+    return f"{step.name}({', '.join(shown.values())})"

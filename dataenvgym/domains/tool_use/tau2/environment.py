@@ -36,10 +36,6 @@ from dataenvgym.tasks.worlds.world import World
 MAX_STEPS = 200
 
 
-def _assertions(problem: ToolUseProblem, ending: Ending) -> bool | None:
-    return all(_holds(assertion, ending) for assertion in problem.assertions)
-
-
 def _holds(assertion: Assertion, ending: Ending) -> bool:
     """Whether it holds; False if it raises, e.g. about a row that was not made.
 
@@ -51,11 +47,6 @@ def _holds(assertion: Assertion, ending: Ending) -> bool:
     except EvaluationError:
         ending.world.at(ending.gold).holds(assertion.check, assertion.arguments)
         return False
-
-
-def _said(problem: ToolUseProblem, ending: Ending) -> bool | None:
-    texts = [text.lower().replace(",", "") for text in ending.said]
-    return all(any(wanted.lower() in text for text in texts) for wanted in problem.said)
 
 
 def _calls(problem: ToolUseProblem, ending: Ending) -> bool | None:
@@ -77,8 +68,11 @@ def _compares(call: ToolCall, action: Action) -> bool:
 
 COMPONENTS: Components = {
     **HOUSE_COMPONENTS,
-    "assertions": _assertions,
-    "said": _said,
+    "assertions": lambda problem, ending: all(_holds(a, ending) for a in problem.assertions),
+    "said": lambda problem, ending: all(
+        any(wanted.lower() in text.lower().replace(",", "") for text in ending.said)
+        for wanted in problem.said
+    ),
     "calls": _calls,
 }
 

@@ -143,7 +143,9 @@ class Tau2World(World[Tau2State]):
         self.checks = {
             f"{seat}.{method}": partial(_check, seat=seat, method=method)
             for seat in SEATS
-            for method in _methods(_toolkit(environment, seat))
+            for kit in [type(_toolkit(environment, seat))]
+            for method in dir(kit)
+            if not method.startswith("_") and callable(getattr(kit, method))
         }
         super().__init__()
 
@@ -214,11 +216,6 @@ def _check(world: Tau2World, /, *, seat: Seat, method: str, **arguments: Any) ->
 
 def _toolkit(environment: Any, seat: Seat) -> Any:
     return environment.user_tools if seat == "user" else environment.tools
-
-
-def _methods(toolkit: Any) -> list[str]:
-    names = [] if toolkit is None else dir(type(toolkit))
-    return [n for n in names if not n.startswith("_") and callable(getattr(type(toolkit), n))]
 
 
 def _tools(environment: Any, seat: Seat) -> tuple[Tool, ...]:
