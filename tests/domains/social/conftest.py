@@ -2,57 +2,28 @@
 
 import pytest
 
-from dataenvgym.domains.social import (
-    Character,
-    Goal,
-    Profiles,
-    Relationship,
-    RelationshipProfile,
-    Scene,
-)
+from dataenvgym.domains.social import Profiles, RelationshipProfile
 
-
-def _character(id, age=30, **options):
-    return Character(id=id, first_name=id.title(), last_name="Lee", age=age, **options)
-
-
-def _scene(**options):
-    defaults = {
-        "id": "talk",
-        "scenario": "Two people meet.",
-        "goals": (Goal(text="Say hello."), Goal(text="Say goodbye.")),
-    }
-    return Scene(**{**defaults, **options})
-
-
-@pytest.fixture
-def character():
-    return _character
+from . import social_scenes
 
 
 @pytest.fixture
 def scene():
-    return _scene
+    """A scene of strangers."""
+    return lambda **options: social_scenes.scene(**{"relationship": "stranger"} | options)
 
 
 @pytest.fixture
 def collection():
     """Profiles of ann (20, teacher), bob (40, Cook) and cat (60), friends in this order."""
-
-    def make(*scenes):
-        people = (
-            _character("ann", 20, occupation="teacher"),
-            _character("bob", 40, occupation="Cook"),
-            _character("cat", 60),
-        )
-        ties = [
-            RelationshipProfile(id="1", characters=("ann", "bob"), relationship="friend"),
-            RelationshipProfile(id="2", characters=("cat", "bob"), relationship="friend"),
-            RelationshipProfile(id="3", characters=("cat", "bob"), relationship="acquaintance"),
-        ]
-        assert all(tie.relationship in Relationship for tie in ties)
-        return Profiles(
-            {c.id: c for c in people}, {s.id: s for s in scenes}, {t.id: t for t in ties}
-        )
-
-    return make
+    of_each = ({"age": 20, "occupation": "teacher"}, {"age": 40, "occupation": "Cook"}, {"age": 60})
+    three = zip(social_scenes.people(3), of_each, strict=True)
+    people = [one.model_copy(update={"occupation": "", **own}) for one, own in three]
+    ties = [
+        RelationshipProfile(id="1", characters=("ann", "bob"), relationship="friend"),
+        RelationshipProfile(id="2", characters=("cat", "bob"), relationship="friend"),
+        RelationshipProfile(id="3", characters=("cat", "bob"), relationship="acquaintance"),
+    ]
+    return lambda *scenes: Profiles(
+        {c.id: c for c in people}, {s.id: s for s in scenes}, {t.id: t for t in ties}
+    )

@@ -30,7 +30,7 @@ SWAP = Swap(things=(LAMP, VASE, RING))
 
 
 @pytest.fixture
-def goal(scene, character):
+def goal(scene):
     """The goal score of the first of three friends after it said this."""
 
     def score(required, *texts, **options):
@@ -42,8 +42,7 @@ def goal(scene, character):
         )
         assert "goal" in scored_by_rule(three, 0)
         assert scored_by_rule(three, 1) == ()
-        cast = Cast(three, tuple(character(name) for name in ("ann", "bob", "cat")))
-        state = SceneState.begin(cast)
+        state = SceneState.begin(Cast(three, people(3)))
         for text in texts:
             state = state.after({0: read_action(text)})
             while state.ending is None and 0 in state.present and state.acting != (0,):

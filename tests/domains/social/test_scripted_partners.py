@@ -117,13 +117,11 @@ SECRET = KeptSecret(seat=0, text="From Eva.", phrases=("Eva",), question="Who ga
 
 
 @pytest.fixture
-def answers(scene, character):
+def answers(scene):
     """Replies of a villager in the second seat to messages of the first."""
 
     def play(manner, *texts, deal=BUYS, secrets=()):
-        cast = Cast(
-            scene(deal=deal, secrets=secrets, terse=True), (character("ann"), character("bob"))
-        )
+        cast = Cast(scene(deal=deal, secrets=secrets, terse=True), people())
         state, said = SceneState.begin(cast), []
         for text in texts:
             if state.ending:
