@@ -15,16 +15,12 @@ from dataenvgym.domains.social.actions import (
 
 SPEAK, LEAVE = ActionKind.SPEAK, ActionKind.LEAVE
 EVERY = [
-    Action(ActionKind.NONE),
-    Action(SPEAK, "Hello."),
-    Action(SPEAK, "Psst.", ("Ann Lee", "Bob Lee")),
-    Action(SPEAK, "[leave] is what I should write"),
-    Action(SPEAK, '{"a": 1}'),
-    Action(ActionKind.NONVERBAL, "nods"),
-    Action(ActionKind.ACTION, "hands over a note", ("Ann Lee",)),
-    Action(LEAVE),
+    Action(ActionKind.NONE), Action(SPEAK, "Hello."),
+    Action(SPEAK, "Psst.", ("Ann Lee", "Bob Lee")), Action(SPEAK, "[leave] is what I should write"),
+    Action(SPEAK, '{"a": 1}'), Action(ActionKind.NONVERBAL, "nods"),
+    Action(ActionKind.ACTION, "hands over a note", ("Ann Lee",)), Action(LEAVE),
     Action(LEAVE, "Bye."),
-]
+]  # fmt: skip
 
 
 def in_json(action):

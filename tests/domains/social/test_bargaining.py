@@ -53,15 +53,8 @@ def price(*texts, **options):
 # --- talk -----------------------------------------------------------------------------------------
 
 MONEY = (
-    "{n} euros",
-    "€{n}",
-    "{n} EUR",
-    "${n}",
-    "{n}",
-    "-{n} euros",
-    "minus {n} euros",
-    "{n} pesos",
-)
+    "{n} euros", "€{n}", "{n} EUR", "${n}", "{n}", "-{n} euros", "minus {n} euros", "{n} pesos",
+)  # fmt: skip
 ABOUT = (
     "I will not pay {}.", "Never {}!", "{} is not possible for me.", "Shipping costs {}.",
     "You said {}, did you not?", "Is {} too little?", "My friend would pay {}.", "No more than {}.",
@@ -99,14 +92,8 @@ def test_exact_forms_with_anything_more_or_less_are_talk(rules):
     offer, accept, withdraw = FORMS[rules]
     mark = "[action] " if rules is DONE else ""
     more = (
-        "It is a lie that {}",
-        "Not: {}",
-        '"{}"',
-        "{}?",
-        "{} Not!",
-        "{}, if you paint it",
-        "{}!",
-    )
+        "It is a lie that {}", "Not: {}", '"{}"', "{}?", "{} Not!", "{}, if you paint it", "{}!",
+    )  # fmt: skip
     numbers = (
         "-5", "+5", "5-6", "5 or 6", "1.200", "12,00", "1 200", "1'200", "1e3", "5k", "five", "",
         "\uff15", "\u0665", "0x5", ".5", "5.", "1,20,000", "9" * 400, "5.999", "1,2345", "\u22125",
