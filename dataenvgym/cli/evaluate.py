@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.environments.iterations import write_completed
@@ -13,7 +13,8 @@ from dataenvgym.episodes.texts import counts, plain, several
 from dataenvgym.errors import DataEnvGymError, noting_needs
 from dataenvgym.evaluation.drawing import instances_of
 from dataenvgym.evaluation_runs import Evaluation, prepare_evaluation, run_evaluation
-from dataenvgym.evaluation_runs.splits import ALL
+from dataenvgym.evaluation_runs.evaluated_run import ALL
+from dataenvgym.evaluation_runs.running import EvaluationOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,16 +36,9 @@ def evaluate(arguments: Namespace) -> None:
     ):
         evaluation = run_evaluation(
             arguments.overrides,
-            run=arguments.run,
-            iteration=arguments.iteration,
-            adapter=arguments.adapter,
-            split=arguments.split,
-            limit=arguments.limit,
-            fresh=arguments.fresh,
             retry_errors=arguments.retry_errors,
-            config_dir=arguments.config_dir,
-            trust=arguments.trust,
             on_begin=lambda folder: console.print(f"evaluation: {folder}", soft_wrap=True),
+            **_options(arguments),
         )
     if arguments.output is not None:
         write_completed(Path(arguments.output).expanduser(), evaluation.completed())
@@ -59,6 +53,11 @@ def evaluate(arguments: Namespace) -> None:
         console.print(evaluation.doubt, soft_wrap=True)
 
 
+def _options(arguments: Namespace) -> EvaluationOptions:
+    names = EvaluationOptions.__annotations__
+    return cast(EvaluationOptions, {name: getattr(arguments, name) for name in names})
+
+
 def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGymError]) -> None:
     """Show what would be evaluated, and the first prompt; see `cli.dry.show_plan`."""
     from dataenvgym.cli.dry import lacking, show_facts, show_prompt
@@ -66,17 +65,7 @@ def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGy
     from dataenvgym.tasks.first_prompts import first_prompts
 
     try:
-        prepared = prepare_evaluation(
-            arguments.overrides,
-            run=arguments.run,
-            iteration=arguments.iteration,
-            adapter=arguments.adapter,
-            split=arguments.split,
-            limit=arguments.limit,
-            fresh=arguments.fresh,
-            config_dir=arguments.config_dir,
-            trust=arguments.trust,
-        )
+        prepared = prepare_evaluation(arguments.overrides, **_options(arguments))
         settings = prepared.settings
         instances = instances_of(prepared.task, int(settings.samples), arguments.limit)
         prepared.student.build(prepared.config)

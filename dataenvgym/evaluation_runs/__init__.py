@@ -4,8 +4,7 @@ running        `prepare_evaluation`; `run_evaluation` runs or resumes it, and co
 evaluation     a finished evaluation: metrics, scores, samples
 judging_again  `rescore_evaluation`: judges its samples again, without the student
 directory      a configuration and the folder of its evaluation, and its judges
-evaluated_run  takes the task and the student of a run for an evaluation
-splits         the problems of an evaluation
+evaluated_run  takes the task and the student of a run for an evaluation; the split of the problems
 
 A domain may add checks, files and a table (`evaluation.additions`).
 

@@ -21,7 +21,7 @@ from dataenvgym.evaluation_runs.directory import (
     evaluation_files,
     settings_to_rescore,
 )
-from dataenvgym.evaluation_runs.splits import on_split
+from dataenvgym.evaluation_runs.evaluated_run import on_split
 from dataenvgym.workspace import opened
 
 

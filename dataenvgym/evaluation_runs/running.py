@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 from dataenvgym.config import build_judge, build_predictor, build_task, compose, find_run
 from dataenvgym.config.overrides import parse_overrides
@@ -40,9 +40,15 @@ from dataenvgym.evaluation_runs.directory import (
     evaluation_settings,
     fingerprint,
 )
-from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
+from dataenvgym.evaluation_runs.evaluated_run import (
+    Student,
+    compose_for_run,
+    default_split,
+    on_split,
+    problems_of,
+    student_of,
+)
 from dataenvgym.evaluation_runs.evaluation import Evaluation
-from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
 from dataenvgym.interfaces import (
     PredictorInterface,
     TaskInterface,
@@ -68,21 +74,39 @@ class Prepared(NamedTuple):
     files: EvaluationFiles
 
 
+class EvaluationOptions(TypedDict, total=False):
+    """The student and the problems of an evaluation.
+
+    Attributes:
+        run: name or folder of the run with the task and the student.
+        iteration: of the run; None takes the best one.
+        adapter: the folder of an adapter for the student, in place of a run.
+        split: train, validation, test or all. None takes all for a task with one source, unless the
+            student was trained on it; else validation.
+        limit: the most problems: only the first ones are used.
+        fresh: start over, and remove existing files.
+        config_dir: a folder with your own YAML files.
+        trust: run any code that the run's config.yaml names (see `config.trust`).
+    """
+
+    run: str | None
+    iteration: int | None
+    adapter: str | Path | None
+    split: str | None
+    limit: int | None
+    fresh: bool
+    config_dir: str | Path | None
+    trust: bool
+
+
 def prepare_evaluation(
-    overrides: Sequence[str] | DictConfig = (),
-    *,
-    run: str | None = None,
-    iteration: int | None = None,
-    adapter: str | Path | None = None,
-    split: str | None = None,
-    limit: int | None = None,
-    fresh: bool = False,
-    config_dir: str | Path | None = None,
-    trust: bool = False,
+    overrides: Sequence[str] | DictConfig = (), **options: Unpack[EvaluationOptions]
 ) -> Prepared:
     """Check the options of an evaluation and build its task; see `run_evaluation`."""
     from omegaconf import DictConfig
 
+    run, iteration = options.get("run"), options.get("iteration")
+    adapter, config_dir = options.get("adapter"), options.get("config_dir")
     if iteration is not None and run is None:
         raise ConfigurationError("--iteration is an iteration of a run: name it with --run RUN")
     if run is not None and adapter is not None:
@@ -99,23 +123,29 @@ def prepare_evaluation(
         if run is None:
             config = compose(asked, config_dir=config_dir, name="eval")
         else:
-            config, found = compose_for_run(run, asked, config_dir=config_dir, trust=trust)
+            config, found = compose_for_run(
+                run, asked, config_dir=config_dir, trust=options.get("trust", False)
+            )
     if found is not None:
         student = student_of(found, iteration)
     _draw_if_greedy(config, asked or ())
     addition = addition_of(config, asked, student.adapter)
     task = build_task(config)
     learned = [student.run, student.adapter, config.student.get("adapter")]
-    split = split or default_split(task, config, [Path(path) for path in learned if path])
+    split = options.get("split") or default_split(
+        task, config, [Path(path) for path in learned if path]
+    )
     task = on_split(task, split)
-    settings = evaluation_settings(config, split=split, limit=limit, adapter=student.adapter)
+    settings = evaluation_settings(
+        config, split=split, limit=options.get("limit"), adapter=student.adapter
+    )
     samples = int(settings.samples)
     if any(s.adapter == FORMER for s in student_speakers(task_of(task).others).values()):
         settings.former = fingerprint(student.former)
     parse_metrics(settings.metrics, samples)
     _check_sampling(task, samples, asked or (), sign="" if "sampling" in config.task else "+")
     directory = evaluation_directory(config, settings)
-    if not fresh:
+    if not options.get("fresh"):
         EVALUATIONS.check(directory, settings)
     files = evaluation_files(directory, settings)
     return Prepared(config, settings, student, task, addition, directory, files)
@@ -124,52 +154,28 @@ def prepare_evaluation(
 def run_evaluation(
     overrides: Sequence[str] | DictConfig = (),
     *,
-    run: str | None = None,
-    iteration: int | None = None,
-    adapter: str | Path | None = None,
-    split: str | None = None,
-    limit: int | None = None,
-    fresh: bool = False,
     retry_errors: bool = False,
-    config_dir: str | Path | None = None,
-    trust: bool = False,
     on_begin: Callable[[Path], object] = lambda directory: None,
+    **options: Unpack[EvaluationOptions],
 ) -> Evaluation:
     """Run or resume an evaluation, to its end.
 
     Args:
         overrides: Hydra's, such as "task=pocket_math" or "samples=4"; or a configuration from
             `compose(name="eval")`.
-        run: name or folder of the run with the task and the student.
-        iteration: of the run; None takes the best one.
-        adapter: the folder of an adapter for the student, in place of a run.
-        split: train, validation, test or all. None takes all for a task with one source, unless the
-            student was trained on it; else validation.
-        limit: the most problems: only the first ones are used.
-        fresh: start over, and remove existing files.
         retry_errors: draw samples whose infrastructure failed again.
-        config_dir: a folder with your own YAML files.
-        trust: run any code that the run's config.yaml names (see `config.trust`).
         on_begin: is called with the evaluation's folder before the student is asked; not for a
             finished evaluation.
+        options: the student and the problems, see `EvaluationOptions`.
 
     Raises:
         ConfigurationError: for an impossible option.
         RunDirectoryError: if the folder began with other settings, another student or other
             problems; if another process writes to it; if there is no such run.
     """
-    prepared = prepare_evaluation(
-        overrides,
-        run=run,
-        iteration=iteration,
-        adapter=adapter,
-        split=split,
-        limit=limit,
-        fresh=fresh,
-        config_dir=config_dir,
-        trust=trust,
-    )
+    prepared = prepare_evaluation(overrides, **options)
     config, settings, student, task, addition, directory, files = prepared
+    fresh, limit = options.get("fresh", False), options.get("limit")
     split, samples = str(settings.split), int(settings.samples)
     metrics = parse_metrics(settings.metrics, samples)
     # built first, so that errors are raised before the student is asked
