@@ -10,8 +10,7 @@ from typing import Any, Literal
 from dataenvgym.domains.tool_use.audit import audit as audit_world
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.environment import ToolUseOptions
-from dataenvgym.domains.tool_use.mcp.address import McpServer
-from dataenvgym.domains.tool_use.mcp.world import McpWorld
+from dataenvgym.domains.tool_use.mcp.world import McpServer, McpWorld
 from dataenvgym.domains.tool_use.problem import to_instance
 from dataenvgym.domains.tool_use.worlds import find_world, problems_of
 from dataenvgym.errors import ConfigurationError, DataEnvGymError

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from dataenvgym.cli.console import open_console
 from dataenvgym.domains.tool_use.audit import Audit, audit
-from dataenvgym.domains.tool_use.mcp.address import require_mcp
+from dataenvgym.domains.tool_use.mcp.world import require_mcp
 from dataenvgym.domains.tool_use.problem import load_problems
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of

@@ -34,7 +34,7 @@ from mcp_types import (
 )
 from pydantic_core import to_json
 
-from dataenvgym.domains.tool_use.mcp.address import McpServer
+from dataenvgym.domains.tool_use.mcp.world import McpServer
 from dataenvgym.errors import DataEnvGymError, EvaluationError, shorten
 from dataenvgym.llm.loop import LoopThread
 from dataenvgym.records import ToolCall

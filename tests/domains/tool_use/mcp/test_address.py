@@ -3,7 +3,7 @@
 import pytest
 
 from dataenvgym.domains.tool_use.mcp import McpServer
-from dataenvgym.domains.tool_use.mcp.address import require_mcp
+from dataenvgym.domains.tool_use.mcp.world import require_mcp
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.secrets import redact
 
@@ -75,6 +75,6 @@ def test_neither_the_password_nor_a_key_in_a_url_is_shown():
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr("dataenvgym.domains.tool_use.mcp.address.find_spec", lambda name: None)
+    monkeypatch.setattr("dataenvgym.domains.tool_use.mcp.world.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match=r"dataenvgym\[mcp\]"):
         require_mcp()
