@@ -83,7 +83,10 @@ class Account:
     def usage(self) -> TeacherUsage:
         """The amounts spent so far, including requests in progress."""
         with self._lock:
-            return self._priced(self._usage)
+            # from all tokens at once: a sum of many small costs would drift
+            is_known = not self._usage.uncounted and not self._usage.unanswered
+            cost = self._known_cost(self._usage) if is_known else None
+            return self._usage.model_copy(update={"cost": cost})
 
     def reserve(self) -> str | None:
         """Enter one request, to be made now; or return why the budget does not allow it."""
@@ -109,7 +112,9 @@ class Account:
                 uncounted=int(None in counts),
                 unanswered=-1,
             )
-            if None in counts and (limit := self._limit_on_tokens()) is not None:
+            limits = {"max_tokens": self._budget.max_tokens, "max_cost": self._budget.max_cost}
+            limit = next((name for name, most in limits.items() if most is not None), None)
+            if None in counts and limit is not None:
                 raise ConfigurationError(
                     f"{limit} is set, and the teacher's server does not say how many tokens an "
                     "answer took: limit its max_requests instead"
@@ -140,11 +145,6 @@ class Account:
         sums = {name: getattr(self._usage, name) + n for name, n in counts.items()}
         self._usage = self._usage.model_copy(update=sums)
 
-    def _priced(self, usage: TeacherUsage) -> TeacherUsage:
-        """Compute the cost from all tokens at once: a sum of many small costs would drift."""
-        is_known = not usage.uncounted and not usage.unanswered
-        return usage.model_copy(update={"cost": self._known_cost(usage) if is_known else None})
-
     def _known_cost(self, usage: TeacherUsage) -> float | None:
         return self.cost_of(usage.prompt_tokens, usage.completion_tokens)
 
@@ -163,10 +163,6 @@ class Account:
                     f"to continue, set a higher teacher.{name}"
                 )
         return None
-
-    def _limit_on_tokens(self) -> str | None:
-        limits = {"max_tokens": self._budget.max_tokens, "max_cost": self._budget.max_cost}
-        return next((name for name, limit in limits.items() if limit is not None), None)
 
 
 def parse_budget(

@@ -192,7 +192,9 @@ class Dispatcher:
             outcome = await self._see_through(call)
             if isinstance(outcome, Reply):
                 outcome = outcome.model_copy(update={"seconds": time.monotonic() - begun})
-            self._answered(call, outcome)
+            if not self._outcomes:
+                asyncio.get_running_loop().call_soon(self._settle)
+            self._outcomes.append((call, outcome))
         except asyncio.CancelledError:
             # cancelling the call and closing may arrive as one cancellation
             if self._closed or not call.cancelled():
@@ -203,11 +205,6 @@ class Dispatcher:
             call.settle(error)
         finally:
             call.worker = None
-
-    def _answered(self, call: Call, outcome: Reply | Failure | DataEnvGymError) -> None:
-        if not self._outcomes:
-            asyncio.get_running_loop().call_soon(self._settle)
-        self._outcomes.append((call, outcome))
 
     def _settle(self) -> None:
         outcomes, self._outcomes = self._outcomes, []

@@ -83,7 +83,11 @@ class Enquiry:
             return self._answered(requests)
 
     def _answered(self, requests: Sequence[TeacherRequest]) -> list[RequestOutcome]:
-        self._shared = SharedReplies(self._teacher.cache, partial(self._keys, requests))
+        def keys() -> list[str]:
+            teacher, identity = self._teacher, self._teacher.identity()
+            return [request_key(identity, teacher.body(r), r.sampling, r.sample) for r in requests]
+
+        self._shared = SharedReplies(self._teacher.cache, keys)
         self._look_up(requests)
         waiting = deque(r for r in requests if r.position not in self._outcomes)
         n_unasked, spent = self._ask(waiting)
@@ -94,10 +98,6 @@ class Enquiry:
             raise BudgetSpentError(spent)
         unasked = Failure(reason=f"not asked: {spent}", outage=True)
         return [self._outcomes.get(r.position, unasked) for r in requests]
-
-    def _keys(self, requests: Sequence[TeacherRequest]) -> list[str]:
-        teacher, identity = self._teacher, self._teacher.identity()
-        return [request_key(identity, teacher.body(r), r.sampling, r.sample) for r in requests]
 
     def _look_up(self, requests: Sequence[TeacherRequest]) -> None:
         by_position = {request.position: request for request in requests}

@@ -128,16 +128,13 @@ def _with_calls(text: Any, calls: Any) -> Any:
     """The reply's text, followed by its tool calls, if there are any."""
     if not calls:
         return text
-    functions = [call["function"] for call in calls]
-    named = [(f["name"], _arguments(f.get("arguments") or {})) for f in functions]
+    named = []
+    for function in (call["function"] for call in calls):
+        arguments = function.get("arguments") or {}
+        with contextlib.suppress(orjson.JSONDecodeError):  # text that is not JSON is kept
+            arguments = orjson.loads(arguments) if isinstance(arguments, str) else arguments
+        named.append((function["name"], arguments))
     return (text + "\n" if text else "") + calls_text(named)
-
-
-def _arguments(written: Any) -> Any:
-    """The arguments as JSON; text that is not JSON is unchanged."""
-    with contextlib.suppress(orjson.JSONDecodeError):
-        return orjson.loads(written) if isinstance(written, str) else written
-    return written
 
 
 def _token_counts(usage: Any) -> dict[str, int]:

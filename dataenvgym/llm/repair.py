@@ -164,7 +164,8 @@ class _Reader:
                 raise _CutOffError
             if self.text[self.at] == quote:
                 self.at += 1
-                return _whole("".join(parts))
+                # pairs of surrogates become characters
+                return "".join(parts).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             parts.append(self.escape())
 
     def escape(self) -> str:
@@ -210,8 +211,3 @@ class _Reader:
         if self.at == len(self.text):
             raise _CutOffError
         return self.text[self.at]
-
-
-def _whole(text: str) -> str:
-    """The text with pairs of surrogates joined into characters."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

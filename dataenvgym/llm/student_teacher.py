@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -93,14 +94,16 @@ class StudentTeacher(MeteredTeacher):
 
     def send(self, requests: Sequence[TeacherRequest]) -> Sequence[Future[RequestOutcome]]:
         """Let the student answer; all requests with the same sampling form one batch."""
-        answers: dict[int, RequestOutcome] = {}
-        alike = sorted(requests, key=_seed)  # stable: otherwise in their order
-        for _, group in groupby(alike, key=_seed):
+        futures: dict[int, Future[RequestOutcome]] = {r.position: Future() for r in requests}
+        seed_of = attrgetter("sampling.seed")
+        alike = sorted(requests, key=seed_of)  # stable: otherwise in their order
+        for _, group in groupby(alike, key=seed_of):
             members = list(group)
             asked = [request.conversation for request in members]
             replies = self._predict(asked, members[0].sampling)
-            answers |= {r.position: a for r, a in zip(members, replies, strict=True)}
-        return [_ended(answers[request.position]) for request in requests]
+            for request, reply in zip(members, replies, strict=True):
+                futures[request.position].set_result(reply)
+        return list(futures.values())
 
     def describe(self) -> dict[str, Any]:
         """The settings of the teacher."""
@@ -120,13 +123,3 @@ class StudentTeacher(MeteredTeacher):
                     return replies
             free = sampling.model_copy(update={"json_schema": None})
             return self._predictor.predict(conversations, free)
-
-
-def _seed(request: TeacherRequest) -> int:
-    return request.sampling.seed
-
-
-def _ended(outcome: RequestOutcome) -> Future[RequestOutcome]:
-    future: Future[RequestOutcome] = Future()
-    future.set_result(outcome)
-    return future

@@ -137,7 +137,9 @@ class Transcript:
                     break
                 self._pages.popleft()
             if due and self._path is not None:
-                self._append(self._path, b"".join(_line(call) for call in due))
+                rows = (call.model_dump(mode="json") for call in due)
+                lines = (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+                self._append(self._path, b"".join(lines))
 
     def _append(self, path: Path, lines: bytes) -> None:
         if not self._is_mended:
@@ -147,7 +149,3 @@ class Transcript:
             self._is_mended = True
         with path.open("ab") as stream:
             stream.write(redact_bytes(lines))
-
-
-def _line(call: TeacherCall) -> bytes:
-    return orjson.dumps(call.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE)

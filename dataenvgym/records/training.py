@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import not_
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 from zlib import crc32
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
@@ -242,14 +242,10 @@ def _shortest(answer: str | Conversation) -> str | Conversation:
     return answer[0].content if is_text else answer
 
 
-def _form_of_answer(value: Any) -> str:
-    return "messages" if isinstance(value, list | tuple) else "text"
-
-
 Answer = Annotated[
     Annotated[Text, Field(min_length=1), Tag("text")]
     | Annotated[Conversation, Field(min_length=1), Tag("messages")],
-    Discriminator(_form_of_answer),
+    Discriminator(lambda value: "messages" if isinstance(value, list | tuple) else "text"),
     AfterValidator(_shortest),
 ]
 """The assistant's answer: text; a tuple with the message itself, if it calls tools; or a
@@ -381,9 +377,12 @@ class ScoredDatum(_ConversationDatum):
     weights: tuple[Finite | None, ...]
 
     def turns(self) -> list[tuple[str, Conversation]]:
-        weights = iter(self.weights)
+        how = (
+            "assistant (not scored)" if weight is None else f"assistant (weight {weight:.4g})"
+            for weight in self.weights
+        )
         return [
-            (_label(next(weights)), turn) if turn[0].role == "assistant" else (speaker, turn)
+            (next(how) if turn[0].role == "assistant" else speaker, turn)
             for speaker, turn in super().turns()
         ]
 
@@ -424,7 +423,3 @@ def _with_questions(messages: Conversation, change: Callable[[str], str]) -> Con
         m.model_copy(update={"content": change(m.content)}) if m.role == "user" else m
         for m in messages
     )
-
-
-def _label(weight: float | None) -> str:
-    return f"assistant ({'not scored' if weight is None else f'weight {weight:.4g}'})"
