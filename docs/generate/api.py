@@ -9,9 +9,10 @@ PARTS = {
     "agents": "Policies, engines, and the agents made of them.",
     "plans": "Plans: the output of a policy and the input of an engine.",
     "tasks": "Problems, the environments in which a student works on them, and their scores.",
+    "tasks.worlds": "Worlds: states, tools that read and change them, and checks on both.",
     "domains.math": "Math.",
     "domains.code": "Code.",
-    "domains.tool_use": "Tool use: worlds, tools, users.",
+    "domains.tool_use": "Tool use: problems in worlds, users.",
     "domains.social": "Social simulation: scenes between characters.",
     "rollouts": "Lets predictors work on task environments, many at once.",
     "predictors": "Students that answer: in this process, on vLLM, behind an API, scripted.",
@@ -40,7 +41,7 @@ PARTS = {
 """Public parts of the package, and what each is for, in a sentence."""
 
 INTERNAL = (
-    "cli", "external", "own_modules", "pocket", "progress", "registration",
+    "cli", "external", "options", "own_modules", "pocket", "progress", "registration",
     "run_warnings", "secrets", "shipped_configs", "storage", "threads", "workspace",
 )  # fmt: skip
 """Parts without a page: their names may change with any version."""
