@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -56,20 +55,17 @@ def rehearse(config: DictConfig, task: Any) -> Rehearsal:
     if config.teacher.get("_target_") is None:
         return Rehearsal(student, reason="there is no teacher (teacher=none)")
     with tempfile.TemporaryDirectory(prefix="dataenvgym-") as directory:
-        listener, reason = _Teacher(), ""
-        with suppress(Enough):
-            reason = _teach(config, task, listener, Path(directory))
-    if not listener.heard:
-        return Rehearsal(student, reason=reason or "the first iteration does not ask it")
-    return Rehearsal(student, listener.heard, listener.purpose)
+        try:
+            reason = _teach(config, task, _Teacher(), Path(directory))
+        except Enough as enough:
+            if enough.heard:
+                return Rehearsal(student, enough.heard, enough.purpose)
+            reason = ""
+    return Rehearsal(student, reason=reason or "the first iteration does not ask it")
 
 
 class _Teacher:
-    """Records the questions of the first call, and ends the rehearsal."""
-
-    def __init__(self) -> None:
-        self.heard: Sequence[Conversation] = ()
-        self.purpose = ""
+    """Ends the rehearsal with the questions of the first call."""
 
     def ask(
         self,
@@ -78,8 +74,7 @@ class _Teacher:
         *,
         purpose: str,
     ) -> NoReturn:
-        self.heard, self.purpose = tuple(conversations), purpose
-        raise Enough
+        raise Enough(conversations, purpose)
 
 
 class _Student(Stub):

@@ -16,10 +16,11 @@ class Enough(BaseException):
 
     Attributes:
         heard: the prompts.
+        purpose: of a teacher's.
     """
 
-    def __init__(self, heard: Sequence[Conversation] = ()) -> None:
-        self.heard = tuple(heard)
+    def __init__(self, heard: Sequence[Conversation] = (), purpose: str = "") -> None:
+        self.heard, self.purpose = tuple(heard), purpose
 
 
 class Stub:
