@@ -86,8 +86,7 @@ def study(arguments: Namespace) -> None:
 def compare(arguments: Namespace) -> None:
     """Show the table of these runs; with `--output`, write it with plot and numbers."""
     from dataenvgym.studies.comparison import compare_runs
-    from dataenvgym.studies.report import write_results
-    from dataenvgym.studies.tables import render
+    from dataenvgym.studies.tables import render, write_results
 
     console = wide_console()
     output = None if arguments.output is None else Path(arguments.output).expanduser()

@@ -4,7 +4,6 @@
     in_process    one episode after another, in this process
     processes     several at a time on this machine, each in its own process
     ray_executor  several at a time on a Ray cluster, each as a task
-    ray_cluster   finds or starts the cluster; checks that it sees the run directories
     driving       the driver of episodes in other processes: starts workers, replaces lost ones
     worker        the worker: runs an episode in its process
     rehearsal     the first prompts of an episode, without running it

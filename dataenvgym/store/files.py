@@ -47,11 +47,9 @@ class FileStore:
         self.folder = Path(folder).expanduser()
 
     def put(self, kind: Kind[M], id: str, document: M) -> None:
-        """Store a document; it replaces the one with the same id."""
         write_bytes(self._path(kind, id), to_json(kind, document) + b"\n")
 
     def get(self, kind: Kind[M], id: str) -> M | None:
-        """The document, or None."""
         path = self._path(kind, id)
         try:
             return from_json(kind, path.read_bytes(), str(path))
@@ -59,11 +57,9 @@ class FileStore:
             return None
 
     def get_many(self, kind: Kind[M], ids: Sequence[str]) -> list[M | None]:
-        """The document under each id, or None, in the order of the ids."""
         return [self.get(kind, id) for id in ids]
 
     def delete(self, kind: Kind[M], id: str) -> bool:
-        """Remove a document; False if there was none."""
         try:
             self._path(kind, id).unlink()
         except FileNotFoundError:
@@ -71,17 +67,14 @@ class FileStore:
         return True
 
     def ids(self, kind: Kind[M]) -> list[str]:
-        """All ids, sorted."""
         return sorted(unquote(path.stem) for path in self._paths(kind))
 
     def find(self, kind: Kind[M], **fields: object) -> list[str]:
-        """The sorted ids of the documents that have all these values; of a list, an element."""
         wanted = set(wanted_tokens(kind, fields))
         found = (path for path in self._paths(kind) if wanted <= _tokens_in(path))
         return sorted(unquote(path.stem) for path in found)
 
     def add_event(self, stream: str, event: Mapping[str, Any]) -> str:
-        """Append an event (a JSON object) to a stream; return its position."""
         line = event_to_json(event) + b"\n"
         path = self._stream(stream)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +85,6 @@ class FileStore:
             return str(file.seek(0, os.SEEK_END))
 
     def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
-        """The events of a stream, oldest first; only those after the position `after`."""
         path, position = self._stream(stream), int(after or 0)
         found = []
         try:

@@ -32,17 +32,14 @@ class MemoryStore:
         self._events: dict[str, list[bytes]] = defaultdict(list)
 
     def put(self, kind: Kind[M], id: str, document: M) -> None:
-        """Store a document; it replaces the one with the same id."""
         data = to_json(kind, document)
         with self._lock:
             self._documents[kind.name][check_name(id)] = data, tokens(data)
 
     def get(self, kind: Kind[M], id: str) -> M | None:
-        """The document, or None."""
         return self.get_many(kind, [id])[0]
 
     def get_many(self, kind: Kind[M], ids: Sequence[str]) -> list[M | None]:
-        """The document under each id, or None, in the order of the ids."""
         with self._lock:
             found = [self._documents[kind.name].get(check_name(id)) for id in ids]
         return [
@@ -51,24 +48,20 @@ class MemoryStore:
         ]
 
     def delete(self, kind: Kind[M], id: str) -> bool:
-        """Remove a document; False if there was none."""
         with self._lock:
             return self._documents[kind.name].pop(check_name(id), None) is not None
 
     def ids(self, kind: Kind[M]) -> list[str]:
-        """All ids, sorted."""
         with self._lock:
             return sorted(self._documents[kind.name])
 
     def find(self, kind: Kind[M], **fields: object) -> list[str]:
-        """The sorted ids of the documents that have all these values; of a list, an element."""
         wanted = set(wanted_tokens(kind, fields))
         with self._lock:
             entries = self._documents[kind.name].items()
             return sorted(id for id, (_, has) in entries if wanted <= has)
 
     def add_event(self, stream: str, event: Mapping[str, Any]) -> str:
-        """Append an event (a JSON object) to a stream; return its position."""
         line = event_to_json(event)
         with self._lock:
             events = self._events[check_name(stream)]
@@ -76,7 +69,6 @@ class MemoryStore:
             return str(len(events))
 
     def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
-        """The events of a stream, oldest first; only those after the position `after`."""
         start = int(after or 0)
         with self._lock:
             lines = self._events[check_name(stream)][start:]

@@ -138,17 +138,14 @@ class RedisStore:
         self._scripts: dict[str, Any] = {}
 
     def put(self, kind: Kind[M], id: str, document: M) -> None:
-        """Store a document; it replaces the one with the same id."""
         data = to_json(kind, document)
         found_by = sorted(tokens(data))
         self._run(redis_scripts.PUT, kind, check_name(id), data, self._lasts_ms, *found_by)
 
     def get(self, kind: Kind[M], id: str) -> M | None:
-        """The document, or None."""
         return self.get_many(kind, [id])[0]
 
     def get_many(self, kind: Kind[M], ids: Sequence[str]) -> list[M | None]:
-        """The document under each id, or None, in the order of the ids."""
         keys = [f"{self._base(kind)}document:{check_name(id)}" for id in ids]
         found: list[bytes | None] = []
         with self._reached() as client:
@@ -160,20 +157,16 @@ class RedisStore:
         ]
 
     def delete(self, kind: Kind[M], id: str) -> bool:
-        """Remove a document; False if there was none."""
         return bool(self._run(redis_scripts.DELETE, kind, check_name(id)))
 
     def ids(self, kind: Kind[M]) -> list[str]:
-        """All ids, sorted."""
         return self.find(kind)
 
     def find(self, kind: Kind[M], **fields: object) -> list[str]:
-        """The sorted ids of the documents that have all these values; of a list, an element."""
         found: bytes = self._run(redis_scripts.FIND, kind, *wanted_tokens(kind, fields))
         return sorted(found.decode().split("\n")) if found else []
 
     def add_event(self, stream: str, event: Mapping[str, Any]) -> str:
-        """Append an event (a JSON object) to a stream; return its position."""
         entry = {"event": event_to_json(event)}
         with self._reached() as client, client.pipeline() as both:
             both.xadd(key := self._stream(stream), entry)
@@ -183,7 +176,6 @@ class RedisStore:
         return position.decode()
 
     def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
-        """The events of a stream, oldest first; only those after the position `after`."""
         start = "-" if after is None else f"({after}"
         with self._reached() as client:
             entries = client.xrange(self._stream(stream), min=start)

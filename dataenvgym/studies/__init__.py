@@ -9,7 +9,7 @@ measures    the measures of one run
 statistics  intervals, paired tests, corrections
 results     the models of results, and their estimates
 notes       notes for readers of the tables, and warnings: reasons to doubt the numbers
-tables      results for a terminal and as Markdown; `plots` draws them, `report` writes the files
+tables      results for a terminal and as Markdown, and the files of a study; `plots` draws them
 display     the display while a study runs, with an estimate of the time left
 """
 

@@ -33,8 +33,8 @@ from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.display import ExpectedTime, run_seconds
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
-from dataenvgym.studies.report import write_results
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
+from dataenvgym.studies.tables import write_results
 from dataenvgym.workspace import opened
 
 if TYPE_CHECKING:

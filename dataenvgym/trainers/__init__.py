@@ -5,8 +5,7 @@ llama_factory   LLaMA-Factory itself, in an environment of its own
 in_process      a trainer in this process: its options, and the steps of one training
     chat_format   a tokenizer's chat template, split into the slots of each turn
     examples      from training records to tokens and labels, for each stage
-    objectives    the losses of the stages
-    batches       the order of the examples, and padding
+    objectives    the losses of the stages, the order of the examples, and padding
     loop          the optimization
     student       base models and tokenizers from disk
     adapters      LoRA adapters: new ones, on a base model or merged into it, as files

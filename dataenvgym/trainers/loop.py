@@ -19,9 +19,8 @@ from transformers import get_scheduler
 from dataenvgym.errors import TrainingError
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.progress import counting
-from dataenvgym.trainers.batches import Update, updates
 from dataenvgym.trainers.compute import Run, precision
-from dataenvgym.trainers.objectives import Objective
+from dataenvgym.trainers.objectives import Objective, Update, updates
 from dataenvgym.trainers.support import extra_number
 
 # Tokens times the model's weights above which a part of a batch deserves a core of its own. Below,

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from dataenvgym.executors.ray_cluster import _own_signal_handlers, _raylet_messages_logged
+from dataenvgym.executors.ray_executor import _own_signal_handlers, _raylet_messages_logged
 from dataenvgym.storage import read_json
 
 from ..processes import MAIN, python

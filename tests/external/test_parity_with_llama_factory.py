@@ -37,7 +37,6 @@ from dataenvgym.records import (
 )
 from dataenvgym.storage import read_jsonl
 from dataenvgym.trainers import InProcessTrainer
-from dataenvgym.trainers.batches import updates
 from dataenvgym.trainers.examples import (
     IGNORED,
     judged_examples,
@@ -45,6 +44,7 @@ from dataenvgym.trainers.examples import (
     supervised_examples,
     text_examples,
 )
+from dataenvgym.trainers.objectives import updates
 from dataenvgym.trainers.student import load_tokenizer
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]

@@ -7,9 +7,8 @@ from rich.console import Console
 
 from dataenvgym.studies import plots
 from dataenvgym.studies.comparison import TaskRuns, sum_up
-from dataenvgym.studies.report import write_results
 from dataenvgym.studies.results import StrategyRuns
-from dataenvgym.studies.tables import render, study_cells
+from dataenvgym.studies.tables import render, study_cells, write_results
 
 
 @pytest.fixture

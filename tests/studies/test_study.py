@@ -254,7 +254,7 @@ def test_the_command_in_the_results_makes_the_same_study(studied, folder):
             arguments.overrides,
             name=arguments.name,
             strategies=arguments.strategy,
-            bounds=arguments.bounds,
+            bounds=not arguments.no_bounds,
         )
     )
     assert (study.command, study.unfinished()) == (studied.command, [])

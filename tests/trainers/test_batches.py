@@ -2,8 +2,8 @@ import torch
 from torch.utils.data import RandomSampler
 
 from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.trainers.batches import epoch_order, pad, updates
 from dataenvgym.trainers.examples import IGNORED, Example
+from dataenvgym.trainers.objectives import epoch_order, pad, updates
 
 
 def test_the_order_is_the_one_that_a_seeded_random_sampler_draws():

@@ -10,11 +10,10 @@ from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.trainers import loop
 from dataenvgym.trainers.adapters import Adapter, new_adapter
-from dataenvgym.trainers.batches import pad
 from dataenvgym.trainers.compute import workers
 from dataenvgym.trainers.examples import supervised_examples
 from dataenvgym.trainers.loop import optimize, warmup_steps
-from dataenvgym.trainers.objectives import CrossEntropy, padder
+from dataenvgym.trainers.objectives import CrossEntropy, pad, padder
 from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
 CPU = torch.device("cpu")
