@@ -8,6 +8,7 @@ constructor of its own is left as it is: its options are added with a plus.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -60,13 +61,20 @@ def _under(defaults: Mapping[str, Any], value: Mapping[Any, Any]) -> dict[Any, A
     return merged
 
 
-def class_options(section: Mapping[Any, Any]) -> Mapping[str, Option]:
-    """The options of the class that a section names, as far as it is filled from them."""
+def class_options(section: Mapping[Any, Any], *, known: bool = False) -> Mapping[str, Option]:
+    """The options of the class that a section names, as far as it is filled from them.
+
+    Args:
+        known: import no class that is not ours, for a section that a folder may have named.
+    """
     target = section.get("_target_", _BY_ID.get(str(section.get("id"))))
     if "rubric" in section and "teachers" in section:
         target = "dataenvgym.judging.RubricJudge"
     with suppress(ConfigurationError):  # a class that cannot be imported is refused when built
         if isinstance(target, str) and target != "???":
+            module = target.rpartition(".")[0]
+            if known and not target.startswith("dataenvgym.") and module not in sys.modules:
+                return {}
             made = imported(target, "_target_")
             return options_of(made) if _is_ours(made) else {}
     return {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from dataenvgym.config.filling import class_options, sections
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.targets import section_target
 from dataenvgym.errors import ConfigurationError
@@ -18,19 +19,9 @@ from dataenvgym.secrets import without_secrets
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-FREE = (
-    *("name", "runs_dir", "episode.iterations", "episode.metrics"),
-    *("trainer.command", "trainer.warm", "trainer.variant"),
-    *("predictor.base_url", "predictor.api_key_variable", "predictor.command", "predictor.port"),
-    *("predictor.variant", "predictor.gpus", "predictor.sleep", "predictor.concurrency"),
-    *("predictor.timeout", "predictor.retries", "predictor.start_timeout"),
-    *("predictor.gpu_memory_utilization", "predictor.cpu_cache_gib"),
-    *("teacher.base_url", "teacher.api_key_variable", "teacher.api_key_header"),
-    *("teacher.concurrency", "teacher.timeout", "teacher.retries", "teacher.max_tokens_field"),
-    *("teacher.cache", "teacher.max_requests", "teacher.max_tokens", "teacher.max_cost"),
-    *("teacher.price", "teacher.price.prompt", "teacher.price.completion"),
-)
-"""Keys that may differ when the same run is called again."""
+FREE = ("name", "runs_dir", "episode.iterations", "episode.metrics")
+"""Keys without a class that may differ when the same run is called again. Those of classes are
+marked in their signatures (`dataenvgym.options.Free`)."""
 
 FREE_SECTIONS = ("executor", "store")
 """Sections that may differ too: where the episode runs, and where else its episodes are stored,
@@ -71,8 +62,20 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     """All values that determine the results (the decisive values), by dotted key."""
     from omegaconf import OmegaConf
 
-    flat = dict(_flat(without_secrets(OmegaConf.to_container(config, resolve=True))))
-    return {k: v for k, v in flat.items() if not _is_free(k)}
+    values = without_secrets(OmegaConf.to_container(config, resolve=True))
+    free = free_keys(values)
+    return {k: v for k, v in _flat(values) if not any(f"{k}.".startswith(f"{f}.") for f in free)}
+
+
+def free_keys(values: Mapping[Any, Any]) -> list[str]:
+    """The keys of a configuration that may differ when the same run is called again."""
+    of_classes = (
+        f"{key}.{name}"
+        for key, section in sections(values)
+        for name, option in class_options(section, known=True).items()
+        if option.is_free
+    )
+    return [*FREE, *FREE_SECTIONS, *of_classes]
 
 
 def follows(config: DictConfig, key: str) -> bool:
@@ -85,13 +88,6 @@ def follows(config: DictConfig, key: str) -> bool:
         return False
     raw: Any = OmegaConf.to_container(section)
     return OmegaConf.is_interpolation(section, name) and raw[name] != literal(section[name])
-
-
-def _is_free(key: str) -> bool:
-    if key.startswith("task.others."):  # each is a teacher or a predictor
-        option = key.split(".", 3)[-1]
-        return f"teacher.{option}" in FREE or f"predictor.{option}" in FREE
-    return key in FREE or key.partition(".")[0] in FREE_SECTIONS
 
 
 def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

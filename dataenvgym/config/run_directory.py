@@ -1,7 +1,7 @@
 """The folder of a run, and its configuration.
 
-A run resumes with its first configuration. Only keys that do not change results (`identity.FREE`)
-may differ; more iterations extend the run.
+A run resumes with its first configuration. Only keys that do not change
+results (`identity.free_keys`) may differ; more iterations extend the run.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationEr
 from dataenvgym import storage
 from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean
 from dataenvgym.llama_factory.options import KNOWN_OPTIONS, OneTraining
+from dataenvgym.options import Given
 from dataenvgym.records import Model
 
 
@@ -94,11 +95,11 @@ class TrainingConfig(Model):
 
     model_config = ConfigDict(allow_inf_nan=False, protected_namespaces=())
 
-    model_name_or_path: PathOption | None = None
-    adapter_name_or_path: PathOption | None = None
+    model_name_or_path: Given[PathOption | None] = None
+    adapter_name_or_path: Given[PathOption | None] = None
 
-    stage: Literal["pt", "sft", "rm", "ppo", "dpo", "kto", "scored"] = "sft"
-    do_train: bool = True
+    stage: Given[Literal["pt", "sft", "rm", "ppo", "dpo", "kto", "scored"]] = "sft"
+    do_train: Given[bool] = True
     finetuning_type: Literal["lora", "freeze", "full"] = "lora"
     lora_rank: int = Field(default=16, ge=1)
     lora_alpha: int = Field(default=32, ge=1)
@@ -119,16 +120,16 @@ class TrainingConfig(Model):
     scored_threshold: float = 0.5
     scored_segment: Annotated[int, Field(ge=1)] | Literal["tail"] | None = None
 
-    dataset: NamesOption | None = None
-    dataset_dir: PathOption | None = None
+    dataset: Given[NamesOption | None] = None
+    dataset_dir: Given[PathOption | None] = None
     template: str | None = None
     cutoff_len: int = Field(default=512, ge=2)
     packing: bool = False
-    overwrite_cache: bool = True
+    overwrite_cache: Given[bool] = True
     preprocessing_num_workers: int | None = Field(default=None, ge=1)
 
-    output_dir: PathOption | None = None
-    overwrite_output_dir: bool = True
+    output_dir: Given[PathOption | None] = None
+    overwrite_output_dir: Given[bool] = True
     logging_steps: int = Field(default=10, ge=1)
     save_strategy: Literal["no", "steps", "epoch", "best"] = "no"
     report_to: NamesOption = "none"
@@ -153,7 +154,7 @@ class TrainingConfig(Model):
     bf16: bool = False
     fp16: bool = False
     pure_bf16: bool = False
-    seed: int = Field(default=0, ge=0, lt=2**32)
+    seed: Given[int] = Field(default=0, ge=0, lt=2**32)
 
     extra: dict[str, JsonValue] = {}
 

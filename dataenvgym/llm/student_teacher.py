@@ -19,7 +19,7 @@ from dataenvgym.llm.budget import Price, parse_budget, parse_price
 from dataenvgym.llm.enquiry import RequestOutcome, TeacherRequest
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import chat_payload
-from dataenvgym.options import Given
+from dataenvgym.options import Free, Given
 from dataenvgym.records import Conversation
 from dataenvgym.storage import hash_files
 
@@ -51,11 +51,11 @@ class StudentTeacher(MeteredTeacher):
         predictor: PredictorInterface,
         *,
         batch_size: int = 256,
-        cache: str | Path | None = None,
-        max_requests: int | None = None,
-        max_tokens: int | None = None,
-        max_cost: float | None = None,
-        price: Price | Mapping[str, float] | None = None,
+        cache: Free[str | Path | None] = None,
+        max_requests: Free[int | None] = None,
+        max_tokens: Free[int | None] = None,
+        max_cost: Free[float | None] = None,
+        price: Free[Price | Mapping[str, float] | None] = None,
         directory: Given[str | Path | None] = None,
     ) -> None:
         check_at_least(1, batch_size=batch_size)

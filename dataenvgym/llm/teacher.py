@@ -14,7 +14,7 @@ from dataenvgym.llm.client import ChatClient, key_from
 from dataenvgym.llm.enquiry import RequestOutcome, TeacherRequest
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import RequestForm, chat_payload
-from dataenvgym.options import Given
+from dataenvgym.options import Free, Given
 
 
 class Teacher(MeteredTeacher):
@@ -52,19 +52,19 @@ class Teacher(MeteredTeacher):
         self,
         model: str,
         *,
-        base_url: str = "https://api.openai.com/v1",
-        api_key_variable: str | None = "OPENAI_API_KEY",
-        api_key_header: str | None = None,
-        concurrency: int = 32,
-        timeout: float = 120.0,
-        retries: int = 4,
-        max_tokens_field: str = "max_completion_tokens",
+        base_url: Free[str] = "https://api.openai.com/v1",
+        api_key_variable: Free[str | None] = "OPENAI_API_KEY",
+        api_key_header: Free[str | None] = None,
+        concurrency: Free[int] = 32,
+        timeout: Free[float] = 120.0,
+        retries: Free[int] = 4,
+        max_tokens_field: Free[str] = "max_completion_tokens",
         fields: Mapping[str, JsonValue] | None = None,
-        cache: str | Path | None = None,
-        max_requests: int | None = None,
-        max_tokens: int | None = None,
-        max_cost: float | None = None,
-        price: Price | Mapping[str, float] | None = None,
+        cache: Free[str | Path | None] = None,
+        max_requests: Free[int | None] = None,
+        max_tokens: Free[int | None] = None,
+        max_cost: Free[float | None] = None,
+        price: Free[Price | Mapping[str, float] | None] = None,
         directory: Given[str | Path | None] = None,
     ) -> None:
         if fields is not None and not isinstance(fields, Mapping):

@@ -11,6 +11,7 @@ from typing import Any
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient, ask_all, key_from
 from dataenvgym.llm.payloads import RequestForm
+from dataenvgym.options import Free
 from dataenvgym.records import Conversation
 from dataenvgym.tool_formats import tool_format as get_format
 
@@ -36,11 +37,11 @@ class OpenAIPredictor:
         self,
         model: str,
         *,
-        base_url: str = "https://api.openai.com/v1",
-        api_key_variable: str | None = "OPENAI_API_KEY",
-        concurrency: int = 32,
-        timeout: float = 600.0,
-        retries: int = 4,
+        base_url: Free[str] = "https://api.openai.com/v1",
+        api_key_variable: Free[str | None] = "OPENAI_API_KEY",
+        concurrency: Free[int] = 32,
+        timeout: Free[float] = 600.0,
+        retries: Free[int] = 4,
         tool_format: str = "native",
     ) -> None:
         self.model = model

@@ -13,10 +13,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from dataenvgym.config.composition import compose
-from dataenvgym.config.identity import FREE, FREE_SECTIONS, check_folder_name
+from dataenvgym.config.identity import check_folder_name, free_keys
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.errors import ConfigurationError, did_you_mean
@@ -259,7 +259,11 @@ def _default_name(grid: Grid) -> str:
     """The tasks and a hash of the common overrides, so more seeds or strategies extend a study."""
     name = "-".join(re.sub(r"[^\w.-]+", "_", task.name) for task in grid.tasks).strip("._") or "all"
     fixed = [(text, parse_overrides([text])[0]) for text in grid.fixed]
-    decisive = sorted(t for t, o in fixed if o.key not in FREE and o.section not in FREE_SECTIONS)
+    from omegaconf import OmegaConf
+
+    config = compose(grid.fixed, allow_missing=True)
+    free = free_keys(cast(dict[str, Any], OmegaConf.to_container(config)))
+    decisive = sorted(t for t, o in fixed if not {o.key, o.section} & set(free))
     if not decisive:
         return name
     return f"{name}-{hashlib.sha256(chr(10).join(decisive).encode()).hexdigest()[:8]}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 from dataenvgym.errors import (
     ConfigurationError,
@@ -44,6 +44,8 @@ class InProcessTrainer:
             predictor sets for each training (paths, stage, seed).
         UnsupportedStageError: for an option that LLaMA-Factory has and this trainer lacks.
     """
+
+    passes_options_to: ClassVar = TrainingConfig
 
     def __init__(
         self, *, threads: int = 2, device: str = "cpu", **options: Unpack[TrainingOptions]

@@ -56,7 +56,10 @@ def test_the_overview_links_each_option_and_no_base(group):
 def test_defaults_are_shown_as_yaml():
     text = section("trainer", "in_process")
     assert "| `trainer.lora_rank` | `16` |" in text
-    assert "| `trainer.extra` | `{}` | more options of LLaMA-Factory, by name |" in text
+    assert (
+        "| `trainer.extra` | `{}` | more options of LLaMA-Factory by name, written unchanged |"
+        in text
+    )
     assert "| `task.sources.test` | `${oc.env:DATAENVGYM_DATA}/gsm8k/test.jsonl` |" in section(
         "task", "gsm8k"
     )

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.external.environments import Variant
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.llm import ChatClient
 from dataenvgym.llm.payloads import RequestForm
+from dataenvgym.options import Free
 from dataenvgym.predictors.checkpoints import kind_of
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import read_json
 from dataenvgym.tool_formats import DEFAULT, is_plain, text_formats, tool_format
 
 
-class VllmOptions(TypedDict, total=False):
-    """The options of `VllmPredictor`; `DEFAULTS` has their defaults.
+@dataclass(frozen=True, kw_only=True)
+class VllmOptions:
+    """Options of `VllmPredictor`.
 
     Attributes:
         adapter: the folder of the student's initial adapter; `reset` returns to it.
@@ -56,74 +58,34 @@ class VllmOptions(TypedDict, total=False):
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
     """
 
-    adapter: str | Path | None
-    base_url: str | None
-    api_key_variable: str | None
-    command: str | Sequence[str] | None
-    variant: Variant | None
-    port: int | None
-    dtype: str
-    max_lora_rank: int | None
-    max_loras: int
-    max_model_len: int | None
-    gpus: Sequence[int] | None
-    tensor_parallel_size: int
-    gpu_memory_utilization: float | None
-    cpu_cache_gib: int
-    sleep: bool
-    concurrency: int
-    timeout: float
-    retries: int
-    start_timeout: float
-    tool_format: str | None
-    tool_parser: str | None
-    options: Mapping[str, Any] | None
-
-
-DEFAULTS: VllmOptions = {
-    "adapter": None,
-    "base_url": None,
-    "api_key_variable": None,
-    "command": None,
-    "variant": None,
-    "port": None,
-    "dtype": "auto",
-    "max_lora_rank": None,
-    "max_loras": 4,
-    "max_model_len": None,
-    "gpus": None,
-    "tensor_parallel_size": 1,
-    "gpu_memory_utilization": None,
-    "cpu_cache_gib": 1,
-    "sleep": False,
-    "concurrency": 256,
-    "timeout": 600.0,
-    "retries": 4,
-    "start_timeout": 900.0,
-    "tool_format": None,
-    "tool_parser": None,
-    "options": None,
-}
+    adapter: str | Path | None = None
+    base_url: Free[str | None] = None
+    api_key_variable: Free[str | None] = None
+    command: Free[str | Sequence[str] | None] = None
+    variant: Free[Variant | None] = None
+    port: Free[int | None] = None
+    dtype: str = "auto"
+    max_lora_rank: int | None = None
+    max_loras: int = 4
+    max_model_len: int | None = None
+    gpus: Free[Sequence[int] | None] = None
+    tensor_parallel_size: int = 1
+    gpu_memory_utilization: Free[float | None] = None
+    cpu_cache_gib: Free[int] = 1
+    sleep: Free[bool] = False
+    concurrency: Free[int] = 256
+    timeout: Free[float] = 600.0
+    retries: Free[int] = 4
+    start_timeout: Free[float] = 900.0
+    tool_format: str | None = None
+    tool_parser: str | None = None
+    options: Mapping[str, Any] | None = None
 
 
 def chosen(options: VllmOptions, group: type) -> dict[str, Any]:
     """The options that are fields of the dataclass `group`."""
     names = {field.name for field in fields(group)}
-    return {name: value for name, value in options.items() if name in names}
-
-
-def with_defaults(options: VllmOptions) -> VllmOptions:
-    """The options, with defaults for those that are missing.
-
-    Raises:
-        ConfigurationError: for an unknown option.
-    """
-    for name in options:
-        if name not in DEFAULTS:
-            raise ConfigurationError(
-                f"VllmPredictor has no option {name!r}.{did_you_mean(name, DEFAULTS)}"
-            )
-    return {**DEFAULTS, **options}
+    return {name: value for name, value in vars(options).items() if name in names}
 
 
 @dataclass(frozen=True)
@@ -193,14 +155,14 @@ def check_trainer(config: TrainingConfig, base_url: str | None) -> None:
 
 def check_tools(options: VllmOptions) -> None:
     """Refuse a parser without calls to parse, and calls without a parser."""
-    form, parser = options["tool_format"] or DEFAULT, options["tool_parser"]
+    form, parser = options.tool_format or DEFAULT, options.tool_parser
     tool_format(form)
     if parser is not None and form != "native":
         raise ConfigurationError(
             f"tool_parser is {parser!r} and tool_format {form!r}, in which calls are part of the "
             "text: leave tool_parser out, or set predictor.tool_format=native"
         )
-    if form == "native" and parser is None and options["base_url"] is None:
+    if form == "native" and parser is None and options.base_url is None:
         raise ConfigurationError(
             "tool_format is 'native', which is for API models and servers that read calls: set "
             "predictor.tool_parser (hermes, llama3_json, mistral, ...) to start such a server; for "
@@ -222,7 +184,7 @@ def check_records(records: Sequence[TrainingDatum], form: str) -> None:
 
 def check_nothing_to_start(options: VllmOptions) -> None:
     """Raise ConfigurationError for options of a start if the server runs already."""
-    if useless := [name for name in _FOR_A_START if options.get(name)]:
+    if useless := [name for name in _FOR_A_START if getattr(options, name)]:
         raise ConfigurationError(
             f"base_url names a server that runs already, so {', '.join(useless)} would start "
             "nothing: give one or the other"

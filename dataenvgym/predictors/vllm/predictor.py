@@ -7,13 +7,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from dataenvgym.errors import AdapterError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.llm import ask_all, key_from
+from dataenvgym.options import Given, takes
 from dataenvgym.predictors.adapted_student import RemembersFormer
 from dataenvgym.predictors.checkpoints import (
     copy_checkpoint,
@@ -35,7 +37,6 @@ from dataenvgym.predictors.vllm.options import (
     check_trainer,
     chosen,
     lora_rank,
-    with_defaults,
 )
 from dataenvgym.predictors.vllm.own import OwnServer
 from dataenvgym.predictors.vllm.server import BesideAdapter, VllmServer, new_name
@@ -45,6 +46,20 @@ from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.tool_formats import tool_format
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.interface import options_of
+
+
+@dataclass(frozen=True)
+class VllmArguments(VllmOptions):
+    """The arguments of `VllmPredictor`.
+
+    Attributes:
+        student: "pocket", a folder in Hugging Face format, or a name on its hub. It must have a
+            chat template.
+        trainer: trains the adapters; None uses the in-process trainer with its default options.
+    """
+
+    student: str | Path = "pocket"
+    trainer: Given[TrainerInterface | None] = None
 
 
 class VllmPredictor(RemembersFormer):
@@ -59,38 +74,28 @@ class VllmPredictor(RemembersFormer):
     reply arrives. The server decides which conversations are computed together, so replies may
     differ between runs where two tokens are almost equally likely.
 
-    Args:
-        student: "pocket", a folder in Hugging Face format, or a name on its hub. It must have a
-            chat template.
-        trainer: trains the adapters; None uses the in-process trainer with its default options.
-        options: see `VllmOptions`.
-
     Raises:
         ConfigurationError: for an invalid value or combination.
         ExternalError: if the pinned environment is needed and not installed.
     """
 
-    def __init__(
-        self,
-        student: str | Path = "pocket",
-        trainer: TrainerInterface | None = None,
-        **options: Unpack[VllmOptions],
-    ) -> None:
-        self._given, options = options, with_defaults(options)
-        self.student = resolve_student(student)
-        self.trainer = trainer or InProcessTrainer()
-        self.adapter = initial_folder(options["adapter"])
-        self.sleep = options["sleep"]
-        self.tool_format = options["tool_format"] or own_tool_format(self.student)
-        options["tool_format"] = self.tool_format
+    @takes(VllmArguments)
+    def __init__(self, given: VllmArguments) -> None:
+        self._given = {field.name: getattr(given, field.name) for field in fields(VllmOptions)}
+        self.student = resolve_student(given.student)
+        self.trainer = given.trainer or InProcessTrainer()
+        self.adapter = initial_folder(given.adapter)
+        self.sleep = given.sleep
+        self.tool_format = given.tool_format or own_tool_format(self.student)
+        options = replace(given, tool_format=self.tool_format)
         check_tools(options)
         self._format = tool_format(self.tool_format)
-        self._parser = options["tool_parser"]
+        self._parser = options.tool_parser
         self._asking = Asking(**chosen(options, Asking))
-        self._port, self._key_variable = options["port"], options["api_key_variable"]
-        self._start_timeout = options["start_timeout"]
+        self._port, self._key_variable = options.port, options.api_key_variable
+        self._start_timeout = options.start_timeout
         self._rank = lora_rank(options_of(self.trainer), self.adapter)
-        self._base_url = options["base_url"]
+        self._base_url = options.base_url
         check_trainer(options_of(self.trainer), self._base_url)
         self._starts: ServerOptions | None = None
         if self._base_url is None:

@@ -170,11 +170,11 @@ def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOpti
         ConfigurationError: for a value or combination that vLLM would refuse.
         ExternalError: if the pinned environment is needed and not installed.
     """
-    variant: Variant = given["variant"] or ("cuda" if has_cuda() else "cpu")
-    dtype, gpus = given["dtype"], given["gpus"]
-    if given["sleep"] and variant == "cpu":
+    variant: Variant = given.variant or ("cuda" if has_cuda() else "cpu")
+    dtype, gpus = given.dtype, given.gpus
+    if given.sleep and variant == "cpu":
         error = ConfigurationError("sleep is vLLM's for GPUs; expected sleep=false on CPU")
-        if given["variant"] is not None:
+        if given.variant is not None:
             raise error
         need(error)
     if dtype not in ("auto", *_DTYPES):
@@ -187,12 +187,12 @@ def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOpti
         **as_given
         | {
             "model": student,
-            "command": _command(given["command"], variant),
+            "command": _command(given.command, variant),
             "variant": variant,
             "dtype": _own_dtype(student) if dtype == "auto" else dtype,
-            "max_lora_rank": _checked_rank(given["max_lora_rank"], rank),
+            "max_lora_rank": _checked_rank(given.max_lora_rank, rank),
             "gpus": None if gpus is None else tuple(gpus),
-            "options": _checked(given["options"]),
+            "options": _checked(given.options),
         }
     )
 

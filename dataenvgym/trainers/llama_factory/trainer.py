@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import orjson
 
@@ -26,6 +26,7 @@ from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_dataset
 from dataenvgym.llama_factory.options import TEMPLATES
+from dataenvgym.options import Free
 from dataenvgym.progress import tell
 from dataenvgym.records import PreferenceDatum
 from dataenvgym.trainers.interface import refuse_options_of_one_training
@@ -74,14 +75,16 @@ class LlamaFactoryTrainer:
         ExternalError: if the pinned environment is not installed.
     """
 
+    passes_options_to: ClassVar = TrainingConfig
+
     def __init__(
         self,
         *,
-        command: str | Sequence[str] | None = None,
-        warm: bool = True,
+        command: Free[str | Sequence[str] | None] = None,
+        warm: Free[bool] = True,
         gpus: Sequence[int] | None = None,
         threads: int | None = 1,
-        variant: Variant | None = None,
+        variant: Free[Variant | None] = None,
         environment: Mapping[str, str] | None = None,
         **options: Unpack[TrainingOptions],
     ) -> None:

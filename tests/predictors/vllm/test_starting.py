@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.errors import ConfigurationError, ExternalError
-from dataenvgym.predictors.vllm.options import with_defaults
+from dataenvgym.predictors.vllm.options import VllmOptions
 from dataenvgym.predictors.vllm.starting import LORA_RANKS, server_options, smallest_rank
 
 
@@ -18,7 +18,7 @@ def own_cache(tmp_path, monkeypatch):
 
 def make(student="some/student", rank=8, **options):
     given = {"command": "vllm serve", "variant": "cpu", **options}
-    return server_options(str(student), with_defaults(given), rank=rank)
+    return server_options(str(student), VllmOptions(**given), rank=rank)
 
 
 def words(options, port=8000):
