@@ -7,7 +7,6 @@ constructor of its own is left as it is: its options are added with a plus.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -81,9 +80,9 @@ def class_options(section: Mapping[Any, Any], *, known: bool = False) -> Mapping
 
 
 def _is_ours(target: Callable[..., Any]) -> bool:
-    """Whether the function that takes the options is in this package."""
-    function = getattr(target, "__init__", target) if inspect.isclass(target) else target
-    return str(getattr(function, "__module__", "")).partition(".")[0] == "dataenvgym"
+    """Whether it is in this package, or only the function that takes the options is."""
+    places = (getattr(made, "__module__", "") for made in (target, getattr(target, "__init__", "")))
+    return any(str(place).partition(".")[0] == "dataenvgym" for place in places)
 
 
 def sections(value: Any, key: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
