@@ -176,7 +176,7 @@ def _redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A real Redis server on a free port: its URL, and its process."""
     if (program := shutil.which("redis-server")) is None:
         pytest.skip("redis-server is not installed: `make test` installs Debian's where it may")
-    from dataenvgym.external.ports import free_port
+    from dataenvgym.external.processes import free_port
 
     port = free_port()
     options = f"--port {port} --bind 127.0.0.1 --appendonly no --save".split()

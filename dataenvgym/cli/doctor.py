@@ -24,7 +24,7 @@ from dataenvgym.external.environments import (
     external_environment,
     has_cuda,
 )
-from dataenvgym.external.ports import free_port
+from dataenvgym.external.processes import free_port
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -43,37 +43,27 @@ def report(arguments: Namespace) -> None:
 
 def show(arguments: Namespace) -> None:
     """Show records and transcripts of one iteration, beside those of the base student."""
-    if arguments.calls:
-        _show_calls(arguments)
+    from dataenvgym.episodes.show import show_calls, show_iteration
+
+    limit, iteration, skill = arguments.limit, arguments.iteration, arguments.skill
+    wrong = arguments.wrong
+    if not arguments.calls:
+        show_iteration(
+            _run(arguments),
+            open_console(),
+            iteration=iteration,
+            skill=skill,
+            wrong=wrong,
+            limit=limit,
+        )
         return
-    from dataenvgym.episodes.show import show_iteration
-
-    show_iteration(
-        _run(arguments),
-        open_console(),
-        iteration=arguments.iteration,
-        skill=arguments.skill,
-        wrong=arguments.wrong,
-        limit=arguments.limit,
-    )
-
-
-def _show_calls(arguments: Namespace) -> None:
-    """Show the prompts and answers of the run's teacher."""
-    from dataenvgym.episodes.show import show_calls
-
-    for name in ("iteration", "skill"):
-        if getattr(arguments, name) is not None:
+    for name, value in (("iteration", iteration), ("skill", skill)):
+        if value is not None:
             raise ConfigurationError(
                 f"--calls shows the calls of the whole run, so --{name} does not apply: leave one "
                 "of them out"
             )
-    show_calls(
-        _run(arguments),
-        open_console(),
-        failed=arguments.wrong,
-        limit=arguments.limit,
-    )
+    show_calls(_run(arguments), open_console(), failed=wrong, limit=limit)
 
 
 def export(arguments: Namespace) -> None:

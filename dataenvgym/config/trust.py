@@ -8,7 +8,7 @@ Everything typed on the command line, or accepted with `--trust`, is the user's 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -63,7 +63,8 @@ def refuse_untrusted(
     for section in sections:
         for key, value in _leaves(values[section], section):
             power = _power(key, value)
-            if power is None or not value or _covers(keys, key):
+            is_typed = any(key == name or key.startswith(f"{name}.") for name in keys)
+            if power is None or not value or is_typed:
                 continue
             if (_end(key), value) not in known:
                 raise ConfigurationError(
@@ -110,10 +111,6 @@ def _end(key: str) -> str:
         return _TARGET
     first = next((i for i, name in enumerate(names) if name in _POWERS), -1)
     return ".".join(names[first:])
-
-
-def _covers(typed: Collection[str], key: str) -> bool:
-    return any(key == name or key.startswith(f"{name}.") for name in typed)
 
 
 def _known(config_dir: str | Path | None) -> list[tuple[str, Any]]:

@@ -33,7 +33,7 @@ from dataenvgym.episodes.texts import several
 from dataenvgym.episodes.warning_log import RunWarning, WarningLog
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.llm.usage import read_usage
+from dataenvgym.llm.budget import read_usage
 from dataenvgym.plans import engine_fit
 from dataenvgym.progress import ProgressMessage
 from dataenvgym.records.model import escaped

@@ -22,7 +22,7 @@ from dataenvgym.episodes.texts import (
     score,
 )
 from dataenvgym.episodes.warning_log import warning_lines
-from dataenvgym.llm.usage import TeacherUsage
+from dataenvgym.llm.budget import TeacherUsage
 from dataenvgym.records import SkillReport
 
 SAMPLES = 3

@@ -15,7 +15,7 @@ from dataenvgym.environments import PHASES, IterationResult
 from dataenvgym.environments.options import aim_reached
 from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.llm.usage import TeacherUsage
+from dataenvgym.llm.budget import TeacherUsage
 from dataenvgym.records import Model, Scores
 from dataenvgym.records.reports import Faults
 from dataenvgym.storage import read_json

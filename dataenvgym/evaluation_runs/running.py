@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 from dataenvgym.config import build_judge, build_predictor, build_task, compose, find_run
+from dataenvgym.config.building import check_stored, ledger_of
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.storing import check_stored, ledger_of
 from dataenvgym.environments.identity import (
     identity_of,
     read_identity,

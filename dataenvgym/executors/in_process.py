@@ -9,8 +9,8 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from dataenvgym import secrets
+from dataenvgym.config.building import check_stored
 from dataenvgym.config.run_directory import open_run
-from dataenvgym.config.storing import check_stored
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
 from dataenvgym.executors.interface import Episode, EpisodeOutcome, build_episode, close_speakers_of
 from dataenvgym.run_warnings import listening, warn_run

@@ -11,7 +11,7 @@ from dataenvgym.interfaces import Closes, Failure, Reply, SamplingParameters, Te
 from dataenvgym.judging.asking import RETRIES, SAMPLING, judge_ask
 from dataenvgym.judging.panel import Judged
 from dataenvgym.judging.verdicts import Unscored, VerdictT
-from dataenvgym.llm.usage import count_malformed
+from dataenvgym.llm.budget import count_malformed
 from dataenvgym.records import Conversation
 from dataenvgym.rollouts.driver import answered_together
 from dataenvgym.rollouts.speakers import TeacherSpeaker

@@ -15,10 +15,10 @@ ChatClient (client)       used by the rest of the package, from any thread
     └── payloads, transient   requests and answers as bytes; failures that may pass
 """
 
+from dataenvgym.llm.budget import TeacherUsage, count_malformed
 from dataenvgym.llm.client import ChatClient, ask_all, key_from
 from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.llm.teacher import Teacher
-from dataenvgym.llm.usage import TeacherUsage, count_malformed
 
 __all__ = [
     "ChatClient",

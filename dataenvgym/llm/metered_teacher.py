@@ -13,11 +13,10 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.llm.budget import Budget, Price
+from dataenvgym.llm.budget import Budget, Price, TeacherUsage
 from dataenvgym.llm.cache import open_cache
 from dataenvgym.llm.enquiry import Enquiry, RequestOutcome, TeacherRequest
 from dataenvgym.llm.teacher_log import TeacherLog
-from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Conversation
 
 

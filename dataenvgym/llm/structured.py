@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
+from dataenvgym.llm.budget import count_malformed
 from dataenvgym.llm.repair import json_in
-from dataenvgym.llm.usage import count_malformed
 from dataenvgym.records import Conversation
 
 Schema = dict[str, JsonValue]

@@ -20,9 +20,16 @@ import orjson
 from pydantic import ValidationError
 
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.llm.budget import Account, Budget, Price
+from dataenvgym.llm.budget import (
+    Account,
+    Budget,
+    Price,
+    TeacherUsage,
+    begun_file,
+    read_usage,
+    usage_file,
+)
 from dataenvgym.llm.transcript import Transcript, calls_file, whole_lines
-from dataenvgym.llm.usage import TeacherUsage, begun_file, read_usage, usage_file
 from dataenvgym.storage import write_json
 
 _LAG_S = 1.0

@@ -1,6 +1,6 @@
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome
-from dataenvgym.llm.usage import TeacherUsage
+from dataenvgym.llm.budget import TeacherUsage
 
 
 def summary(ended: str | None = None, teacher: TeacherUsage | None = None) -> Summary:

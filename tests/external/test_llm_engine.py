@@ -13,11 +13,11 @@ from dataenvgym.environments import OpenEnded
 from dataenvgym.episodes import run_episode
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.llm import StudentTeacher, Teacher
+from dataenvgym.llm.budget import read_usage
 from dataenvgym.llm.prompts import Prompt
 from dataenvgym.llm.repair import json_in
 from dataenvgym.llm.structured import Schema, ask_json
 from dataenvgym.llm.transcript import read_calls
-from dataenvgym.llm.usage import read_usage
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.records import Message
 from dataenvgym.storage import read_jsonl

@@ -14,7 +14,7 @@ from dataenvgym.environments import OpenEnded
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import PredictionError
 from dataenvgym.llm import Teacher
-from dataenvgym.llm.usage import read_usage
+from dataenvgym.llm.budget import read_usage
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.storage import read_jsonl
 

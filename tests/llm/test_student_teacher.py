@@ -9,8 +9,8 @@ from dataenvgym.config.building import build_teacher
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface, TrainingRun
 from dataenvgym.llm import StudentTeacher
+from dataenvgym.llm.budget import read_usage
 from dataenvgym.llm.transcript import read_calls
-from dataenvgym.llm.usage import read_usage
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import Conversation, Message
 

@@ -18,9 +18,9 @@ from dataenvgym.config.identity import decisive_values
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, ExternalError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
 from dataenvgym.llm import Teacher, count_malformed
+from dataenvgym.llm.budget import CountsMalformed, TeacherUsage, begun_file, read_usage, usage_file
 from dataenvgym.llm.enquiry import Enquiry
 from dataenvgym.llm.transcript import calls_file, read_calls
-from dataenvgym.llm.usage import CountsMalformed, TeacherUsage, begun_file, read_usage, usage_file
 from dataenvgym.progress import listening
 from dataenvgym.records import Conversation, Message
 

@@ -6,7 +6,7 @@ import pytest
 
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.llm import Teacher
-from dataenvgym.llm.usage import read_usage
+from dataenvgym.llm.budget import read_usage
 from dataenvgym.skills import DiscoveredSkills
 
 from .conftest import KeywordTeacher

@@ -7,8 +7,7 @@ from copy import copy
 
 import numpy as np
 
-from dataenvgym.agents.engines.named_turns import judge_of, named_turns
-from dataenvgym.agents.engines.scored_tries import LostTries
+from dataenvgym.agents.engines.scored_tries import LostTries, judge_of, named_turns
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (

@@ -90,7 +90,7 @@ class SocialDomain(DialogueDomain):
 
         Several judges count as one, "judge"; a scripted partner has the name of its temperament.
         """
-        from dataenvgym.config.storing import model_name
+        from dataenvgym.config.building import model_name
 
         task = config.task
         others = task.get("others") or {}

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dataenvgym.config.building import recording_domain
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.storing import recording_domain
 from dataenvgym.domains.social.dimension_table import (
     DimensionTable,
     EpisodeRow,

@@ -12,8 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, ServerError
-from dataenvgym.external.ports import by_whom, free_port, is_free
-from dataenvgym.external.processes import created_at, end_of_log, end_process_tree
+from dataenvgym.external.processes import (
+    by_whom,
+    created_at,
+    end_of_log,
+    end_process_tree,
+    free_port,
+    is_free,
+)
 from dataenvgym.predictors.vllm.blank import write_untouched
 from dataenvgym.predictors.vllm.leases import Lease, RunningServer, end_left_over
 from dataenvgym.predictors.vllm.options import Asking

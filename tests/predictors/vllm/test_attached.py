@@ -7,7 +7,7 @@ import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError, ServerError
-from dataenvgym.external.ports import free_port
+from dataenvgym.external.processes import free_port
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.predictors.vllm import server

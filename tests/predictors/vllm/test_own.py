@@ -12,8 +12,7 @@ import pytest
 
 from dataenvgym import run_warnings
 from dataenvgym.errors import ConfigurationError, ServerError
-from dataenvgym.external.ports import free_port
-from dataenvgym.external.processes import end_process_tree
+from dataenvgym.external.processes import end_process_tree, free_port
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.predictors.vllm import leases, server
 from dataenvgym.progress import listening

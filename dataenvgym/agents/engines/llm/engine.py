@@ -20,11 +20,11 @@ from dataenvgym.agents.engines.llm.orders import (
     Order,
     ProblemTexts,
     add_samples,
+    ask_for_subskills,
     asked_next,
     orders_of,
 )
 from dataenvgym.agents.engines.llm.records import check_form, records_in, records_schema
-from dataenvgym.agents.engines.llm.subskills import ask_for_subskills
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
 from dataenvgym.interfaces import (
     Failure,
@@ -34,9 +34,9 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TeacherInterface,
 )
+from dataenvgym.llm.budget import count_malformed
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.structured import Schema
-from dataenvgym.llm.usage import count_malformed
 from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.progress import tell
 from dataenvgym.records import (

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import LLMEngine
-from dataenvgym.agents.engines.llm.subskills import ask_for_subskills
+from dataenvgym.agents.engines.llm.orders import ask_for_subskills
 from dataenvgym.environments.skill_tree import ProposesSubskills
 from dataenvgym.errors import BudgetSpentError
 from dataenvgym.interfaces import SamplingParameters
