@@ -63,7 +63,7 @@ class BareAsks(TaskEnvironment):
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
-    ) -> Generator[Ask, str, Outcome]:
+    ) -> Generator[Ask, Reply, Outcome]:
         text = (yield Ask("partner", conversation)).text
         done = sum(m.role == "assistant" for m in conversation) == TURNS // 2
         return Outcome((Message(role="user", content=text),), done=done)

@@ -21,13 +21,14 @@ from typing import Any
 
 from benchmarks.common import RESULTS, print_table, write_results
 from dataenvgym.config import build_agent, build_environment, compose
-from dataenvgym.domains.social.pocket import STUDENT, PocketSocialTask
+from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.episodes import run_episode
 from dataenvgym.evaluation.estimators import estimate
 from dataenvgym.predictors import InProcessPredictor
 
 RUNS = RESULTS / "runs"
 HIGHEST = 10.0
+STUDENT = "pocket-social-v1"
 OPTIONS = (
     "task=pocket_social",
     "task.role=strategist",

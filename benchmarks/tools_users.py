@@ -72,7 +72,7 @@ class Bare(TaskEnvironment):
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
-    ) -> Generator[Ask, str, Outcome]:
+    ) -> Generator[Ask, Reply, Outcome]:
         text = (yield Ask("user", conversation)).text
         return Outcome(messages=(Message(role="user", content=text),), done=False)
 

@@ -113,7 +113,7 @@ def test_impossible_options_are_refused_when_the_task_is_made(tmp_path):
     with pytest.raises(ConfigurationError, match="limit is 0"):
         CodeTask(tmp_path / "p.jsonl", limit=0)
     with pytest.raises(ConfigurationError, match=r"'max_turn'\. Did you mean 'max_turns'\?"):
-        CodeTask(tmp_path / "p.jsonl", max_turn=1)
+        CodeTask(tmp_path / "p.jsonl", max_turn=1)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
