@@ -147,7 +147,7 @@ def plan_study(
     """
     grid = parse_grid(overrides, strategies=strategies, config_dir=config_dir)
     if name is None:
-        name = _default_name(grid)
+        name = _default_name(grid, config_dir)
     else:
         check_folder_name(name, "--name")
     directory = Path(studies_dir).expanduser() / name
@@ -255,13 +255,14 @@ def _agent_of_bound(name: str) -> list[str]:
     return [f"agent={name}", "agent/policy=none", f"agent/engine={name}"]
 
 
-def _default_name(grid: Grid) -> str:
+def _default_name(grid: Grid, config_dir: str | Path | None) -> str:
     """The tasks and a hash of the common overrides, so more seeds or strategies extend a study."""
     name = "-".join(re.sub(r"[^\w.-]+", "_", task.name) for task in grid.tasks).strip("._") or "all"
     fixed = [(text, parse_overrides([text])[0]) for text in grid.fixed]
     from omegaconf import OmegaConf
 
-    config = compose(grid.fixed, allow_missing=True)
+    first = grid.overrides(grid.strategies[0], grid.tasks[0])
+    config = compose(first, config_dir=config_dir, allow_missing=True)
     free = free_keys(cast(dict[str, Any], OmegaConf.to_container(config)))
     decisive = sorted(t for t, o in fixed if not {o.key, o.section} & set(free))
     if not decisive:

@@ -97,6 +97,7 @@ GIVEN = {
     "task=math_jsonl": ["task.sources=problems.jsonl"],
     "task=code_jsonl": ["task.sources=problems.jsonl"],
     "task=plans": ["task.sources=plans.jsonl", "task.tools=tools.json"],
+    "task=mcp": ["task.sources=problems.jsonl"],
     "task=world": ["task.world=my_module.MyWorld", "task.sources=problems.jsonl"],
     **{
         f"{group}=custom": [f"{group.replace('/', '.')}._target_=my.Class"]

@@ -41,7 +41,10 @@ IN_PROCESS = {
     "dataenvgym.predictors.VllmPredictor": "dataenvgym.predictors.InProcessPredictor",
     "dataenvgym.trainers.LlamaFactoryTrainer": "dataenvgym.trainers.InProcessTrainer",
 }
-_OF_PROGRAMS = ("dtype", "bf16", "threads")  # whose values the programs alone take
+_OF_PROGRAMS = (  # whose values the programs alone take
+    *("dtype", "bf16", "threads", "finetuning_type", "use_dora", "quantization_bit", "deepspeed"),
+    *("template", "packing", "fp16", "pref_loss"),
+)
 _REMOVED = object()
 
 
@@ -87,7 +90,8 @@ def shortened(words: list[str], here: Here, *, with_programs: bool = False) -> l
     if words[0] == "study":
         words = [re.sub(r"^seed=.*", "seed=0", word) for word in words]
     changes = {k: v for k, v in changes.items() if k.startswith(_sections(words))}
-    return [*words, *(f"~{k}" if v is _REMOVED else f"{k}={v}" for k, v in changes.items())]
+    written = {k: "null" if v is None else v for k, v in changes.items()}
+    return [*words, *(f"~{k}" if v is _REMOVED else f"{k}={v}" for k, v in written.items())]
 
 
 def _sections(words: list[str]) -> tuple[str, ...]:
@@ -119,8 +123,10 @@ def _had_here(config: dict[str, Any], here: Here) -> Iterator[tuple[str, object]
             yield key, here.models
         elif key == "store.where" and value.startswith("redis:"):
             yield key, here.redis
+        elif value == "ADAPTER":
+            yield key, None
         elif re.fullmatch(r"student\.path|task\.others\.\w+\.student", key) and (
-            "/" in value or value == "FOLDER"
+            "/" in value or value in ("FOLDER", "BASE")
         ):
             yield key, here.student
             yield "task.sampling.max_tokens", 16

@@ -245,6 +245,8 @@ def test_the_default_name_has_the_common_options(folder):
     assert name("agent=random") == name("agent=random", "episode.iterations=9")
     assert name("agent=random") != name("agent=random", "environment.replay=9")
     assert name() == "pocket_math"
+    of_files = ["task=gsm8k,math_jsonl", "task.sources=problems.jsonl", "agent=gold"]
+    assert name(*of_files).startswith("gsm8k-math_jsonl-")
 
 
 def test_the_command_in_the_results_makes_the_same_study(studied, folder):
