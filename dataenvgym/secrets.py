@@ -91,7 +91,10 @@ def keep_secret(value: str | None) -> None:
     is_word = value.isalpha() or value.isdigit()
     if len(value) < (_SHORTEST_WORD if is_word else _SHORTEST):
         return
-    own, spellings = _own.get(), _spellings(value)
+    own = _own.get()
+    if value in (own or _common).texts:
+        return
+    spellings = _spellings(value)
     with _lock:
         for known in (_all, _common, *_apart) if own is None else (_all, own):
             known.add(spellings)

@@ -81,6 +81,7 @@ class Bookkeeping:
         self._started: list[EpisodeCallback] = []
         self._has_ended = False
         self._n_before = 0
+        self._progress_error: Exception | None = None
 
     def refuse_another_agent(self) -> None:
         """Raise RunDirectoryError if another agent began this episode."""
@@ -203,6 +204,8 @@ class Bookkeeping:
     def _on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         self._open()  # an environment that refuses its directory has no phases
         self.warnings.iteration = None if phase == "test" else iteration
+        if self._progress_error is not None:
+            raise self._progress_error
         for callback in self.callbacks:
             callback.on_phase(event, iteration, phase, seconds)
 
@@ -212,8 +215,11 @@ class Bookkeeping:
         self._log.open()
 
     def _hear(self, message: ProgressMessage) -> None:
-        for callback in self._started:
-            callback.on_progress(message)
+        try:
+            for callback in self._started:
+                callback.on_progress(message)
+        except Exception as error:  # noqa: BLE001  raised when the phase ends: here it would count as the student's or the teacher's
+            self._progress_error = self._progress_error or error
 
     def _show(self, warning: RunWarning) -> None:
         for callback in self._started:

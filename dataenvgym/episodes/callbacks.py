@@ -57,7 +57,10 @@ class EpisodeCallback:
         """Called when a phase begins, or has ended after `seconds`."""
 
     def on_progress(self, message: ProgressMessage) -> None:
-        """Called with the progress within a phase, many times, perhaps from another thread."""
+        """Called with the progress within a phase, many times, perhaps from another thread.
+
+        If it raises, the episode ends with that error when the phase ends.
+        """
 
     def on_warning(self, warning: RunWarning) -> None:
         """Called with a warning for the user, perhaps from another thread."""

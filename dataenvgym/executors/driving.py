@@ -210,7 +210,10 @@ class DrivenEpisode:
     def _announce(self, n_finished: int) -> None:
         """Report finished iterations, each once, although a second worker repeats the first."""
         for number in range(self._n_announced, n_finished if self._started else 0):
-            result = IterationFiles(self.directory / "iterations", number).read_result()
+            files = IterationFiles(self.directory / "iterations", number)
+            if not files.is_finished:
+                return  # an environment that does not resume does it again
+            result = files.read_result()
             self._n_announced = number + 1  # also if a callback raises
             self._tell("on_iteration", IterationSummary.of(result))
 

@@ -140,15 +140,16 @@ class _Child:
     def handles(self) -> list[Connection | int]:
         """The objects that become ready when there is a message."""
         sentinel = self.process.sentinel
-        return [sentinel] if self._connection.closed else [self._connection, sentinel]
+        awaits_reply = self._reply is None and not self._connection.closed
+        return [self._connection, sentinel] if awaits_reply else [sentinel]
 
     def outcome(self) -> End | None:
         """How its work ended; None while the process runs."""
         has_ended = not self.process.is_alive()
         try:
-            if not self._connection.closed and self._connection.poll():
+            # open until the child has ended: it takes a closed one for the end of its driver
+            if self._connection in self.handles and self._connection.poll():
                 self._reply = self._connection.recv()
-                self._connection.close()
         except (EOFError, ConnectionError):
             self._connection.close()
         if not has_ended:

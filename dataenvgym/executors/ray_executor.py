@@ -37,7 +37,6 @@ def import_ray() -> Any:
     """The package `ray`; raises ConfigurationError if it is not installed."""
     try:
         import ray
-        import ray.util.queue
     except ImportError as error:
         raise ConfigurationError(
             'executor=ray needs Ray, which is not installed: pip install "dataenvgym[ray]"'

@@ -23,7 +23,7 @@ from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.executors.in_process import run_here
 from dataenvgym.executors.interface import Episode
 from dataenvgym.own_modules import import_own
-from dataenvgym.secrets import redacted_output
+from dataenvgym.secrets import redact, redacted_output
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class CarriedError:
 
     Pickle restores an exception by calling its class with `args`, which fails for classes with
     other arguments, and Ray wraps errors into its own. The exception that `error` restores has the
-    class, the message and the attributes of the original; the traceback is a note.
+    class, the message and the attributes of the original; the traceback is a note. Secrets are
+    redacted here: the other process may not know them.
 
     Attributes:
         module, name: of its class.
@@ -51,13 +52,14 @@ class CarriedError:
     @classmethod
     def of(cls, error: BaseException) -> CarriedError:
         attributes = {k: v for k, v in vars(error).items() if k != "__notes__" and _travels(v)}
+        args = (arg if _travels(arg) else repr(arg) for arg in error.args)
         return cls(
             module=type(error).__module__,
             name=type(error).__qualname__,
-            args=tuple(arg if _travels(arg) else repr(arg) for arg in error.args),
+            args=tuple(redact(arg) if isinstance(arg, str) else arg for arg in args),
             attributes=attributes,
-            text=f"{type(error).__name__}: {error}",
-            trace="".join(traceback.format_exception(error)),
+            text=redact(f"{type(error).__name__}: {error}"),
+            trace=redact("".join(traceback.format_exception(error))),
         )
 
     def error(self) -> BaseException:

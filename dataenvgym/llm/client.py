@@ -150,6 +150,8 @@ class ChatClient:
         self.close()
 
     def _started(self) -> Dispatcher:
+        keep_secret(self._options["api_key"])  # this may be another episode than the first one
+        keep_secrets_of(self.base_url)
         if self._dispatcher is not None and not self._closed:
             return self._dispatcher
         with self._lock:

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +68,7 @@ class Call(Future[Reply | Failure]):
         self.sampling = sampling
         self.model = model
         self.worker: asyncio.Task[None] | None = None
+        self.context = copy_context()
         self._hang_up = hang_up
 
     def cancel(self) -> bool:
@@ -158,7 +160,7 @@ class Dispatcher:
             if self._idle:
                 self._idle.pop().set_result(None)
             else:
-                self._workers.append(asyncio.create_task(self._work()))
+                self._workers.append(asyncio.create_task(self._work(), context=Context()))
         asyncio.get_running_loop().call_soon(self._wake)
 
     def _wanted(self) -> int:
@@ -187,6 +189,8 @@ class Dispatcher:
 
     async def _attend(self, call: Call, worker: asyncio.Task[None]) -> None:
         call.worker = worker
+        # workers serve several episodes; secrets and warnings belong to the one that asks
+        entered = [variable.set(value) for variable, value in call.context.items()]
         try:
             begun = time.monotonic()
             outcome = await self._see_through(call)
@@ -205,6 +209,8 @@ class Dispatcher:
             call.settle(error)
         finally:
             call.worker = None
+            for token in entered:
+                token.var.reset(token)
 
     def _settle(self) -> None:
         outcomes, self._outcomes = self._outcomes, []

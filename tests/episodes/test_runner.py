@@ -8,6 +8,7 @@ from dataenvgym.environments import SkillList
 from dataenvgym.episodes import EpisodeCallback, read_summary, run_episode
 from dataenvgym.errors import ConfigurationError, EvaluationError, RunDirectoryError, TrainingError
 from dataenvgym.interfaces import Failure
+from dataenvgym.progress import counting
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_json, read_jsonl, write_json
 from dataenvgym.workspace import locked
@@ -291,6 +292,28 @@ def test_every_callback_gets_the_end_even_if_another_one_raises(play, tmp_path):
         play(tmp_path / "run", iterations=1, callbacks=[Broken(), recorder])
     assert [h for h in recorder.heard if h[0] == "end"] == [("end", "finished")]
     assert read_summary(tmp_path / "run").status == "finished"
+
+
+def test_an_error_of_a_callback_in_the_students_predict_is_not_the_students(
+    play, tmp_path, make_student_of_echo
+):
+    class Counting(make_student_of_echo):
+        def predict(self, conversations, sampling):
+            with counting("thoughts", len(conversations)) as count:
+                count.add(len(conversations))
+            return super().predict(conversations, sampling)
+
+    class Full(EpisodeCallback):
+        def on_progress(self, message):
+            if "thoughts" in message:
+                raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        play(tmp_path, student=Counting(), callbacks=[Full()])
+    assert read_json(tmp_path / "summary.json")["status"] == "failed"
+    resumed, plain = play(tmp_path, student=Counting()), play(tmp_path / "b", student=Counting())
+    assert [one.val_score for one in resumed.iterations] == [i.val_score for i in plain.iterations]
+    assert not any(one.n_errors for one in resumed.iterations)
 
 
 def test_a_callback_that_cannot_start_ends_the_others(play, tmp_path):

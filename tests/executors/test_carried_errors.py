@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from dataenvgym import secrets
 from dataenvgym.errors import ConfigChangedError, DataEnvGymError, InvalidRecordError
 from dataenvgym.executors.worker import CarriedError
 
@@ -35,6 +36,14 @@ def test_class_message_and_attributes_arrive(error):
 
 def test_the_traceback_arrives_as_a_note():
     assert "raise error" in carried(ValueError("x")).__notes__[0]
+
+
+def test_a_secret_that_only_the_worker_knows_does_not_leave_it():
+    with secrets.apart():
+        secrets.keep_secret("sk-0123456789")
+        data = CarriedError.of(ValueError("no: sk-0123456789"))
+    assert str(data.error()) == "no: REDACTED"
+    assert b"sk-0123456789" not in pickle.dumps(data)
 
 
 def test_a_class_that_is_not_known_here_keeps_its_name():

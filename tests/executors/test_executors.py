@@ -10,6 +10,8 @@ import psutil
 import pytest
 
 from dataenvgym.config.resolved import resolved_yaml
+from dataenvgym.episodes.callbacks import EpisodePlan
+from dataenvgym.episodes.events import EventLog
 from dataenvgym.errors import (
     ConfigurationError,
     InvalidRecordError,
@@ -136,6 +138,22 @@ def test_an_interrupt_of_the_episode_itself_ends_all(executor, scripted):
     with pytest.raises(KeyboardInterrupt):
         executor.run([hasty, scripted(ENDLESS, "name=b")])
     assert status_of(hasty) == "interrupted"
+
+
+def test_iterations_that_an_environment_does_again_are_told_when_they_are_finished(
+    scripted, listener
+):
+    heard = listener()
+    one = DrivenEpisode(scripted(callbacks=[heard]), opens=False)
+    one.order()
+    plan = EpisodePlan("run", "task", "agent", 0, 2, n_finished=2, directory=one.directory)
+    EventLog(one.directory).on_start(plan)  # they are not there: it did not resume
+    one.follow()
+    assert [kind for kind, *_ in heard.heard] == ["start"]
+    shutil.rmtree(one.directory)
+    (outcome,) = InProcessExecutor().run([scripted()])
+    one.end(outcome.result())
+    assert [number for kind, number, *_ in heard.heard if kind == "iteration"] == [0, 1, 2]
 
 
 def test_fresh_starts_over(executor, scripted):

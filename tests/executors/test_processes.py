@@ -11,7 +11,7 @@ import pytest
 
 from dataenvgym.episodes import EpisodeCallback
 from dataenvgym.errors import ConfigurationError, WorkerLostError
-from dataenvgym.executors import ProcessExecutor
+from dataenvgym.executors import ProcessExecutor, processes
 from dataenvgym.progress import ProgressMessage
 from dataenvgym.storage import read_json
 
@@ -39,6 +39,37 @@ def test_the_error_of_a_lost_child_has_its_last_output(scripted, folder):
     (lost,) = ProcessExecutor().run([scripted("agent._target_=loud.Loud")])
     with pytest.raises(WorkerLostError, match=r"exit code 7.*\nout of luck\n"):
         lost.result()
+
+
+def test_a_child_with_a_reply_may_take_its_time_to_end(scripted, folder):
+    (folder / "late.py").write_text(
+        "import threading, time\n"
+        "from pathlib import Path\n"
+        "from my_students import MyStudent\n"
+        "class Late(MyStudent):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.thread = threading.Thread(target=self.wait)\n"
+        "        self.thread.start()\n"
+        "    def wait(self):\n"
+        "        threading.main_thread().join()\n"
+        "        time.sleep(0.5)\n"
+        "        Path('ended').touch()\n"
+    )
+    codes = []
+
+    class Watched(processes._Child):
+        def outcome(self):
+            if (end := super().outcome()) is not None:
+                codes.append(self.process.exitcode)
+            return end
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "_Child", Watched)
+        (outcome,) = ProcessExecutor().run([scripted("predictor._target_=late.Late")])
+    assert outcome.result().status == "finished"
+    assert codes == [0]
+    assert Path("ended").exists()
 
 
 def test_progress_of_an_episode_in_another_process_is_reported_here(scripted):

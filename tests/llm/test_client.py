@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import Context
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient, ask_all, outages
 from dataenvgym.llm.payloads import RequestForm, to_messages
 from dataenvgym.records import Message, Tool
+from dataenvgym.run_warnings import listening, warn_run
 from dataenvgym.tool_formats import HERMES, NATIVE
 
 from ..processes import python
@@ -537,6 +539,19 @@ def test_a_server_may_die_more_than_once(server, connect):
     server.script(die_mid_answer, hang_up)
     assert ask(client) == Reply(text="hello")
     assert nurse.calls == 3
+
+
+def test_each_episode_that_shares_a_client_hears_its_own_revival(server, connect):
+    client = connect(retries=0, on_disconnect=lambda: warn_run("revived"))
+
+    def episode():
+        heard = []
+        server.script(hang_up)
+        with listening(heard.append):
+            ask(client)
+        return heard
+
+    assert [Context().run(episode) for _ in range(2)] == [["revived"], ["revived"]]
 
 
 def test_a_server_that_no_longer_knows_the_model_is_revived_and_asked_again(server, connect):

@@ -1,5 +1,6 @@
 """A server that repeats the API key in every way, under a whole episode: it is kept nowhere."""
 
+import contextvars
 import json
 import random
 import re
@@ -15,8 +16,10 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import OpenEnded
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import PredictionError
+from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.llm import Teacher
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.predictors import OpenAIPredictor, ScriptedPredictor
+from dataenvgym.records import Message
 from dataenvgym.storage import read_jsonl
 
 KEY = "sk-echo/0123456789+abc="
@@ -102,6 +105,27 @@ def test_a_key_in_an_error_is_in_no_file_and_in_no_message(tmp_path, server, sta
     assert PASSWORD not in str(raised.value)
     assert "REDACTED" in (tmp_path / "summary.json").read_text()
     assert files_with(tmp_path, KEY, PASSWORD) == []
+
+
+def test_a_client_of_an_earlier_episode_keeps_its_key_in_a_later_one(server):
+    async def respond(request, payload):
+        choice = {"message": {"content": f"{KEY} {PASSWORD}"}, "finish_reason": "stop"}
+        return web.json_response({"choices": [choice]})
+
+    server.respond = respond
+    url = f"{server.url}/v1?key={PASSWORD}"
+    student = OpenAIPredictor("m", base_url=url, api_key_variable="ECHO_KEY")
+
+    def episode():
+        with secrets.apart():
+            asked = (Message(role="user", content="?"),)
+            return student.predict([asked], SamplingParameters())[0].text
+
+    try:
+        texts = [contextvars.Context().run(episode) for _ in range(2)]
+    finally:
+        student.close()
+    assert texts == ["REDACTED REDACTED"] * 2
 
 
 def test_the_command_line_keeps_and_shows_no_key(tmp_path, server, monkeypatch, capsys):

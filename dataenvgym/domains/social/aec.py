@@ -19,7 +19,6 @@ import numpy as np
 from gymnasium.error import Error
 from gymnasium.spaces import Dict, MultiBinary
 from gymnasium.utils import seeding
-from numpy.typing import NDArray
 
 from dataenvgym.domains.social.actions import (
     ALL_KINDS,
@@ -62,8 +61,6 @@ except ImportError as error:
     ) from error
 
 _MOST_ASKS = 32  # of judges, for one seat
-Mask = NDArray[np.int8]
-"""For each of `ALL_KINDS`, in their order: 1 if that kind is allowed."""
 
 
 class ActionTextSpace(TextSpace):

@@ -62,5 +62,5 @@ def _words(text: str) -> str:
 def _pattern(phrase: str) -> str:
     words = re.split(rf"[ {_JOINT}]", _words(phrase))
     spelled = (f"{_JOINT}?".join(map(re.escape, word)) for word in words)
-    gap = rf"(?:[ {_JOINT}]|(?<!\d)|(?!\d))"
+    gap = rf"(?:[ {_JOINT}]|(?<!\d)|(?<=\d)(?!\d))"
     return rf"(?<!\w)(?:{gap.join(spelled)})(?!\w)"
