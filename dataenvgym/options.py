@@ -249,6 +249,9 @@ def vars_doc(source: Any) -> str:
 
 
 def _entries(docstring: str) -> Iterator[tuple[list[str], str]]:
+    if re.match(r"(Args|Attributes):\n(?! )", docstring):  # no summary, so `cleandoc` dedents more
+        heading, _, rest = docstring.partition("\n")
+        docstring = f"{heading}\n{textwrap.indent(rest, '    ')}"
     for section in re.findall(r"^(?:Args|Attributes):\n((?:    .*\n|\n)+)", docstring + "\n", re.M):
         for entry in re.split(r"\n(?! )", textwrap.dedent(section).strip()):
             if match := _ENTRY.fullmatch(" ".join(entry.split())):

@@ -8,6 +8,7 @@ name, also in unions); the class itself checks everything else.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -83,7 +84,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     kind = _kind(origin or hint)
     if kind is None:
-        return True
+        return not (value is None and _is_group(hint))
     if isinstance(value, bool):
         return kind is bool
     accepted: Any = {float: (int, float), Path: str}.get(kind, kind)
@@ -91,6 +92,11 @@ def _fits(value: Any, hint: Any) -> bool:
         return False
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return all(_fits(each, _inner(kind, parts)) for each in inner)
+
+
+def _is_group(hint: Any) -> bool:
+    """True for a class of options by name, such as SamplingParameters."""
+    return isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel))
 
 
 def _kind(hint: Any) -> Any:

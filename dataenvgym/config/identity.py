@@ -42,7 +42,17 @@ def run_name(config: DictConfig) -> str:
 
 def digest(values: Mapping[str, Any]) -> str:
     """The hash of decisive values at the end of a default name."""
-    return hashlib.sha256(orjson.dumps(dict(values), option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+    plain = _same_numbers(dict(values))
+    return hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+
+
+def _same_numbers(value: Any) -> Any:
+    """The same values; whole numbers are written in one way, so 5.0 has the hash of 5."""
+    if isinstance(value, dict):
+        return {name: _same_numbers(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_same_numbers(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def check_folder_name(name: str, option: str) -> None:

@@ -147,9 +147,11 @@ def check_keys(
             continue
         is_section = "." not in override.key and OmegaConf.is_dict(config.get(override.key))
         if (override.key not in known or is_section) and is_model(override.value or ""):
+            name = override.key.rpartition(".")[2]
+            speaker = "NAME" if f"{override.key}." == _OTHERS else name
             raise ConfigurationError(
                 f"{override.text!r} names a model. Models of the task are its speakers: "
-                f"{_OTHERS}{override.key}={override.value}; the student is model=..."
+                f"{_OTHERS}{speaker}={override.value}; the student is model=..."
             )
         if override.key not in known:
             if others := options_with(override.key):

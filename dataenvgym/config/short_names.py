@@ -55,7 +55,11 @@ def speaker_overrides(at: str, text: str) -> list[str]:
     """
     text = _unquoted(text)
     if text.startswith("["):
-        models = [part for part in text.strip("[]").split(",") if part.strip()]
+        models = [part for part in text[1:-1].split(",") if part.strip()]
+        if not models or not text.endswith("]"):
+            raise ConfigurationError(
+                f"{at} is {text!r}, expected models such as [openai/A,openai/B]"
+            )
         each = (speaker_overrides(f"{at}_{n}", model) for n, model in enumerate(models, start=1))
         return [override for overrides in each for override in overrides]
     if text.partition("/")[0] == _STUDENT:

@@ -11,6 +11,7 @@ import pytest
 from dataenvgym.config import build_task, compose
 from dataenvgym.config.arguments import check_arguments
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import SamplingParameters
 
 if TYPE_CHECKING:
     from nowhere import Unknown
@@ -40,6 +41,7 @@ class Made(Base):
         pair: tuple[int, str] | None = None,
         unknown: Unknown | None = None,
         untyped=None,
+        sampling: SamplingParameters = SamplingParameters(),
         late: int = None,  # type: ignore[assignment]  # noqa: RUF013
         **options: Unpack[Options],
     ) -> None:
@@ -76,6 +78,7 @@ def test_values_that_fit_the_annotations_pass(arguments):
         ({"limit": "3"}, "thing.limit is '3', expected a whole number or null"),
         ({"names": "a"}, "thing.names is 'a', expected a list"),
         ({"late": "3"}, "thing.late is '3', expected a whole number or null"),
+        ({"sampling": None}, "thing.sampling is null, expected SamplingParameters"),
         ({"cuont": 3}, "no option 'thing.cuont': Made takes no 'cuont'. Did you mean 'count'? It "),
     ],
 )

@@ -26,6 +26,13 @@ def test_the_name_depends_only_on_options_that_determine_results():
         assert run_name(compose([decisive])).split("-")[-1] != name.split("-")[-1]
 
 
+@pytest.mark.parametrize("option", ["trainer.num_train_epochs", "task.sampling.temperature"])
+def test_a_whole_number_names_the_same_run_with_and_without_a_point(option):
+    five = {run_name(compose([f"{option}={number}"])) for number in ("5", "5.0", "5e0")}
+    assert len(five) == 1
+    assert run_name(compose([f"{option}=5.5"])) not in five
+
+
 def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():
     user = ("+teacher@task.others.user=vllm", "task.others.user.model=m")
     judge = ("+predictor@task.others.judge=openai", "task.others.judge.model=m")
