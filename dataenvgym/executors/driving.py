@@ -284,7 +284,7 @@ class _Drive(Generic[_Worker]):
         try:
             one.follow() if how is None else one.end(how)
         except Exception as error:  # noqa: BLE001  an event that cannot be handled ends its episode alone
-            self._end({worker: self._running.pop(worker)}, error)
+            self._end({worker: self._running.pop(worker)}, error, are_busy=how is None)
             return
         if how is not None:
             del self._running[worker]
@@ -292,9 +292,19 @@ class _Drive(Generic[_Worker]):
         if isinstance(how, Lost):
             self._start(one)
 
-    def _end(self, running: Mapping[_Worker, DrivenEpisode], error: BaseException) -> None:
-        """End the workers, all at the same time, and report it in their run directories."""
-        for worker in running:
+    def _end(
+        self,
+        running: Mapping[_Worker, DrivenEpisode],
+        error: BaseException,
+        *,
+        are_busy: bool = True,
+    ) -> None:
+        """End the workers, all at the same time, and report it in their run directories.
+
+        Workers that have ended are not interrupted: Ray ends this process if it cancels a task
+        whose reply arrives.
+        """
+        for worker in running if are_busy else ():
             self._workers.interrupt(worker)
         deadline = time.monotonic() + _PATIENCE
         for worker, one in running.items():
