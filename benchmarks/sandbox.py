@@ -91,8 +91,8 @@ def warm(runs: int) -> dict[str, Any]:
 
 def long_arguments(numbers: int = 300_000, rounds: int = 5) -> dict[str, Any]:
     """Judge a call with so many numbers, and a program that reads them from stdin; median ms."""
-    from dataenvgym.domains.code.judging import judge
     from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest
+    from dataenvgym.domains.code.sandboxed_tests import judge
 
     given: list[Any] = list(range(10**9, 10**9 + numbers))
     call = CodeProblem(entry_point="f", hidden=(CallTest(args=(given,), expected=sum(given)),))
@@ -120,8 +120,8 @@ def humaneval(data: Path | None) -> dict[str, Any] | None:
     file = None if data is None else Path(data) / "humaneval" / "HumanEval.jsonl.gz"
     if file is None or not file.exists():
         return None
-    from dataenvgym.domains.code.judging import judge
     from dataenvgym.domains.code.problem import problem_of
+    from dataenvgym.domains.code.sandboxed_tests import judge
     from dataenvgym.domains.code.task import CodeTask
 
     task = CodeTask({"test": str(file)}, split="test")

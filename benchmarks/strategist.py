@@ -23,7 +23,7 @@ from benchmarks.common import RESULTS, print_table, write_results
 from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.episodes import run_episode
-from dataenvgym.evaluation.estimators import estimate
+from dataenvgym.metrics.estimators import estimate
 from dataenvgym.predictors import InProcessPredictor
 
 RUNS = RESULTS / "runs"

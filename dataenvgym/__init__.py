@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dataenvgym.environments import OpenEnded, SkillList, SkillTree
     from dataenvgym.episodes import Summary, run_episode
     from dataenvgym.errors import DataEnvGymError
-    from dataenvgym.evaluation_runs import run_evaluation
+    from dataenvgym.evaluation import run_evaluation
     from dataenvgym.interfaces import (
         DataGenerationAgentInterface,
         EnvironmentInterface,
@@ -117,7 +117,7 @@ _NAMES_IN = {
     "environments": "OpenEnded SkillList SkillTree",
     "episodes": "Summary run_episode",
     "errors": "DataEnvGymError",
-    "evaluation_runs": "run_evaluation",
+    "evaluation": "run_evaluation",
     "interfaces": "DataGenerationAgentInterface EnvironmentInterface Failure Reply "
     "SamplingParameters TaskInterface TrainablePredictorInterface",
     "llm": "Teacher",

@@ -5,7 +5,7 @@
 A policy or an engine with memory also has `state_dict() -> dict` (JSON) and
 `load_state_dict(dict)`; the agent saves this state with its own.
 
-Parts that do not fit together are refused before anything runs (`dataenvgym.agents.fitting`).
+Parts that do not fit together are refused before anything runs (`dataenvgym.agents.compatibility`).
 Policies and engines declare their needs: `policy.fit` is a `PolicyFit`, `engine.fit` an
 `EngineFit`; without the attribute, the default applies. An engine may also have
 
@@ -53,7 +53,7 @@ class PolicyFit:
     asks_student: bool = False
 
     def __post_init__(self) -> None:
-        _check_told("tells", self.tells)
+        _check_detail("tells", self.tells)
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class EngineFit:
     writes: bool = True
 
     def __post_init__(self) -> None:
-        _check_told("needs", self.needs)
+        _check_detail("needs", self.needs)
 
-    def is_told_enough(self, policy: PolicyFit) -> bool:
+    def is_satisfied_by(self, policy: PolicyFit) -> bool:
         """True if the policy's plans have the detail that the engine needs."""
         order = get_args(PlanDetail)
         return order.index(policy.tells) >= order.index(self.needs)
@@ -111,11 +111,11 @@ def _fit_of(part: object, kind: type[FitT]) -> FitT:
     return fit
 
 
-def _check_told(name: str, told: str) -> None:
-    if told not in get_args(PlanDetail):
+def _check_detail(name: str, detail: str) -> None:
+    if detail not in get_args(PlanDetail):
         raise ConfigurationError(
-            f"{name} is {told!r}, expected one of {', '.join(get_args(PlanDetail))}."
-            f"{did_you_mean(str(told), get_args(PlanDetail))}"
+            f"{name} is {detail!r}, expected one of {', '.join(get_args(PlanDetail))}."
+            f"{did_you_mean(str(detail), get_args(PlanDetail))}"
         )
 
 
@@ -205,7 +205,7 @@ class Engine(Protocol):
 
         They are models or mappings, with `provenance.skill` if it is known, and
         `provenance.subskill` if the assignment has one. Prompts must look as in an evaluation:
-        `task_of(task).domain.prompt_template.frame(record)` (`dataenvgym.tasks.adapted`) puts an
+        `task_of(task).domain.prompt_template.frame(record)` (`tasks.adapted_task`) puts an
         instruction into the task's prompt.
 
         `predictor` is the current student, for engines that let it try problems (in an episode

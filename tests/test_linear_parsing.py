@@ -71,8 +71,16 @@ KNOWN = {
 """Texts that took minutes once, or raised an error of Python."""
 PACKAGE = Path(dataenvgym.__file__).parent
 NOT_OF_MODELS = (
-    *("cli.", "config.", "options.", "storage.", "store.", "environments.marks.", "llm.prompts."),
-    *("llama_factory.dataset.", "predictors.vllm.blank.", "tasks.worlds.schemas."),
+    *(
+        "cli.",
+        "config.",
+        "options.",
+        "storage.",
+        "store.",
+        "environments.checksums.",
+        "llm.prompts.",
+    ),
+    *("llama_factory.dataset.", "predictors.vllm.placeholder_adapters.", "tasks.worlds.schemas."),
     *("domains.tool_use.calls.api_bank.", "domains.tool_use.calls.bfcl."),
     "domains.social.sotopia.",
     *("tasks.operand_family.", "domains.tool_use.audit."),

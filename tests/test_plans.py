@@ -58,9 +58,9 @@ def test_unknown_parts_of_a_plan_are_refused_with_the_closest_word():
 
 def test_more_details_of_a_plan_than_needed_are_enough():
     for less, more in pairwise(get_args(PlanDetail)):
-        assert EngineFit(needs=less).is_told_enough(PolicyFit(tells=more))
-        assert EngineFit(needs=more).is_told_enough(PolicyFit(tells=more))
-        assert not EngineFit(needs=more).is_told_enough(PolicyFit(tells=less))
+        assert EngineFit(needs=less).is_satisfied_by(PolicyFit(tells=more))
+        assert EngineFit(needs=more).is_satisfied_by(PolicyFit(tells=more))
+        assert not EngineFit(needs=more).is_satisfied_by(PolicyFit(tells=less))
 
 
 @pytest.mark.parametrize("inner", [SkillListPolicy(), RandomPolicy(), FreePolicy()])

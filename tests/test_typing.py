@@ -14,7 +14,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
 from dataenvgym.llama_factory.options import OneTraining
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
-from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
+from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingLabelerOptions
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 
 from .processes import python

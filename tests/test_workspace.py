@@ -6,9 +6,9 @@ import pytest
 
 from dataenvgym.config import compose, open_run
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.evaluation_runs.directory import EVALUATIONS, evaluation_settings
-from dataenvgym.executors import Episode, InProcessExecutor
-from dataenvgym.executors.driving import DrivenEpisode
+from dataenvgym.evaluation.directory import EVALUATIONS, evaluation_settings
+from dataenvgym.executors import EpisodeJob, InProcessExecutor
+from dataenvgym.executors.episode_driver import DrivenEpisode
 from dataenvgym.storage import remove_folder
 from dataenvgym.workspace import locked
 
@@ -31,12 +31,12 @@ def refused_by_open_run(config, fresh: bool) -> None:
 
 
 def refused_in_process(config, fresh: bool) -> None:
-    (outcome,) = InProcessExecutor().run([Episode(config, fresh=fresh)])
+    (outcome,) = InProcessExecutor().run([EpisodeJob(config, fresh=fresh)])
     outcome.result()
 
 
 def refused_when_driven(config, fresh: bool) -> None:
-    DrivenEpisode(Episode(config, fresh=fresh)).open()
+    DrivenEpisode(EpisodeJob(config, fresh=fresh)).open()
 
 
 @pytest.mark.parametrize("fresh", [True, False])

@@ -8,19 +8,19 @@ from functools import cache
 from dataenvgym.agents.engines import rewriters
 from dataenvgym.agents.engines.llm.records import records_in
 from dataenvgym.agents.engines.record_pool import TextSimilarity
-from dataenvgym.domains.code.comparing import same_output
 from dataenvgym.domains.code.pocket import PocketCodeTask
-from dataenvgym.domains.code.reading import normalized as normalized_code
-from dataenvgym.domains.code.reading import problem_in, surroundings, with_known_names
+from dataenvgym.domains.code.result_comparison import same_output
+from dataenvgym.domains.code.static_analysis import normalized as normalized_code
+from dataenvgym.domains.code.static_analysis import problem_in, surroundings, with_known_names
 from dataenvgym.domains.math import reasoning_gym
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask, solve
 from dataenvgym.domains.social import SocialTask, procedural_problem
 from dataenvgym.domains.social.actions import read_action
-from dataenvgym.domains.social.episodes import stuck
 from dataenvgym.domains.social.phrases import is_whole, mentions
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.scene_log import stuck
 from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.domains.social.transcripts import is_transcript, read_scene
 from dataenvgym.domains.tool_use.calls.environment import rouge_l
@@ -207,8 +207,8 @@ PARSERS: dict[str, Parser] = {
     # users
     "facts told": lambda text: says(text, "The balance is 10 euros on 2026-01-05."),
     "fact wanted": lambda text: says("The balance is 10 euros.", text),
-    "words of a user": lambda text: Conduct(USER, "").complaint("a b", text[:8000], stops=False),
-    "words to a user": lambda text: Conduct(USER, "").complaint(text, "Yes.", stops=False),
+    "words of a user": lambda text: Conduct(USER, "").broken_rule("a b", text[:8000], stops=False),
+    "words to a user": lambda text: Conduct(USER, "").broken_rule(text, "Yes.", stops=False),
     # scenes and other problems, step by step
     "action": lambda text: read_action(text[: 2 * UTTERANCE]),
     "strategy": Strategies().read,

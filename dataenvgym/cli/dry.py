@@ -15,10 +15,10 @@ from dataenvgym.episodes.show import show_turn
 from dataenvgym.episodes.texts import plain, several
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.executors.interface import build_episode
-from dataenvgym.executors.rehearsal import rehearse
+from dataenvgym.executors.prompt_preview import preview_prompts
 from dataenvgym.external.environments import has_cuda
 from dataenvgym.plans import engine_fit
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.source import Split
 
@@ -53,7 +53,7 @@ def show_plan(
         environment, agent = build_episode(config, directory)
         teaching = teaching_of(environment)
         facts = list(_facts(config, directory, teaching, agent, fresh=fresh))
-        first = rehearse(config, teaching.task)
+        first = preview_prompts(config, teaching.task)
     except DataEnvGymError as error:
         if str(error) not in map(str, needs):
             raise

@@ -11,10 +11,10 @@ from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.environments.iterations import write_completed
 from dataenvgym.episodes.texts import counts, plain, several
 from dataenvgym.errors import DataEnvGymError, noting_needs
-from dataenvgym.evaluation.drawing import instances_of
-from dataenvgym.evaluation_runs import Evaluation, prepare_evaluation, run_evaluation
-from dataenvgym.evaluation_runs.evaluated_run import ALL
-from dataenvgym.evaluation_runs.running import EvaluationOptions
+from dataenvgym.evaluation import Evaluation, prepare_evaluation, run_evaluation
+from dataenvgym.evaluation.evaluated_run import ALL
+from dataenvgym.evaluation.running import EvaluationOptions
+from dataenvgym.metrics.sampling import instances_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,7 +61,7 @@ def _options(arguments: Namespace) -> EvaluationOptions:
 def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGymError]) -> None:
     """Show what would be evaluated, and the first prompt; see `cli.dry.show_plan`."""
     from dataenvgym.cli.dry import lacking, show_facts, show_prompt
-    from dataenvgym.tasks.adapted import task_of
+    from dataenvgym.tasks.adapted_task import task_of
     from dataenvgym.tasks.first_prompts import first_prompts
 
     try:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.texts import by_fault, one_line, score, several
-from dataenvgym.evaluation.metrics import JudgeResult, MetricResult
+from dataenvgym.metrics.metric import JudgeResult, MetricResult
 from dataenvgym.records import PerformanceReport
 
 

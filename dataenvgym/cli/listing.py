@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from dataenvgym.config.annotated import annotated_yaml
+from dataenvgym.config.commented_yaml import annotated_yaml
 from dataenvgym.config.composition import default_options, options_by_group
 from dataenvgym.config.own_classes import offered
 from dataenvgym.errors import ConfigurationError, did_you_mean

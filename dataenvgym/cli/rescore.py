@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.cli.evaluation_tables import change_table, judge_lines
 from dataenvgym.episodes.texts import one_line, several
-from dataenvgym.evaluation.rescoring import REPLAYED, Rescored
-from dataenvgym.evaluation_runs.judging_again import JudgedAgain, rescore_evaluation
+from dataenvgym.evaluation.rescored_evaluation import JudgedAgain, rescore_evaluation
+from dataenvgym.metrics.rescoring import REPLAYED, Rescored
 
 if TYPE_CHECKING:
     from rich.console import Console

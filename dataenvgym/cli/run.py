@@ -51,13 +51,13 @@ def _composed(arguments: Namespace) -> DictConfig:
 
 def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
     from dataenvgym.episodes.display import EpisodeDisplay
-    from dataenvgym.executors import Episode, build_executor
+    from dataenvgym.executors import EpisodeJob, build_executor
 
     directory = run_directory(config)
     executor = build_executor(config)
     callbacks = [EpisodeDisplay(console), *_metrics(config, directory)]
     with noting_interrupt(directory):
-        (outcome,) = executor.run([Episode(config, callbacks, fresh)])
+        (outcome,) = executor.run([EpisodeJob(config, callbacks, fresh)])
     outcome.result()
     _show_end(directory, console)
 

@@ -15,7 +15,7 @@ import gymnasium
 from pydantic import ValidationError
 
 from dataenvgym.config.identity import short_name
-from dataenvgym.config.targets import (
+from dataenvgym.config.instantiation import (
     build_section,
     build_value,
     check_protocol,

@@ -23,7 +23,7 @@ from dataenvgym.config.building import (
     make_own_environment,
 )
 from dataenvgym.config.composition import compose
-from dataenvgym.config.targets import build_section, build_value, section_target
+from dataenvgym.config.instantiation import build_section, build_value, section_target
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
     PredictorInterface,

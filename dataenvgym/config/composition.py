@@ -15,17 +15,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dataenvgym.config.class_defaults import fill, filled
 from dataenvgym.config.explanations import explain_reference
-from dataenvgym.config.filling import fill, filled
 from dataenvgym.config.hydra_files import (
+    apply_sources,
+    apply_values,
     compose_files,
     explaining,
     is_base,
     is_source,
-    lay_sources,
-    lay_values,
     read_with_bases,
 )
+from dataenvgym.config.instantiation import section_target
 from dataenvgym.config.overrides import (
     Override,
     check_choices,
@@ -36,7 +37,6 @@ from dataenvgym.config.overrides import (
     parse_overrides,
 )
 from dataenvgym.config.own_classes import with_own_classes
-from dataenvgym.config.targets import section_target
 from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.secrets import keep_secrets_of
 from dataenvgym.shipped_configs import config_directory
@@ -76,18 +76,18 @@ def compose(
     _check_files(choices, groups)
     default, _ = compose_files(choices, _folders(config_dir), name)
     if targets := [o for o in parsed if o.key.endswith("._target_") and o.sign != "~"]:
-        lay_values(default, targets)
+        apply_values(default, targets)
         default = fill(default)
     sources = [o for o in parsed if is_source(o, default)]
     parsed = [o for o in parsed if o not in sources]
     check_keys(parsed, default, groups, partial(_options_with, config_dir))
     config = copy.deepcopy(default)
-    lay_values(config, [o for o in parsed if o.key not in groups])
+    apply_values(config, [o for o in parsed if o.key not in groups])
     if (named := new_speakers(parsed)) and config.task.get("_target_") is not None:
         options_for = getattr(section_target(config, "task"), "options_for", lambda _: ())
         typed = {o.key for o in parsed}
-        lay_values(config, [o for o in parse_overrides(options_for(named)) if o.key not in typed])
-    _lay_sources(config, sources)
+        apply_values(config, [o for o in parse_overrides(options_for(named)) if o.key not in typed])
+    _apply_sources(config, sources)
     if not allow_missing:
         _check_resolvable(config, parsed)
     check_values([o for o in parsed if o.key not in groups], config, default)
@@ -108,8 +108,8 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     parsed = [o for o in parsed if o not in sources]
     check_keys(parsed, config, {})
     changed = copy.deepcopy(config)
-    lay_values(changed, parsed)
-    _lay_sources(changed, sources)
+    apply_values(changed, parsed)
+    _apply_sources(changed, sources)
     _check_resolvable(changed, parsed)
     check_values(parsed, changed, config)
     return changed
@@ -231,9 +231,9 @@ def _folders(config_dir: str | Path | None) -> list[Path]:
     return [config_directory(), folder]
 
 
-def _lay_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
+def _apply_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
     with explaining(overrides):
-        lay_sources(config, overrides)
+        apply_sources(config, overrides)
 
 
 def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None:

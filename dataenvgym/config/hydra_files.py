@@ -15,7 +15,7 @@ There are four ways to type `task.sources`:
     task.sources=test:b.jsonl                           the same; a shell expands {test:b,...} to it
 
 Hydra would merge the second form into the task's existing sources, and refuse the third form if the
-task has none. So these overrides are removed first, and applied after Hydra (`lay_sources`).
+task has none. So these overrides are removed first, and applied after Hydra (`apply_sources`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dataenvgym.config.class_defaults import fill
 from dataenvgym.config.explanations import explain_laying, explain_yaml
-from dataenvgym.config.filling import fill
 from dataenvgym.config.overrides import Override
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.tasks.source import SPLITS
@@ -102,7 +102,7 @@ def compose_files(
         return copy.deepcopy(config), dict(options)
 
 
-def lay_values(config: DictConfig, overrides: Sequence[Override]) -> None:
+def apply_values(config: DictConfig, overrides: Sequence[Override]) -> None:
     """Change values in the configuration as Hydra does.
 
     Raises:
@@ -222,7 +222,7 @@ def is_source(override: Override, config: DictConfig) -> bool:
     return has_sources and override.key in names and override.sign != "~"
 
 
-def lay_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
+def apply_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
     """Apply these overrides to `config.task.sources`, in order."""
     from omegaconf import OmegaConf
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from dataenvgym.config.filling import class_options, sections
+from dataenvgym.config.class_defaults import class_options, sections
+from dataenvgym.config.instantiation import section_target
 from dataenvgym.config.resolved import literal
-from dataenvgym.config.targets import section_target
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.secrets import without_secrets
 

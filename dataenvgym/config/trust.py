@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from dataenvgym.config.class_defaults import filled
 from dataenvgym.config.composition import files_by_group
-from dataenvgym.config.filling import filled
 from dataenvgym.config.overrides import Override
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 

@@ -31,7 +31,7 @@ from dataenvgym.errors import ConfigurationError, DataEnvGymError, PredictionErr
 from dataenvgym.interfaces import Failure, PredictorInterface, RecordCheckInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, ScoredDatum, TrainingDatum
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
 _IN_WORDS = {

@@ -19,7 +19,7 @@ from dataenvgym.environments.record_texts import normalized, words_and_stops
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.tasks.adapted import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances, task_of
 
 RUN = 13
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)

@@ -19,7 +19,7 @@ from dataenvgym.rollouts import describe_speakers
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
-from dataenvgym.tasks.adapted import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances, task_of
 from dataenvgym.workspace import FORMAT, naming_damage, refuse_newer
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")

@@ -11,7 +11,7 @@
         bands.npy         hashes for finding near duplicates of the records; a resumed run computes
                           them if they are missing, as in older runs
         iteration.json    `IterationResult`; it exists once the iteration is finished
-        files.json        until then: size and hash of each written file (see `marks`)
+        files.json        until then: size and hash of each written file (see `checksums`)
 
 Iteration 000 is the base student; it has no records and no training. Files are written atomically,
 so an interrupted iteration continues after its last file. `iteration.json` has the hashes of the
@@ -31,7 +31,7 @@ import numpy as np
 import orjson
 
 from dataenvgym.environments.checks import CheckedRecords
-from dataenvgym.environments.marks import FileMark, MarkedFolder, refuse_damage
+from dataenvgym.environments.checksums import FileMark, MarkedFolder, refuse_damage
 from dataenvgym.environments.near_duplicates import Bands
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import (

@@ -23,13 +23,13 @@ from typing import Any, ClassVar, SupportsFloat
 import gymnasium
 from gymnasium.error import ResetNeeded
 
-from dataenvgym.environments.episode import Episode
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.identity import identity_of
 from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.options import Mode, ResetOptions, TeachingOptions, parse_action
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headline, skill_table
+from dataenvgym.environments.teaching_episode import TeachingEpisode
 from dataenvgym.interfaces import (
     Describes,
     RecordCheckInterface,
@@ -108,7 +108,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             {"completed": CompletedInstancesSpace(), "report": ReportSpace()}
         )
         self._folder = EpisodeDirectory(directory)
-        self._episode: Episode | None = None
+        self._episode: TeachingEpisode | None = None
 
     # --- gymnasium's side ---
 
@@ -135,7 +135,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             self._folder.move_to(asked.directory)
         finished = self._folder.claim(asked, self._identity)
         self.clock = asked.clock
-        episode = self._episode = Episode(
+        episode = self._episode = TeachingEpisode(
             task=self.task,
             predictor=self.predictor,
             options=self.options,
@@ -295,7 +295,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     # --- the episode ---
 
-    def _in_progress(self, method: str) -> Episode:
+    def _in_progress(self, method: str) -> TeachingEpisode:
         """The episode; ResetNeeded before the first `reset`."""
         if self._episode is None or not self._episode.history.results:
             raise ResetNeeded(f"{method}() needs an episode in progress: call reset() first")

@@ -14,9 +14,9 @@ from typing import Any
 
 from dataenvgym import progress, run_warnings
 from dataenvgym.environments.checks import reasons_in_words
+from dataenvgym.environments.checksums import MarkedFolder
 from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import read_completed, write_completed
-from dataenvgym.environments.marks import MarkedFolder
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.student import load_adapter
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
@@ -39,7 +39,7 @@ from dataenvgym.progress import ProgressMessage
 from dataenvgym.records.model import escaped
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import write_json
-from dataenvgym.tasks.adapted import evaluated_by, report_of, task_of
+from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
 from dataenvgym.tasks.base import attempts_for
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from dataenvgym.environments.marks import MarkedFolder
+from dataenvgym.environments.agent_state import read_state, state_of
+from dataenvgym.environments.checksums import MarkedFolder
 from dataenvgym.environments.shown_student import ShownStudent
-from dataenvgym.environments.states import read_state, state_of
 from dataenvgym.episodes.bookkeeping import Bookkeeping, is_spent, name_of
 from dataenvgym.interfaces import (
     ActingAgentInterface,

@@ -28,7 +28,7 @@ from dataenvgym.episodes.summary import Goal, Summary, is_finished, read_summary
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import ActingAgentInterface, TaskInterface, TeachingAgent
 from dataenvgym.spaces import RecordsSpace
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.workspace import opened
 
 

@@ -1,55 +1,24 @@
-"""Evaluation of a student with several samples (tries) of each problem.
+"""Evaluations of a student on a task, without training, each in its own folder.
 
-    estimates      a mean with its 95% interval
-    estimators     pass@k, pass^k and majority@k from the counts of one instance's samples
-    answers        reads the answers of replies, and compares them
-    samples        one try at one problem, as saved
-    tallies        the counts of all tries at one problem
-    metrics        the metrics by name (`pass@5`, `majority@8`, ...) over all instances
-    files          the folder of an evaluation
-    judged         judges' verdicts on the samples, for the metric `judge`
-    drawing        draws the samples that a folder lacks
-    rescoring      judges saved samples again, without asking the student
-    results        tallies, metrics and scores by skill of a folder
+running              `prepare_evaluation`; `run_evaluation` runs or resumes it, and computes metrics
+evaluation           a finished evaluation: metrics, scores, samples
+rescored_evaluation  `rescore_evaluation`: judges its samples again, without the student
+directory            a configuration and the folder of its evaluation, and its judges
+evaluated_run        takes task and student of a run for an evaluation; the split of problems
 
-A sample whose infrastructure failed is not a wrong answer: no estimator includes it, and
-`error_rate` counts it. An instance with fewer than k other samples is left out of metrics that need
-k samples; the results count these instances.
+A domain may add checks, files and a table (`metrics.additions`).
+
+Samples, metrics and the files in the folder are in `dataenvgym.metrics`.
 """
 
-from dataenvgym.evaluation.drawing import draw_samples
-from dataenvgym.evaluation.estimators import majority_at_k, pass_at_k, pass_hat_k
-from dataenvgym.evaluation.files import EvaluationFiles
-from dataenvgym.evaluation.judged import JudgedSamples, judge_samples
-from dataenvgym.evaluation.metrics import (
-    JudgeResult,
-    Metric,
-    MetricResult,
-    parse_metric,
-    parse_metrics,
-)
-from dataenvgym.evaluation.rescoring import rescore, rescore_folder
-from dataenvgym.evaluation.results import EvaluationResults, sum_up
-from dataenvgym.evaluation.samples import Sample
-from dataenvgym.evaluation.tallies import Tally
+from dataenvgym.evaluation.evaluation import Evaluation
+from dataenvgym.evaluation.rescored_evaluation import JudgedAgain, rescore_evaluation
+from dataenvgym.evaluation.running import prepare_evaluation, run_evaluation
 
 __all__ = [
-    "EvaluationFiles",
-    "EvaluationResults",
-    "JudgeResult",
-    "JudgedSamples",
-    "Metric",
-    "MetricResult",
-    "Sample",
-    "Tally",
-    "draw_samples",
-    "judge_samples",
-    "majority_at_k",
-    "parse_metric",
-    "parse_metrics",
-    "pass_at_k",
-    "pass_hat_k",
-    "rescore",
-    "rescore_folder",
-    "sum_up",
+    "Evaluation",
+    "JudgedAgain",
+    "prepare_evaluation",
+    "rescore_evaluation",
+    "run_evaluation",
 ]

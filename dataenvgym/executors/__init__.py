@@ -1,19 +1,19 @@
 """Executors run episodes: in this process, in other processes, or on a Ray cluster.
 
-    interface     `Episode`, `EpisodeOutcome` (its summary or error), `ExecutorInterface`
-    in_process    one episode after another, in this process
-    processes     several at a time on this machine, each in its own process
-    ray_executor  several at a time on a Ray cluster, each as a task
-    driving       the driver of episodes in other processes: starts workers, replaces lost ones
-    worker        the worker: runs an episode in its process
-    rehearsal     the first prompts of an episode, without running it
+    interface       `EpisodeJob`, `EpisodeOutcome` (its summary or error), `ExecutorInterface`
+    in_process      one episode after another, in this process
+    processes       several at a time on this machine, each in its own process
+    ray_executor    several at a time on a Ray cluster, each as a task
+    episode_driver  the driver of episodes in other processes: starts workers, replaces lost ones
+    worker          the worker: runs an episode in its process
+    prompt_preview  the first prompts of an episode, without running it
 
 An executor changes where an episode runs and how fast, never its results.
 """
 
 from dataenvgym.executors.in_process import InProcessExecutor
 from dataenvgym.executors.interface import (
-    Episode,
+    EpisodeJob,
     EpisodeOutcome,
     ExecutorInterface,
     build_executor,
@@ -22,7 +22,7 @@ from dataenvgym.executors.processes import ProcessExecutor
 from dataenvgym.executors.ray_executor import RayExecutor
 
 __all__ = [
-    "Episode",
+    "EpisodeJob",
     "ExecutorInterface",
     "InProcessExecutor",
     "EpisodeOutcome",

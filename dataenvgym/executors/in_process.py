@@ -12,7 +12,12 @@ from dataenvgym import secrets
 from dataenvgym.config.building import check_stored
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
-from dataenvgym.executors.interface import Episode, EpisodeOutcome, build_episode, close_speakers_of
+from dataenvgym.executors.interface import (
+    EpisodeJob,
+    EpisodeOutcome,
+    build_episode,
+    close_speakers_of,
+)
 from dataenvgym.run_warnings import listening, warn_run
 from dataenvgym.secrets import redact
 
@@ -20,14 +25,14 @@ from dataenvgym.secrets import redact
 class InProcessExecutor:
     """The default executor: it needs no setup, and debuggers work."""
 
-    def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
+    def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
         """Run the episodes, one after another."""
         return [
             run_here(episode, open_run(episode.config, fresh=episode.fresh)) for episode in episodes
         ]
 
 
-def run_here(episode: Episode, opened: AbstractContextManager[object]) -> EpisodeOutcome:
+def run_here(episode: EpisodeJob, opened: AbstractContextManager[object]) -> EpisodeOutcome:
     """Run one episode.
 
     Args:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from dataenvgym.agents.fitting import check_fit
+from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.config import (
     build_agent,
     build_environment,
@@ -20,10 +20,10 @@ from dataenvgym.config import (
     build_task,
     build_teacher,
 )
+from dataenvgym.config.instantiation import build_section, check_protocol
 from dataenvgym.config.run_directory import run_directory
-from dataenvgym.config.targets import build_section, check_protocol
 from dataenvgym.interfaces import TeachingAgent
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 
 if TYPE_CHECKING:
     import gymnasium
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Episode:
+class EpisodeJob:
     """One episode to run.
 
     Attributes:
@@ -72,7 +72,7 @@ class EpisodeOutcome:
 class ExecutorInterface(Protocol):
     """Runs episodes."""
 
-    def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
+    def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
         """Run all episodes to their end; return one outcome for each, in order.
 
         An episode with an impossible configuration leaves its run directory unchanged.

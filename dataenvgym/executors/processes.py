@@ -32,9 +32,9 @@ from omegaconf import OmegaConf
 
 from dataenvgym.episodes.summary import Summary
 from dataenvgym.errors import check_at_least
-from dataenvgym.executors.driving import End, Lost, drive
-from dataenvgym.executors.interface import Episode, EpisodeOutcome
-from dataenvgym.executors.worker import CarriedError, Order, run_order
+from dataenvgym.executors.episode_driver import End, Lost, drive
+from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome
+from dataenvgym.executors.worker import CarriedError, WorkerRequest, run_request
 from dataenvgym.external.processes import end_process_tree, last_lines
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class ProcessExecutor:
         check_at_least(1, workers=1 if workers is None else workers, threads=threads)
         self.workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
 
-    def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
+    def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
         """Run all episodes to their end; return one outcome for each, in order.
 
         Raises:
@@ -101,8 +101,8 @@ class _Children:
         self._n_started = 0
         self._children: list[_Child] = []
 
-    def start(self, order: Order) -> _Child:
-        child = _Child(order, self._folder / f"{self._n_started}.log")
+    def start(self, request: WorkerRequest) -> _Child:
+        child = _Child(request, self._folder / f"{self._n_started}.log")
         self._n_started += 1
         self._children.append(child)
         return child
@@ -122,15 +122,15 @@ class _Children:
 
 
 class _Child:
-    """A child process that runs an order, with its standard output and error in `log`."""
+    """A child process that runs a request, with its standard output and error in `log`."""
 
-    def __init__(self, order: Order, log: Path) -> None:
+    def __init__(self, request: WorkerRequest, log: Path) -> None:
         self._log = log
         self._reply: Summary | CarriedError | None = None
         context = multiprocessing.get_context("forkserver")
         self._connection, theirs = context.Pipe()
         self.process: ForkServerProcess = context.Process(
-            target=_run_child, args=(theirs, order, dict(os.environ), str(log))
+            target=_run_child, args=(theirs, request, dict(os.environ), str(log))
         )
         with _nameless_main():
             self.process.start()
@@ -171,8 +171,10 @@ class _Child:
         self._connection.close()
 
 
-def _run_child(connection: Connection, order: Order, variables: dict[str, str], log: str) -> None:
-    """Run an order in this process, and send its outcome.
+def _run_child(
+    connection: Connection, request: WorkerRequest, variables: dict[str, str], log: str
+) -> None:
+    """Run a request in this process, and send its outcome.
 
     SIGTERM and the end of the driver interrupt the episode; nothing is sent then.
 
@@ -193,7 +195,7 @@ def _run_child(connection: Connection, order: Order, variables: dict[str, str], 
     os.environ.update(variables)
     threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
     try:
-        reply = run_order(order)
+        reply = run_request(request)
         if not terminated.is_set():
             connection.send(reply)
             return
@@ -221,7 +223,7 @@ def _end_with(connection: Connection) -> None:
         os._exit(128 + signal.SIGTERM)
 
 
-def _preload(episodes: Sequence[Episode]) -> None:
+def _preload(episodes: Sequence[EpisodeJob]) -> None:
     """Start the forkserver, which imports the students' modules.
 
     SIGINT is blocked in it: Ctrl-C at a terminal reaches it, too, and would end the imports with a

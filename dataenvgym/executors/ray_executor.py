@@ -6,7 +6,7 @@
                            <-- Ray -----------  its summary or error
 
 The run directories must be on storage that all machines see. If the driver is killed, the same
-command continues; tasks that still run end before the new driver writes (`worker.Order.holder`). A
+command continues; tasks that still run end before the new driver writes (`WorkerRequest.holder`). A
 task whose process is lost is replaced by another one, which continues from the run directory.
 """
 
@@ -26,9 +26,9 @@ from typing import Any
 
 from dataenvgym.episodes.summary import Summary
 from dataenvgym.errors import ConfigurationError, check_at_least
-from dataenvgym.executors.driving import End, Lost, drive
-from dataenvgym.executors.interface import Episode, EpisodeOutcome
-from dataenvgym.executors.worker import CarriedError, Order, WorkerContext, run_order
+from dataenvgym.executors.episode_driver import End, Lost, drive
+from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome
+from dataenvgym.executors.worker import CarriedError, WorkerContext, WorkerRequest, run_request
 
 _log = logging.getLogger(__name__)
 
@@ -236,7 +236,7 @@ class RayExecutor:
         self.gpus_per_predictor = gpus_per_predictor
         self.max_restarts = max_restarts
 
-    def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
+    def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
         """Run all episodes to their end; return one outcome for each, in order.
 
         Raises:
@@ -259,10 +259,10 @@ class _Tasks:
         self._resources = {"num_cpus": cpus, "num_gpus": gpus}
         self._running: list[Any] = []
 
-    def start(self, order: Order) -> Any:
+    def start(self, request: WorkerRequest) -> Any:
         # we replace a lost task ourselves: its leftovers in the run directory must be removed
         run = self._ray.remote(**self._resources, max_retries=0)(_run_task)
-        self._running.append(task := run.remote(order))
+        self._running.append(task := run.remote(request))
         return task
 
     def ended(self, seconds: float) -> Iterator[tuple[Any, End]]:
@@ -291,7 +291,7 @@ class _Tasks:
         return end
 
 
-def _run_task(order: Order) -> Summary | CarriedError:
-    """Run an order in this process."""
+def _run_task(request: WorkerRequest) -> Summary | CarriedError:
+    """Run a request in this process."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray cancels a task with SIGINT
-    return run_order(order)
+    return run_request(request)

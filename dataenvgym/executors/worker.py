@@ -1,7 +1,7 @@
 """The worker: runs an episode in this process for a driver in another one.
 
-The driver sends an `Order`. `run_order` runs it like the in-process executor, and returns the
-summary or the error. Meanwhile the driver reads the run's `events.jsonl`.
+The driver sends a `WorkerRequest`. `run_request` runs it like the in-process executor, and returns
+the summary or the error. Meanwhile the driver reads the run's `events.jsonl`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.summary import Summary
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.executors.in_process import run_here
-from dataenvgym.executors.interface import Episode
+from dataenvgym.executors.interface import EpisodeJob
 from dataenvgym.own_modules import import_own
 from dataenvgym.secrets import redact, redacted_output
 
@@ -121,13 +121,13 @@ class WorkerContext:
 
 
 @dataclass(frozen=True)
-class Order:
-    """An order to run or resume an episode.
+class WorkerRequest:
+    """A request to run or resume an episode.
 
     Attributes:
         config: the resolved configuration, as YAML text.
         fresh: start over.
-        holder: a file in the run directory that exists as long as the order is valid; the next
+        holder: a file in the run directory that exists as long as the request is valid; the next
             driver that opens the directory removes it. None: the worker opens the directory itself.
     """
 
@@ -137,23 +137,23 @@ class Order:
     context: WorkerContext
 
 
-def run_order(order: Order) -> Summary | CarriedError:
+def run_request(request: WorkerRequest) -> Summary | CarriedError:
     """Run the episode; an interrupt ends it and is sent to the driver like any error."""
     from omegaconf import OmegaConf
 
-    order.context.enter()
-    config: Any = OmegaConf.create(order.config)
-    episode = Episode(config, fresh=order.fresh)
+    request.context.enter()
+    config: Any = OmegaConf.create(request.config)
+    episode = EpisodeJob(config, fresh=request.fresh)
     try:
         with redacted_output():
-            if order.holder is None:
-                return run_here(episode, open_run(config, fresh=order.fresh)).result()
-            if not order.holder.exists():
+            if request.holder is None:
+                return run_here(episode, open_run(config, fresh=request.fresh)).result()
+            if not request.holder.exists():
                 raise RunDirectoryError(
                     f"{os.uname().nodename} does not see the run directory {episode.directory}, "
                     "or another process writes to it"
                 )
-            with _ending_without(order.holder):
+            with _ending_without(request.holder):
                 return run_here(episode, nullcontext()).result()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the error travels to the driver
         return CarriedError.of(error)

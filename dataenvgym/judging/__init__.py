@@ -10,11 +10,11 @@ rubric      `RubricJudge`: a score for a whole conversation, by a rubric
 A judge that fails, or whose replies cannot be parsed, gives no score: `Unscored`, never 0.
 """
 
-from dataenvgym.judging.asking import judge_ask, panel_ask
 from dataenvgym.judging.judge import Judge
 from dataenvgym.judging.panel import Judged, agreement, combine, krippendorff_alpha
 from dataenvgym.judging.questions import conversation_text, dialogue_text, fenced, question
 from dataenvgym.judging.rubric import RubricJudge
+from dataenvgym.judging.verdict_asks import judge_ask, panel_ask
 from dataenvgym.judging.verdicts import Unscored, read_verdict, verdict_schema
 
 __all__ = [

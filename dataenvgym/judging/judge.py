@@ -8,8 +8,8 @@ from typing import Generic
 
 from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import Closes, Failure, Reply, SamplingParameters, TeacherInterface
-from dataenvgym.judging.asking import RETRIES, SAMPLING, judge_ask
 from dataenvgym.judging.panel import Judged
+from dataenvgym.judging.verdict_asks import RETRIES, SAMPLING, judge_ask
 from dataenvgym.judging.verdicts import Unscored, VerdictT
 from dataenvgym.llm.budget import count_malformed
 from dataenvgym.records import Conversation

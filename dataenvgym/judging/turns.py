@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import Field, create_model, model_validator
 
 from dataenvgym.interfaces import Ask, Reply
-from dataenvgym.judging.asking import judge_ask
 from dataenvgym.judging.questions import question
+from dataenvgym.judging.verdict_asks import judge_ask
 from dataenvgym.judging.verdicts import Unscored
 from dataenvgym.llm.prompts import Prompt
 from dataenvgym.records import Model

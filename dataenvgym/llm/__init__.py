@@ -2,7 +2,7 @@
 
 Teacher (teacher), StudentTeacher (student_teacher)   ask a server, or the student
 └── MeteredTeacher (metered_teacher)   `ask`, from any thread
-    ├── Enquiry (enquiry)         one call to `ask`
+    ├── TeacherAsk (teacher_ask)    one call to `ask`
     ├── ReplyCache (cache)        in a folder, or in Redis (redis_cache)
     └── TeacherLog (teacher_log)       its calls and costs, in the run directory
         ├── Account (budget)      costs so far, and the rest of the budget (prices, usage)

@@ -29,7 +29,7 @@ from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.loop import LoopThread
 from dataenvgym.llm.outages import Revival, Scout, Trouble, backoff, is_transient, refuses_all
 from dataenvgym.llm.payloads import RequestForm, chat_payload, parse_reply, server_message
-from dataenvgym.llm.session import Answer, Session
+from dataenvgym.llm.session import HttpAnswer, Session
 from dataenvgym.records import Conversation
 from dataenvgym.secrets import without_secrets
 
@@ -265,7 +265,7 @@ class Dispatcher:
 
     async def _try(self, body: bytes) -> Reply | Failure | Trouble | ServerError:
         answer = await self._session.ask(body, self._options.timeout)
-        if not isinstance(answer, Answer):
+        if not isinstance(answer, HttpAnswer):
             return answer
         if answer.status == 200:
             self._has_answered = True

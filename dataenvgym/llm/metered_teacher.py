@@ -15,7 +15,7 @@ from pathlib import Path
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.llm.budget import Budget, Price, TeacherUsage
 from dataenvgym.llm.cache import open_cache
-from dataenvgym.llm.enquiry import Enquiry, RequestOutcome, TeacherRequest
+from dataenvgym.llm.teacher_ask import RequestOutcome, TeacherAsk, TeacherRequest
 from dataenvgym.llm.teacher_log import TeacherLog
 from dataenvgym.records import Conversation
 
@@ -96,7 +96,7 @@ class MeteredTeacher(ABC):
         log = self._log
         try:
             with log.transcript.page(len(conversations)) as page:
-                return Enquiry(self, log, page, purpose).answers(conversations, sampling)
+                return TeacherAsk(self, log, page, purpose).answers(conversations, sampling)
         finally:
             log.save()
 

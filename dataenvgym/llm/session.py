@@ -28,7 +28,7 @@ CONNECT_S = 30.0
 _KEEP_ALIVE_S = 3.0
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """A server's answer; `retry_after` is the number of seconds that it asks to wait."""
 
     status: int
@@ -69,7 +69,7 @@ class Session:
             )
         return self._http
 
-    async def ask(self, body: bytes, timeout: float) -> Answer | Trouble | Failure:
+    async def ask(self, body: bytes, timeout: float) -> HttpAnswer | Trouble | Failure:
         """Send one chat completions request."""
         try:
             async with (
@@ -90,7 +90,7 @@ class Session:
         except aiohttp.ClientError as error:
             return Failure(reason=redact(f"the server's answer is not HTTP: {error}"))
         wait = parse_retry_after(response.headers.get("Retry-After"))
-        return Answer(response.status, answer, wait)
+        return HttpAnswer(response.status, answer, wait)
 
     async def request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:
         """Send one request of any kind; see `ChatClient.request`."""

@@ -11,9 +11,9 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llm.budget import Price, parse_budget, parse_price
 from dataenvgym.llm.client import ChatClient, key_from
-from dataenvgym.llm.enquiry import RequestOutcome, TeacherRequest
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import RequestForm, chat_payload
+from dataenvgym.llm.teacher_ask import RequestOutcome, TeacherRequest
 from dataenvgym.options import Free, Given
 
 

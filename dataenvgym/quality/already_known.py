@@ -12,11 +12,11 @@ from dataenvgym.interfaces import (
     TaskInterface,
 )
 from dataenvgym.options import Given
-from dataenvgym.quality.answering import refuse_gone, warn_of_idle_check
+from dataenvgym.quality.model_questions import refuse_gone, warn_of_idle_check
 from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.adapted import attemptable, task_of
-from dataenvgym.tasks.lessons import problem_of
+from dataenvgym.tasks.adapted_task import attemptable, task_of
+from dataenvgym.tasks.record_conversion import problem_of
 
 
 class AlreadyKnownCheck:

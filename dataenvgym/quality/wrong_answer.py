@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, DataEnvGymError, check_at_least
-from dataenvgym.evaluation.answers import classes_of, sameness_of
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -16,11 +15,12 @@ from dataenvgym.interfaces import (
     TeacherInterface,
 )
 from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.metrics.answers import classes_of, sameness_of
 from dataenvgym.options import Given
-from dataenvgym.quality.answering import refuse_gone, warn_of_idle_check
+from dataenvgym.quality.model_questions import refuse_gone, warn_of_idle_check
 from dataenvgym.records import LabeledAnswer, TaskInstance, TrainingDatum, all_hold
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.base import Task
 
 

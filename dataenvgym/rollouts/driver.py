@@ -17,8 +17,8 @@ from dataenvgym.rollouts.instance_rollout import Asking, T
 from dataenvgym.rollouts.speakers import Speaker
 from dataenvgym.threads import ContextThreadPool
 
-Answer = Reply | Failure
-Ready = tuple[int, Future[Answer] | Answer | None]
+ReplyOrFailure = Reply | Failure
+Ready = tuple[int, Future[ReplyOrFailure] | ReplyOrFailure | None]
 """The position of a rollout, and the reply that it waited for; None if it has not begun."""
 
 
@@ -47,7 +47,7 @@ class Driver:
         self._chunk_size = chunk_size
         self._count = count
         self._ready: SimpleQueue[Ready | None] = SimpleQueue()  # None: it is over
-        self._futures: set[Future[Answer]] = set()
+        self._futures: set[Future[ReplyOrFailure]] = set()
         self._waiting: list[int] = []  # for a speaker without `submit`
         self._n_moving = len(rollouts)  # neither ended nor waiting
         self._lock = threading.Lock()  # of the two
@@ -94,7 +94,7 @@ class Driver:
             return []
         return sorted(asked)
 
-    def _answered(self, waiting: Sequence[int]) -> Iterator[tuple[int, Answer]]:
+    def _answered(self, waiting: Sequence[int]) -> Iterator[tuple[int, ReplyOrFailure]]:
         n_answered = 0
         with counting("replies", len(waiting)) as count:
             for speaker, chunk in self._chunks(waiting):
@@ -129,7 +129,9 @@ class Driver:
         self._ready.put(None)
         self._stalled.put(None)
 
-    def _advance(self, position: int, reply: Future[Answer] | Answer | None) -> None:
+    def _advance(
+        self, position: int, reply: Future[ReplyOrFailure] | ReplyOrFailure | None
+    ) -> None:
         rollout = self._rollouts[position]
         if reply is None:
             rollout.begin()
@@ -187,7 +189,7 @@ class _InRounds(Speaker):
     def submit(self, asking: Asking[Any]) -> None:
         return None
 
-    def predict(self, chunk: Sequence[Asking[Any]]) -> Sequence[Answer]:
+    def predict(self, chunk: Sequence[Asking[Any]]) -> Sequence[ReplyOrFailure]:
         try:
             return super().predict(chunk)
         except BudgetSpentError as error:

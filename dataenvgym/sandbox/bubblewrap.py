@@ -22,7 +22,7 @@ from dataenvgym.sandbox.bubblewrap_command import cannot_start, find_bubblewrap,
 from dataenvgym.sandbox.inside.places import WORK
 from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits
 from dataenvgym.sandbox.outcome import result_of
-from dataenvgym.sandbox.prepared import Order, Prepared
+from dataenvgym.sandbox.prepared import Prepared, RunSetup
 from dataenvgym.sandbox.program import Program, check_inherited_limits, checked_program
 from dataenvgym.sandbox.seccomp import filter_program
 from dataenvgym.sandbox.supervision import Streams, supervise
@@ -142,7 +142,7 @@ def _result(prepared: Prepared, program: Program) -> ExecutionResult:
     return result_of(observed, wait_status=status, memory=max(accounting.peak, resident))
 
 
-def _order(limits: Limits) -> Order:
+def _order(limits: Limits) -> RunSetup:
     """The settings for preparing a run.
 
     The bound on pids keeps a fork bomb small until the supervisor sees it. After using all pids the

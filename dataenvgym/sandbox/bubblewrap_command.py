@@ -78,10 +78,10 @@ def find_bubblewrap() -> str:
     return found
 
 
-def cannot_start(complaint: str) -> ConfigurationError:
+def cannot_start(reason: str) -> ConfigurationError:
     """The error for a bwrap that exists but cannot make a sandbox here."""
     return ConfigurationError(
-        f"bwrap cannot make a sandbox on this machine: {complaint}. It needs user namespaces: "
+        f"bwrap cannot make a sandbox on this machine: {reason}. It needs user namespaces: "
         "as root, `sysctl user.max_user_namespaces=10000`, on older Debian `sysctl "
         "kernel.unprivileged_userns_clone=1`, on Ubuntu from 23.10 `sysctl kernel.apparmor_"
         "restrict_unprivileged_userns=0` or an AppArmor profile for bwrap; in a container, run "

@@ -12,7 +12,7 @@ from dataenvgym.errors import SandboxError
 PATIENCE = 20.0
 """Seconds without a message after which a zygote or a prepared run counts as broken."""
 
-Order = dict[str, Any]
+RunSetup = dict[str, Any]
 """The settings of a run: bytes of `disk`, the largest of `pids`, and `rlimits` by name."""
 
 
@@ -45,7 +45,7 @@ class Prepared:
             raise
         if len(fds) != 1:
             self._give_up()
-            raise SandboxError(complaint(word) or "a run ended before it began")
+            raise SandboxError(startup_error(word) or "a run ended before it began")
         self.processes = fds[0]
 
     def send(self, request: bytes) -> None:
@@ -86,7 +86,7 @@ class Prepared:
                 os.close(fd)
 
 
-def complaint(word: bytes) -> str:
+def startup_error(word: bytes) -> str:
     """The error message of a zygote or a run, if there is one."""
     if not word.startswith(b"E"):
         return ""

@@ -22,7 +22,7 @@ from dataenvgym.sandbox.bubblewrap_command import (
     cannot_start,
     worker_command,
 )
-from dataenvgym.sandbox.prepared import PATIENCE, Order, Prepared, complaint
+from dataenvgym.sandbox.prepared import PATIENCE, Prepared, RunSetup, startup_error
 from dataenvgym.sandbox.starter import start_program
 
 _DESCRIPTORS = 5
@@ -43,7 +43,7 @@ class Worker:
         """
         self._lock = threading.Lock()
         self._first: int | None = None
-        self._asked: Order | None = None
+        self._asked: RunSetup | None = None
         self._ending: deque[int] = deque()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.settimeout(PATIENCE)
@@ -85,14 +85,14 @@ class Worker:
             self.close(said)
             raise cannot_start(said[0])
 
-    def ask(self, order: Order) -> None:
+    def ask(self, order: RunSetup) -> None:
         """Let the next run be prepared, if it is not yet; a dead worker is noticed by the run."""
         if self._asked is None:
             with contextlib.suppress(OSError):
                 self._control.send(b"+" + json.dumps(order).encode())
             self._asked = order
 
-    def begin(self, order: Order, request: bytes) -> Prepared:
+    def begin(self, order: RunSetup, request: bytes) -> Prepared:
         """Give the request to a run that was prepared with these limits.
 
         Raises:
@@ -129,7 +129,7 @@ class Worker:
         if len(fds) != _DESCRIPTORS:
             for fd in fds:  # this process may have no room for all of them
                 os.close(fd)
-            raise SandboxError(complaint(word) or "a worker of the sandbox has ended")
+            raise SandboxError(startup_error(word) or "a worker of the sandbox has ended")
         return Prepared(fds)
 
     def end(self) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import TaskInstance, TrainingDatum
-from dataenvgym.tasks.adapted import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances, task_of
 from dataenvgym.tasks.pocket import read_exercise
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.source import SPLITS

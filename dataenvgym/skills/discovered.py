@@ -19,7 +19,6 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
 from dataenvgym.options import Given
 from dataenvgym.records import TaskInstance
-from dataenvgym.skills.asking import PromptLike, SkillTeacher
 from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
 from dataenvgym.skills.embeddings import (
     EmbedderInterface,
@@ -28,7 +27,8 @@ from dataenvgym.skills.embeddings import (
     require_scikit_learn,
 )
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
-from dataenvgym.skills.placing import place
+from dataenvgym.skills.placing_labeler import place
+from dataenvgym.skills.skill_teacher import PromptLike, SkillTeacher
 
 _ROUNDS = 4
 

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
-from dataenvgym.skills.placing import PlacingLabeler
+from dataenvgym.skills.placing_labeler import PlacingLabeler
 
 
 class FilledGoldSkills(PlacingLabeler):

@@ -32,7 +32,7 @@ from dataenvgym.skills.catalog import (
     read_added,
     read_catalog,
 )
-from dataenvgym.tasks.adapted import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances, task_of
 from dataenvgym.tasks.source import Split
 
 _SPLITS = ("validation", "train")

@@ -14,7 +14,7 @@ from dataenvgym.options import Given
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import SkillCatalog, labeled, read_catalog, sorted_skills
 from dataenvgym.skills.embeddings import EmbedderInterface
-from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
+from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingLabelerOptions
 
 
 class SavedSkills(PlacingLabeler):

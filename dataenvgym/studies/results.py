@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dataenvgym.evaluation.estimators import Estimate, estimate
+from dataenvgym.metrics.estimators import Estimate, estimate
 from dataenvgym.records import Model
 from dataenvgym.records.reports import Faults
 from dataenvgym.studies.measures import Rewards, RunMeasures, SeedResult, difference

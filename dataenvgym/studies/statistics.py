@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation.estimators import estimate
+from dataenvgym.metrics.estimators import estimate
 
 Test = Literal["t", "sign_flip"]
 

@@ -19,7 +19,7 @@ from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.executors import Episode, EpisodeOutcome, build_executor
+from dataenvgym.executors import EpisodeJob, EpisodeOutcome, build_executor
 from dataenvgym.executors.in_process import InProcessExecutor
 from dataenvgym.studies.checks import (
     Difference,
@@ -129,7 +129,7 @@ class Study:
                 return []
             executor = build_executor(cells[0].config)
             if console is None:
-                outcomes = executor.run([Episode(cell.config, []) for cell in cells])
+                outcomes = executor.run([EpisodeJob(cell.config, []) for cell in cells])
             else:
                 from dataenvgym.studies.display import StudyDisplay
 
@@ -142,7 +142,7 @@ class Study:
                     prefix=f"{tasks[0].name}: " if len(tasks) == 1 else "",
                 ) as display:
                     outcomes = executor.run(
-                        [Episode(c.config, [display.watch(c.label, c.kind)]) for c in cells]
+                        [EpisodeJob(c.config, [display.watch(c.label, c.kind)]) for c in cells]
                     )
         for cell, outcome in zip(cells, outcomes, strict=True):
             if (error := outcome.error) is not None:

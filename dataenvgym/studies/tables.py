@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.texts import cell, change, markdown_table, one_line, plain, score
-from dataenvgym.evaluation.estimators import Estimate
+from dataenvgym.metrics.estimators import Estimate
 from dataenvgym.storage import write_json, write_text
 from dataenvgym.studies.notes import ceiling_title, errors_text, study_notes
 from dataenvgym.studies.plots import draw_study

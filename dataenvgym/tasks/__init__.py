@@ -68,7 +68,7 @@ from dataenvgym.interfaces import Ask
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.lessons import record_of
+from dataenvgym.tasks.record_conversion import record_of
 from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.source import Source, Split
 

@@ -29,9 +29,9 @@ from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.options import TaskArguments, TaskOptions
-from dataenvgym.tasks.parts import TaskAsDomain, check_parts, checked_instances
 from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.source import SPLITS, Source, Split
+from dataenvgym.tasks.task_parts import TaskAsDomain, check_parts, checked_instances
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class Task:
 
     @classmethod
     def evaluation_addition(cls) -> Any:
-        """The domain's addition to evaluations (see `evaluation.additions`), or None."""
+        """The domain's addition to evaluations (see `metrics.additions`), or None."""
         return None
 
     @classmethod

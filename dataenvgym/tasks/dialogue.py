@@ -9,7 +9,7 @@ from contextlib import closing
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.records import ChatDatum, CompletedTaskInstance, SupervisedDatum, TaskInstance
 from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.lessons import record_of
+from dataenvgym.tasks.record_conversion import record_of
 
 
 class DialogueDomain(Domain):

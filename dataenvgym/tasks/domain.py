@@ -96,7 +96,7 @@ class Domain(ABC):
     # --- what teachers read ---
 
     @property
-    def told(self) -> str:
+    def teacher_context(self) -> str:
         """The text for a teacher about all problems; the default is the system message."""
         return self.prompt_template.system
 
@@ -201,7 +201,7 @@ class Domain(ABC):
             return None
         return SupervisedDatum(**fields, output=output, provenance=Provenance(skill=instance.skill))
 
-    def gold_complaints(self, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
+    def gold_errors(self, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
         """For each problem, why its own gold answer does not solve it, or None.
 
         Sources that read files ask when they load, if judging is cheap.

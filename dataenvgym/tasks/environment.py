@@ -5,7 +5,7 @@
 
 The machinery here keeps the conversation and implements gymnasium's interface. A domain overrides
 `begin` (how a problem is posed) and `respond` (the response to the student's message). Both may ask
-other models by yielding an `Ask` and receiving the reply (see `asking`).
+other models by yielding an `Ask` and receiving the reply (see `asks`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dataenvgym.records import Conversation, Message, TaskInstance, checked_scor
 from dataenvgym.rollouts import speakers_of
 from dataenvgym.seeding import derive_seed
 from dataenvgym.spaces import ConversationSpace, TextSpace
-from dataenvgym.tasks.asking import SEEDS, answered, asks_of
+from dataenvgym.tasks.asks import SEEDS, answered, asks_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tool_formats import read_reply, said_in
 

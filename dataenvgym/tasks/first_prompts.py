@@ -8,7 +8,7 @@ from typing import Any
 
 from dataenvgym.interfaces import Reply, SamplingParameters, TaskInterface
 from dataenvgym.records import Conversation, TaskInstance
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 
 
 class Enough(BaseException):

@@ -31,11 +31,11 @@ from dataenvgym.records import (
     Tool,
 )
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.lessons import chat_record
 from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from dataenvgym.tasks.record_conversion import chat_record
 from dataenvgym.tasks.source import Split
 
 

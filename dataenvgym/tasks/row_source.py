@@ -57,7 +57,7 @@ class RowSource(Source):
             a warning that counts them and names the first.
         name: of the task, for messages.
         overlap_key: equal for two texts that pose the same problem (see `Domain`).
-        complaints: for each instance, why the domain cannot judge by its gold answer, or None.
+        gold_errors: for each instance, why the domain cannot judge by its gold answer, or None.
         options: the shares of the splits in a place that they share, and their limit.
         keeps_test_apart: whether problems of the test split's place are left out of splits with
             another place, if the id, or question and answer, are the same.
@@ -74,7 +74,7 @@ class RowSource(Source):
         *,
         name: str,
         overlap_key: Callable[[str], str],
-        complaints: Callable[[Sequence[TaskInstance]], Sequence[str | None]] | None = None,
+        gold_errors: Callable[[Sequence[TaskInstance]], Sequence[str | None]] | None = None,
         keeps_test_apart: bool = False,
         rows: Callable[[Path | HubDataset], Iterable[SourceRow]] = read_rows,
         text_of: Callable[[TaskInstance], str] | None = None,
@@ -101,7 +101,7 @@ class RowSource(Source):
         self._text_of = text_of
         self._name = name
         self._overlap_key = overlap_key
-        self._complaints = complaints
+        self._gold_errors = gold_errors
         self._fractions = fractions
         self._limit = limit
         self._seed = options.seed
@@ -148,11 +148,11 @@ class RowSource(Source):
                 "(task.fractions)"
             )
         instances = [p.instance for p in chosen]
-        complaints = self._complaints(instances) if self._complaints else [None] * len(chosen)
-        for problem, complaint in zip(chosen, complaints, strict=True):
-            if complaint is not None:
+        gold_errors = self._gold_errors(instances) if self._gold_errors else [None] * len(chosen)
+        for problem, gold_error in zip(chosen, gold_errors, strict=True):
+            if gold_error is not None:
                 raise UnparsableAnswerError(
-                    f"{problem.where} (instance {problem.instance.id!r}): {complaint}"
+                    f"{problem.where} (instance {problem.instance.id!r}): {gold_error}"
                 )
         return instances
 

@@ -20,7 +20,7 @@ from gymnasium.utils import RecordConstructorArgs
 from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Tree, TreeAction
 from dataenvgym.errors import ConfigurationError, InvalidActionError, check_at_least
-from dataenvgym.tasks.adapted import known_instances
+from dataenvgym.tasks.adapted_task import known_instances
 
 FEATURES = ("accuracy", "change", "allocation", "generated", "opened", "steps_left")
 """The columns of an observation, for each skill:

@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 from dataenvgym.cli.listing import ORDER
-from dataenvgym.config.annotated import FULL, annotated_yaml, yaml_words
+from dataenvgym.config.class_defaults import class_options, filled, sections
+from dataenvgym.config.commented_yaml import FULL, annotated_yaml, yaml_words
 from dataenvgym.config.comments import Comments, read_comments
 from dataenvgym.config.composition import default_options, files_by_group
-from dataenvgym.config.filling import class_options, filled, sections
 from dataenvgym.config.hydra_files import is_base, layers, read_with_bases
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.shipped_configs import config_directory

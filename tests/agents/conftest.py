@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 from dataenvgym.config import compose
 from dataenvgym.config.composition import options_by_group
-from dataenvgym.config.targets import build_value
+from dataenvgym.config.instantiation import build_value
 from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Conversation, SupervisedDatum, TaskInstance

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from dataenvgym.agents import Agent, TreeAgent
-from dataenvgym.agents.fitting import check_fit
+from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.social.pocket import PocketSocialTask

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from dataenvgym.agents.fitting import check_fit
+from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.config import build_agent, build_environment, build_task, compose
 from dataenvgym.environments.iterations import read_completed
 from dataenvgym.episodes import run_episode

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.environments.iterations import read_completed
-from dataenvgym.evaluation_runs.directory import EVALUATIONS
+from dataenvgym.evaluation.directory import EVALUATIONS
 from dataenvgym.storage import read_json, read_jsonl, write_jsonl
 
 

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from dataenvgym.cli.evaluation_tables import judge_lines, metric_table, score_tables, skill_table
-from dataenvgym.evaluation import JudgeResult
+from dataenvgym.metrics import JudgeResult
 from dataenvgym.records import PerformanceReport, SkillReport
 
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from dataenvgym.evaluation_runs.directory import EVALUATIONS
+from dataenvgym.evaluation.directory import EVALUATIONS
 from dataenvgym.storage import read_jsonl
 
 RATHER = """

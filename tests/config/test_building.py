@@ -18,7 +18,7 @@ from dataenvgym.config import (
 )
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.social.domain import SocialDomain
-from dataenvgym.domains.social.episodes import EPISODES
+from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.environments import SkillList
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor

@@ -10,8 +10,8 @@ from omegaconf import OmegaConf
 
 from dataenvgym.cli.listing import first_comment
 from dataenvgym.config import compose, composition
+from dataenvgym.config.class_defaults import filled
 from dataenvgym.config.composition import default_options, files_by_group, options_by_group
-from dataenvgym.config.filling import filled
 from dataenvgym.config.hydra_files import read_with_bases
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.errors import ConfigurationError

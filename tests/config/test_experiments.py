@@ -7,12 +7,12 @@ import yaml
 from omegaconf import OmegaConf
 
 from dataenvgym.agents import ScoredTriesEngine
-from dataenvgym.agents.fitting import check_fit
+from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.config import build_agent, build_task, compose
-from dataenvgym.config.annotated import _Comments
+from dataenvgym.config.commented_yaml import _Comments
 from dataenvgym.config.composition import chosen_options, files_by_group, options_by_group
+from dataenvgym.config.instantiation import build_section
 from dataenvgym.config.overrides import keys_of
-from dataenvgym.config.targets import build_section
 from dataenvgym.errors import ConfigurationError
 
 EPO = "experiment=epo_sotopia_llama3_8b"

@@ -10,12 +10,12 @@ import pytest
 from omegaconf import OmegaConf
 
 from dataenvgym.config import compose
-from dataenvgym.config.annotated import annotated_yaml
+from dataenvgym.config.commented_yaml import annotated_yaml
 from dataenvgym.config.composition import files_by_group, options_by_group, overlay
 from dataenvgym.config.hydra_files import is_base, read_with_bases
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation_runs.evaluated_run import compose_for_run
+from dataenvgym.evaluation.evaluated_run import compose_for_run
 
 FILES = files_by_group()
 BASES = [(group, name) for group, files in FILES.items() for name in files if is_base(name)]

@@ -10,12 +10,12 @@ from dataenvgym.config import compose, open_run, read_config
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.evaluation_runs.directory import (
+from dataenvgym.evaluation.directory import (
     EVALUATIONS,
     evaluation_settings,
     settings_to_rescore,
 )
-from dataenvgym.evaluation_runs.evaluated_run import compose_for_run
+from dataenvgym.evaluation.evaluated_run import compose_for_run
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 from dataenvgym.cli.parser import parse_arguments
 from dataenvgym.config import compose
-from dataenvgym.evaluation.metrics import quoted_metrics
+from dataenvgym.metrics.metric import quoted_metrics
 from dataenvgym.studies.grid import parse_grid
 
 AT_MOST: dict[str, float] = {

@@ -12,7 +12,7 @@ import pytest
 from dataenvgym.config import compose
 from dataenvgym.episodes import EpisodeCallback
 from dataenvgym.executors import (
-    Episode,
+    EpisodeJob,
     ExecutorInterface,
     InProcessExecutor,
     ProcessExecutor,
@@ -118,8 +118,8 @@ def folder(tmp_path, monkeypatch):
 def scripted(folder):
     """Makes an episode of less than a second, with a student by rule."""
 
-    def make(*overrides: str, **options: Any) -> Episode:
-        return Episode(compose([*SCRIPTED, *overrides]), **options)
+    def make(*overrides: str, **options: Any) -> EpisodeJob:
+        return EpisodeJob(compose([*SCRIPTED, *overrides]), **options)
 
     return make
 
@@ -133,8 +133,8 @@ def scripted_overrides():
 def real(folder):
     """Makes an episode of some seconds, with the pocket student."""
 
-    def make(*overrides: str, **options: Any) -> Episode:
-        return Episode(compose([*REAL, *overrides]), **options)
+    def make(*overrides: str, **options: Any) -> EpisodeJob:
+        return EpisodeJob(compose([*REAL, *overrides]), **options)
 
     return make
 

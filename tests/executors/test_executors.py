@@ -19,13 +19,13 @@ from dataenvgym.errors import (
     WorkerLostError,
 )
 from dataenvgym.executors import ExecutorInterface, InProcessExecutor
-from dataenvgym.executors.driving import DrivenEpisode
+from dataenvgym.executors.episode_driver import DrivenEpisode
 from dataenvgym.executors.worker import (
     CarriedError,
-    Order,
     WorkerContext,
+    WorkerRequest,
     _ending_without,
-    run_order,
+    run_request,
 )
 from dataenvgym.storage import read_json
 
@@ -145,7 +145,7 @@ def test_iterations_that_an_environment_does_again_are_told_when_they_are_finish
 ):
     heard = listener()
     one = DrivenEpisode(scripted(callbacks=[heard]), opens=False)
-    one.order()
+    one.request()
     plan = EpisodePlan("run", "task", "agent", 0, 2, n_finished=2, directory=one.directory)
     EventLog(one.directory).on_start(plan)  # they are not there: it did not resume
     one.follow()
@@ -324,13 +324,13 @@ def test_a_machine_that_does_not_see_the_runs_is_named_before_anything_starts(
 
 
 def test_a_task_that_does_not_see_its_run_touches_nothing(scripted, folder):
-    order = Order(
+    request = WorkerRequest(
         config=resolved_yaml(scripted().config),
         fresh=False,
         holder=folder / "runs" / ".holder.1-1.tmp",
         context=WorkerContext.here(),
     )
-    reply = run_order(order)
+    reply = run_request(request)
     assert isinstance(reply, CarriedError)
     with pytest.raises(RunDirectoryError, match="does not see the run directory runs/"):
         raise reply.error()
@@ -339,13 +339,13 @@ def test_a_task_that_does_not_see_its_run_touches_nothing(scripted, folder):
 
 def test_an_order_ends_once_another_driver_opens_the_run(scripted):
     one, other = DrivenEpisode(scripted()), DrivenEpisode(scripted())
-    holder = one.order().holder
+    holder = one.request().holder
     assert holder is not None
     assert holder.exists()
     one.fail(KeyboardInterrupt())
     assert not holder.exists()
     holder.touch()  # as SIGKILL leaves it
-    assert other.order().holder is not None
+    assert other.request().holder is not None
     assert not holder.exists()
     other.fail(KeyboardInterrupt())
     assert not list(one.directory.glob(".*"))

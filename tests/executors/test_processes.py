@@ -102,14 +102,14 @@ import sys
 from pathlib import Path
 from dataenvgym.config import compose
 from dataenvgym.episodes import EpisodeCallback
-from dataenvgym.executors import Episode, ProcessExecutor
+from dataenvgym.executors import EpisodeJob, ProcessExecutor
 
 class Sign(EpisodeCallback):
     def on_start(self, plan):
         Path("started-" + plan.name).touch()
 
 overrides = sys.argv[1:]
-episodes = [Episode(compose([*overrides, f"name={n}"]), [Sign()]) for n in "ab"]
+episodes = [EpisodeJob(compose([*overrides, f"name={n}"]), [Sign()]) for n in "ab"]
 print("main", flush=True)
 try:
     ProcessExecutor(workers=2).run(episodes)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.errors import InvalidRecordError, RunDirectoryError
-from dataenvgym.evaluation_runs import run_evaluation
+from dataenvgym.evaluation import run_evaluation
 from dataenvgym.executors import InProcessExecutor
 from dataenvgym.storage import read_json
 
@@ -92,7 +92,7 @@ def test_a_speaker_is_closed_when_the_run_fails(talking, folder):
 def test_the_speakers_of_an_evaluation_are_closed_with_it(talking, folder, monkeypatch, fails):
     talking()
     if fails:
-        draw = "dataenvgym.evaluation_runs.running.draw_samples"
+        draw = "dataenvgym.evaluation.running.draw_samples"
         monkeypatch.setattr(draw, lambda *_, **__: 1 / 0)
     small = ("student=simulated", "task.n_train=4", "task.n_validation=4", "task.n_test=4")
     speaker = ("task._target_=talk.TalkTask", USER, "+task.others.user.directory=heard")

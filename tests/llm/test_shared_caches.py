@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm import Teacher, enquiry, redis_cache
+from dataenvgym.llm import Teacher, redis_cache, teacher_ask
 from dataenvgym.llm.cache import FolderCache, ReplyCache, open_cache
 from dataenvgym.records import Message
 from dataenvgym.run_warnings import listening
@@ -183,7 +183,7 @@ def test_claims_in_redis_end_unless_they_are_renewed(server, teach, redis_url, m
 def test_a_run_that_hangs_on_its_claims_is_not_waited_for_for_ever(
     server, teach, cache, monkeypatch
 ):
-    monkeypatch.setattr(enquiry, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(teacher_ask, "_PATIENCE_S", 0.3)
     held = teach(cache=cache).cache
     monkeypatch.setattr(held, "release", lambda key: None)
     asked = teach(cache=cache)

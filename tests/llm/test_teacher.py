@@ -19,7 +19,7 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError, ExternalErro
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
 from dataenvgym.llm import Teacher, count_malformed
 from dataenvgym.llm.budget import CountsMalformed, TeacherUsage, begun_file, read_usage, usage_file
-from dataenvgym.llm.enquiry import Enquiry
+from dataenvgym.llm.teacher_ask import TeacherAsk
 from dataenvgym.llm.transcript import calls_file, read_calls
 from dataenvgym.progress import listening
 from dataenvgym.records import Conversation, Message
@@ -600,14 +600,14 @@ def test_an_interrupted_request_is_unanswered_and_its_cost_unknown(
 ):
     server.answer(lambda payload: "yes", tokens=(10, 5))
     teacher = teach(directory=tmp_path, price=PRICE, concurrency=2)
-    take = Enquiry._take
+    take = TeacherAsk._take
 
-    def interrupted(enquiry: Any, sent: Any) -> None:
+    def interrupted(teacher_ask: Any, sent: Any) -> None:
         if teacher.usage.requests > 5:
             raise KeyboardInterrupt
-        take(enquiry, sent)
+        take(teacher_ask, sent)
 
-    monkeypatch.setattr(Enquiry, "_take", interrupted)
+    monkeypatch.setattr(TeacherAsk, "_take", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ask(teacher, numbers(40))
     usage = read_usage(tmp_path)

@@ -15,7 +15,7 @@ import pytest
 
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import VllmPredictor
-from dataenvgym.predictors.vllm import own, server
+from dataenvgym.predictors.vllm import own_server, server
 
 PROGRAM = Path(__file__).with_name("vllm") / "stand_in_server.py"
 
@@ -100,7 +100,7 @@ def write_adapter(folder: Path, *, rank: int = 8) -> Path:
 def stand_in(tmp_path, monkeypatch):
     """Servers that are not vLLM's, under leases of their own; none is left at the end."""
     monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))
-    for module in (own, server):
+    for module in (own_server, server):
         monkeypatch.setattr(module, "POLL_SECONDS", 0.02)
     yield StandIn(tmp_path / "state")
     left = [

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.episodes.summary import IterationSummary
 from dataenvgym.episodes.texts import by_fault
-from dataenvgym.evaluation.samples import Sample
+from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.records.instances import count_faults, fault_of
 from dataenvgym.tasks.reports import report_on

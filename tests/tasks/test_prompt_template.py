@@ -13,7 +13,7 @@ from dataenvgym.records import (
     TextDatum,
 )
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
 
 FRAMED = PromptTemplate("Be brief.", "Solve: {instruction}\nUse \\frac{a}{b}.")

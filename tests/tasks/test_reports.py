@@ -4,7 +4,7 @@ from dataenvgym.errors import EvaluationError
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.run_warnings import listening
 from dataenvgym.tasks import report_on
-from dataenvgym.tasks.adapted import evaluated_by
+from dataenvgym.tasks.adapted_task import evaluated_by
 
 
 def completed(reward, *, skill=None, category=None, error=None, scores=None):

@@ -15,7 +15,7 @@ from dataenvgym.interfaces import Reply
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.rollouts import speakers_of
 from dataenvgym.tasks.dialogue import DialogueDomain
-from dataenvgym.tasks.lessons import record_of
+from dataenvgym.tasks.record_conversion import record_of
 
 from ..calls_files import write_dialogues
 from ..domains.tool_use.phone_world import SET, begun, instance, say

@@ -29,7 +29,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.rollouts.speakers import with_student
 from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.tasks.lessons import scored_record_of, students_turns
+from dataenvgym.tasks.record_conversion import scored_record_of, students_turns
 from dataenvgym.tool_formats import as_reply
 
 

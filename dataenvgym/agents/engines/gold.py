@@ -12,7 +12,7 @@ from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.tasks.adapted import attemptable, task_of
+from dataenvgym.tasks.adapted_task import attemptable, task_of
 
 
 def gold_records(

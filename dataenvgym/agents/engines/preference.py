@@ -24,8 +24,8 @@ from dataenvgym.records import (
     SupervisedDatum,
     TrainingDatum,
 )
-from dataenvgym.tasks.adapted import attemptable, task_of
-from dataenvgym.tasks.lessons import preference_of, problem_of
+from dataenvgym.tasks.adapted_task import attemptable, task_of
+from dataenvgym.tasks.record_conversion import preference_of, problem_of
 
 
 class PreferenceEngine:

@@ -24,7 +24,7 @@ from dataenvgym.records import (
     TrainingDatum,
     parse_training_datum,
 )
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 
 _DIMENSIONS = 2**18
 _TOKEN = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[^\W\d_]+|[^\w\s]")

@@ -18,7 +18,7 @@ from dataenvgym.interfaces import SamplingParameters, TaskInterface, TeacherInte
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.structured import ask_json
 from dataenvgym.records import SupervisedDatum
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.pocket import Exercise, family_of
 
 _log = logging.getLogger(__name__)

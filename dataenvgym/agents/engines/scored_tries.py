@@ -19,7 +19,7 @@ from dataenvgym.rollouts import StudentSpeaker
 from dataenvgym.rollouts.driver import answered_together
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.lessons import scored_record_of, students_turns
+from dataenvgym.tasks.record_conversion import scored_record_of, students_turns
 from dataenvgym.tasks.turn_scores import (
     DISCOUNT,
     NORMALIZATION,

@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.engines.llm.orders import asked_next
+from dataenvgym.agents.engines.llm.record_requests import next_round
 from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.agents.engines.rewriters import Rewriter
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, shorten
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import EngineFit, Plan, credited
 from dataenvgym.records import SupervisedDatum, TrainingDatum
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 
 
 class SeededEngine:
@@ -106,7 +106,7 @@ class SeededEngine:
         while (missing := [s for s in range(len(slots)) if s not in written]) and (
             fruitless < self.attempts
         ):
-            asked = asked_next(missing, fruitless, self.attempts)
+            asked = next_round(missing, fruitless, self.attempts)
             try:
                 rewrites = self.rewriter.rewrite([next(turns[slots[s]]) for s in asked], rng)
             except BudgetSpentError:

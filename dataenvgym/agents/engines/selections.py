@@ -15,13 +15,13 @@ import numpy as np
 
 from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation.answers import answers_of
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.metrics.answers import answers_of
 from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.records import CompletedTaskInstance
-from dataenvgym.tasks.adapted import attemptable
+from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.domain import last_reply
-from dataenvgym.tasks.lessons import problem_of
+from dataenvgym.tasks.record_conversion import problem_of
 
 
 @runtime_checkable

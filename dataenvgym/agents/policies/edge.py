@@ -17,7 +17,7 @@ from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
-from dataenvgym.tasks.adapted import attemptable
+from dataenvgym.tasks.adapted_task import attemptable
 
 
 class EdgePolicy:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from dataenvgym.domains.code.environment import CodeEnvironment, CodeOptions
-from dataenvgym.domains.code.judging import judge
 from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest, problem_of
-from dataenvgym.domains.code.reading import normalized, problem_in, with_known_names
+from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.shared_sandbox import SharedSandbox
+from dataenvgym.domains.code.static_analysis import normalized, problem_in, with_known_names
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import (
     ChatDatum,

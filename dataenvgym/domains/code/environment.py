@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataenvgym.domains.code.judging import CodeVerdict, judge
 from dataenvgym.domains.code.problem import CodeProblem, problem_of
+from dataenvgym.domains.code.sandboxed_tests import CodeVerdict, judge
 from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.errors import ConfigurationError, check_at_least, shorten
 from dataenvgym.options import taken_from

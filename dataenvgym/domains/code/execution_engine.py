@@ -19,16 +19,16 @@ from pydantic import ValidationError
 from dataenvgym.agents.engines.llm.engine import LLMEngine, LLMEngineOptions
 from dataenvgym.agents.engines.llm.records import items_in, record_of, records_schema
 from dataenvgym.domains.code.domain import CodeDomain
-from dataenvgym.domains.code.judging import judge
 from dataenvgym.domains.code.problem import CodeProblem, ProgramTest
-from dataenvgym.domains.code.reading import called_function, emptied
+from dataenvgym.domains.code.sandboxed_tests import judge
+from dataenvgym.domains.code.static_analysis import called_function, emptied
 from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError, check_at_least
 from dataenvgym.interfaces import Reply, TaskInterface, TeacherInterface
 from dataenvgym.llm.prompts import Prompt
 from dataenvgym.llm.structured import Schema
 from dataenvgym.records import Provenance, SupervisedDatum
 from dataenvgym.scoring.code.extraction import extract_code
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 
 _log = logging.getLogger(__name__)
 _LISTS = ("tests",)

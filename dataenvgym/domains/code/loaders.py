@@ -21,8 +21,8 @@ from pydantic import ValidationError
 
 from dataenvgym.domains.code.contests import apps_parts, livecodebench_parts
 from dataenvgym.domains.code.problem import CodeProblem
-from dataenvgym.domains.code.reading import called_function, makes_objects, surroundings
 from dataenvgym.domains.code.rows import Parts, list_in, text_in, texts_in
+from dataenvgym.domains.code.static_analysis import called_function, makes_objects, surroundings
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.rows import SourceRow

@@ -56,7 +56,7 @@ class MathDomain(Domain):
         signs = _SIGNS.findall(unicodedata.normalize("NFKC", text).casefold())
         return f"{super().overlap_key(text)} {''.join(signs)}".strip()
 
-    def gold_complaints(self, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
+    def gold_errors(self, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
         return gold_problems([instance.answer or "" for instance in instances])
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:

@@ -57,6 +57,6 @@ class MathTask(Task):
             options,
             name=options.name,
             overlap_key=domain.overlap_key,
-            complaints=domain.gold_complaints,
+            gold_errors=domain.gold_errors,
         )
         self.set_up(source, domain, options, name=options.name)

@@ -2,7 +2,7 @@
 
 profiles           Character, Scene, RelationshipProfile; how one character sees another
 collection         Profiles: characters, scenes and relationships together, from files or a store
-episodes           Episode: the log of a scene, and its scores
+scene_log          SceneLog: the log of a scene, and its scores
 sotopia            the same in Sotopia's JSON; sotopia_dump reads and writes whole dumps
 actions            the five kinds of action, read from text and written back
 bargaining         the exact forms of offers and answers; the price and the trade agreed on
@@ -44,7 +44,6 @@ from dataenvgym.domains.social.collection import (
 )
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.environment import SocialEnvironment
-from dataenvgym.domains.social.episodes import Episode, SeatScore, Utterance
 from dataenvgym.domains.social.loaders import casts, check_casts
 from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.domains.social.profiles import (
@@ -64,6 +63,7 @@ from dataenvgym.domains.social.profiles import (
     as_seen_by_self,
 )
 from dataenvgym.domains.social.scene import Cast, Event, Rules, SceneState, rules_of
+from dataenvgym.domains.social.scene_log import SceneLog, SeatScore, Utterance
 from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS, Negotiator, Temperament
 from dataenvgym.domains.social.sotopia_dump import SotopiaDump, read_sotopia, write_sotopia
 from dataenvgym.domains.social.strategies import Strategies
@@ -76,7 +76,7 @@ __all__ = [
     "Cast",
     "Character",
     "Deal",
-    "Episode",
+    "SceneLog",
     "Event",
     "Goal",
     "Hint",

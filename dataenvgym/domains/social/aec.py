@@ -48,7 +48,7 @@ from dataenvgym.records import TaskInstance
 from dataenvgym.rollouts import speakers_of
 from dataenvgym.seeding import derive_seed
 from dataenvgym.spaces import ConversationSpace, TextSpace
-from dataenvgym.tasks.asking import SEEDS, answered, asks_of
+from dataenvgym.tasks.asks import SEEDS, answered, asks_of
 from dataenvgym.tasks.environment import OPTIONS, chosen_instance
 from dataenvgym.tool_formats import said_in
 

@@ -148,7 +148,7 @@ class Acts:
             f"{'; '.join(mark + form for form in (*offers, *answers))}. All others are talk."
         )
 
-    def complaint(self, action: Action, seat: int) -> str:
+    def form_note(self, action: Action, seat: int) -> str:
         """A note to a seat whose action looks like an act and is not in its form; else ""."""
         if self.are_spoken or action.kind is not ActionKind.ACTION:
             return ""

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from dataenvgym.domains.social.episodes import Episode
 from dataenvgym.domains.social.profiles import Character, Relationship, RelationshipProfile, Scene
+from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.storage import read_json, read_jsonl, write_json
 from dataenvgym.store import Kind, Store
@@ -27,7 +27,7 @@ SCENES = Kind("scenes", Scene)
 RELATIONSHIPS = Kind("relationships", RelationshipProfile)
 _KINDS: tuple[Kind[Any], ...] = (CHARACTERS, SCENES, RELATIONSHIPS)
 M = TypeVar("M", bound=BaseModel)
-P = TypeVar("P", Character, Scene, RelationshipProfile, Episode)
+P = TypeVar("P", Character, Scene, RelationshipProfile, SceneLog)
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ from rich.console import Console
 from rich.text import Text
 
 from dataenvgym.cli.evaluation_tables import table_of, uncut
-from dataenvgym.domains.social.episodes import EPISODES, Stuck, stuck
 from dataenvgym.domains.social.evaluators import DIMENSIONS, overall
 from dataenvgym.domains.social.problem import problem_of
 from dataenvgym.domains.social.recording import SceneRecorder, episode_id
+from dataenvgym.domains.social.scene_log import EPISODES, Stuck, stuck
 from dataenvgym.episodes.texts import counts, one_line, score, several
-from dataenvgym.evaluation.estimators import Estimate, clustered_estimate
-from dataenvgym.evaluation.files import EvaluationFiles
-from dataenvgym.evaluation.samples import Sample
 from dataenvgym.judging.panel import Value, krippendorff_alpha
+from dataenvgym.metrics.estimators import Estimate, clustered_estimate
+from dataenvgym.metrics.files import EvaluationFiles
+from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import Model
 from dataenvgym.seeding import derive_seed
 from dataenvgym.store import Store

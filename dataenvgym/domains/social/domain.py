@@ -15,11 +15,11 @@ from dataenvgym.domains.social.actions import (
 )
 from dataenvgym.domains.social.bargaining import Acts
 from dataenvgym.domains.social.environment import PlayOptions, SocialEnvironment
-from dataenvgym.domains.social.episodes import stuck
 from dataenvgym.domains.social.problem import MODEL, problem_of
 from dataenvgym.domains.social.prompts import Lines, conversation_of
 from dataenvgym.domains.social.recording import SceneRecorder
 from dataenvgym.domains.social.scene import MOST_TURNS, Rules
+from dataenvgym.domains.social.scene_log import stuck
 from dataenvgym.domains.social.scripted_partners import rounded
 from dataenvgym.domains.social.transcripts import (
     HOW_TO_WRITE,
@@ -38,7 +38,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.store import Store
 from dataenvgym.tasks.dialogue import DialogueDomain
-from dataenvgym.tasks.lessons import record_of
+from dataenvgym.tasks.record_conversion import record_of
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -136,7 +136,7 @@ class SocialDomain(DialogueDomain):
         return self.tried_text(completed) if completed and completed.was_correct else None
 
     @property
-    def told(self) -> str:
+    def teacher_context(self) -> str:
         """The system message, how the student acts, and how a teacher writes a scene."""
         way = self._strategies.students_way(self._kinds)
         return "\n\n".join(filter(None, (self.prompt_template.system, way, HOW_TO_WRITE)))

@@ -27,9 +27,9 @@ from dataenvgym.domains.social.problem import MODEL, problem_of
 from dataenvgym.domains.social.recording import SceneRecorder
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation.files import EvaluationFiles, read_models, write_models
-from dataenvgym.evaluation.samples import Sample
 from dataenvgym.interfaces import PredictorInterface, Refuses, TaskInterface
+from dataenvgym.metrics.files import EvaluationFiles, read_models, write_models
+from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import TaskInstance
 from dataenvgym.rollouts.speakers import CURRENT, StudentSpeaker
 from dataenvgym.storage import write_json

@@ -1,4 +1,4 @@
-"""Stores scenes: each as an `Episode` once it is over, and as events while it is played.
+"""Stores scenes: each as a `SceneLog` once it is over, and as events while it is played.
 
 Only scenes played for a run or an evaluation are stored (see `tasks.purposes`).
 
@@ -23,9 +23,9 @@ from contextlib import contextmanager
 from math import fsum
 
 from dataenvgym.domains.social.actions import ActionKind
-from dataenvgym.domains.social.episodes import EPISODES, Episode, SeatScore, Utterance
 from dataenvgym.domains.social.problem import MODEL, SocialProblem
 from dataenvgym.domains.social.scene import Event, SceneState
+from dataenvgym.domains.social.scene_log import EPISODES, SceneLog, SeatScore, Utterance
 from dataenvgym.domains.social.scores import SeatScores
 from dataenvgym.errors import StoreError
 from dataenvgym.store import Store
@@ -64,7 +64,7 @@ class SceneRecorder:
         if events:
             self._events.append(store)
 
-    def put(self, episode: Episode) -> None:
+    def put(self, episode: SceneLog) -> None:
         """Keep an episode."""
         with self._losing():
             for store in self._documents:
@@ -108,7 +108,7 @@ class SceneRecorder:
         if self.ledger is not None:
             with self._losing():
                 self.ledger.begin()
-        episode = Episode(
+        episode = SceneLog(
             id=episode_id(purpose, instance_id, seed),
             scene=problem.scene.id,
             characters=tuple(c.id for c in problem.characters),
@@ -136,7 +136,7 @@ class SceneRecord:
     Each method raises a StoreError if a store cannot be written; documents are never half-written.
     """
 
-    def __init__(self, episode: Episode, recorder: SceneRecorder) -> None:
+    def __init__(self, episode: SceneLog, recorder: SceneRecorder) -> None:
         self._episode, self._recorder = episode, recorder
         self._n_told, self._is_over = 0, False
         who = {"characters": list(episode.characters), "models": list(episode.models)}

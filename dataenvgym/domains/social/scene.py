@@ -288,8 +288,8 @@ class SceneState:
                 continue
             done.add(seat)
             events.append(Event(self.n_turns, seat, action, to, gone))
-            if complaint := self.acts.complaint(action, seat):
-                events.append(Event(self.n_turns, seat, note=complaint))
+            if form_note := self.acts.form_note(action, seat):
+                events.append(Event(self.n_turns, seat, note=form_note))
             if action.kind is ActionKind.LEAVE:
                 left.add(seat)
         return replace(

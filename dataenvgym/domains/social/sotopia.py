@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dataenvgym.domains.social.collection import parse
-from dataenvgym.domains.social.episodes import Episode
 from dataenvgym.domains.social.profiles import (
     AgeRange,
     Character,
@@ -23,6 +22,7 @@ from dataenvgym.domains.social.profiles import (
     RelationshipProfile,
     Scene,
 )
+from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.errors import InvalidInstanceError
 
 CHARACTER_NAMES = {
@@ -157,7 +157,7 @@ def relationship_to_sotopia(profile: RelationshipProfile) -> dict[str, Any]:
     }
 
 
-def episode_from_sotopia(entry: Any, place: str) -> Episode:
+def episode_from_sotopia(entry: Any, place: str) -> SceneLog:
     """The episode in an `EpisodeLog`; a reward that is only a number has no dimensions."""
     values = _renamed(entry, EPISODE_NAMES, place)
     if isinstance(turns := values.get("turns"), list):
@@ -167,10 +167,10 @@ def episode_from_sotopia(entry: Any, place: str) -> Episode:
         ]
     if isinstance(scores := values.get("scores"), list):
         values["scores"] = [_score(reward, place) for reward in scores]
-    return parse(Episode, values, place, names=EPISODE_NAMES)
+    return parse(SceneLog, values, place, names=EPISODE_NAMES)
 
 
-def episode_to_sotopia(episode: Episode) -> dict[str, Any]:
+def episode_to_sotopia(episode: SceneLog) -> dict[str, Any]:
     """The `EpisodeLog` of an episode.
 
     Raises:

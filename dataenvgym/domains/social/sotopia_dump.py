@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from dataenvgym.domains.social.collection import Origin, Profiles, by_id, read_entries
-from dataenvgym.domains.social.episodes import Episode
+from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.domains.social.sotopia import CLASSES, RELATIONSHIP_NAMES, SCENE_NAMES
 from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError
 from dataenvgym.storage import write_json
@@ -38,7 +38,7 @@ class SotopiaDump:
     """
 
     profiles: Profiles
-    episodes: tuple[Episode, ...] = ()
+    episodes: tuple[SceneLog, ...] = ()
     kept: Mapping[tuple[str, str], Mapping[str, tuple[Any, Any]]] = field(
         default_factory=dict, repr=False
     )
@@ -66,7 +66,7 @@ def read_sotopia(where: str | Path) -> SotopiaDump:
         for place, entry in entries(name):
             profile = read(entry, place)
             pairs.append((place, profile))
-            has_gaps = isinstance(profile, Episode) and not profile.scores
+            has_gaps = isinstance(profile, SceneLog) and not profile.scores
             written = {} if has_gaps else write(profile)
             kept[name, profile.id] = {
                 field: (written.get(field), value)

@@ -131,7 +131,7 @@ class ToolUseDomain(DialogueDomain):
         return "\n".join(filter(None, (instance.instruction, *more)))
 
     @property
-    def told(self) -> str:
+    def teacher_context(self) -> str:
         """The policy, the tools and the initial `State` of the world as JSON."""
         tools = "\n".join(to_json(tool.model_dump(mode="json")) for tool in self.world.tools())
         parts = [self.prompt_template.system, f"Tools:\n{tools}"]

@@ -106,10 +106,10 @@ def problem_of(
     try:
         return kind.model_validate(instance.data)
     except ValidationError as error:
-        raise InvalidInstanceError(f"instance {instance.id!r}: {complaint(error)}") from None
+        raise InvalidInstanceError(f"instance {instance.id!r}: {field_error(error)}") from None
 
 
-def complaint(error: ValidationError, within: str = "") -> str:
+def field_error(error: ValidationError, within: str = "") -> str:
     """The first error in one line, with the field, which is inside the field `within`."""
     first = error.errors(include_url=False)[0]
     field = ".".join(filter(None, (within, *map(str, first["loc"])))) or "(whole problem)"
@@ -145,7 +145,7 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
     except KeyError as error:
         raise ValueError(f"field state: the world's state has no {error}") from None
     except ValidationError as error:
-        raise ValueError(complaint(error, "state")) from None
+        raise ValueError(field_error(error, "state")) from None
     for number, part in enumerate(problem.may_differ or ()):
         name, dot, _ = part.partition(".")
         fields = type(world.state).model_fields
@@ -290,7 +290,7 @@ def to_instance(row: SourceRow, *, task: str, world: str) -> TaskInstance:
         kept = problem.model_dump(mode="json", exclude_unset=True)
         return TaskInstance(id=id, task=task, data=kept, **own)
     except ValidationError as error:
-        raise InvalidInstanceError(f"{where}: {complaint(error)}") from None
+        raise InvalidInstanceError(f"{where}: {field_error(error)}") from None
 
 
 def load_problems(path: Path, world: str) -> tuple[TaskInstance, ...]:

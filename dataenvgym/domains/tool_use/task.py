@@ -68,23 +68,23 @@ class ToolUseTask(Task):
             name=name,
             overlap_key=domain.overlap_key,
             text_of=domain.text_of,
-            complaints=partial(_complaints, domain, options.audit),
+            gold_errors=partial(_gold_errors, domain, options.audit),
         )
         self.set_up(source, domain, options, name=name)
 
 
-def _complaints(
+def _gold_errors(
     domain: ToolUseDomain, audit: bool, instances: Sequence[TaskInstance]
 ) -> Sequence[str | None]:
-    complaints: list[str | None] = []
+    gold_errors: list[str | None] = []
     for instance in instances:
         try:
             _ = domain.prepared(instance).gold_state
-            complaints.append(None)
+            gold_errors.append(None)
         except DataEnvGymError as error:
-            complaints.append(str(error).removeprefix(f"instance {instance.id!r}: "))
-    if not audit or any(complaints):
-        return complaints
+            gold_errors.append(str(error).removeprefix(f"instance {instance.id!r}: "))
+    if not audit or any(gold_errors):
+        return gold_errors
     found: dict[str, str] = {}
     for each in audit_world(domain.world, instances).violations:
         if each.check != "verifier":  # a split may be too small for that one

@@ -155,9 +155,9 @@ class ModelSeat:
             if self._ran(message) and not stop:
                 continue
             said = "\n".join(part for each in words if (part := each.strip()))
-            complaint = self.conduct.complaint(heard, said, stops=bool(stop))
-            if complaint is not None:
-                raise SpeakerError(f"user: {complaint}")
+            broken_rule = self.conduct.broken_rule(heard, said, stops=bool(stop))
+            if broken_rule is not None:
+                raise SpeakerError(f"user: {broken_rule}")
             if not message.tool_calls:
                 self._view.append(Message(role="assistant", content=message.content.strip()))
             return Spoken(said, bool(stop))
@@ -214,7 +214,7 @@ class Conduct:
         self._same: list[str] = []  # the words that it heard before each of its equal messages
         self._last = ""
 
-    def complaint(self, heard: str, text: str, *, stops: bool) -> str | None:
+    def broken_rule(self, heard: str, text: str, *, stops: bool) -> str | None:
         """The rule that its answer breaks, as a sentence; None if it keeps all."""
         if not text:
             if not stops:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+from dataenvgym.environments.agent_state import read_state
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.options import EnvironmentOptions
 from dataenvgym.environments.rendering import forest_table
@@ -40,7 +41,6 @@ from dataenvgym.environments.skill_tree.tree_engine import (
     key_of,
     wrong_first,
 )
-from dataenvgym.environments.states import read_state
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
@@ -48,7 +48,7 @@ from dataenvgym.plans import Engine, warn_of_shortage
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tasks.adapted import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances, task_of
 
 
 class SkillTreeOptions(EnvironmentOptions, total=False):

@@ -20,9 +20,9 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.tasks.adapted import one_by_one, task_of
+from dataenvgym.tasks.adapted_task import one_by_one, task_of
 from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.lessons import problem_of
+from dataenvgym.tasks.record_conversion import problem_of
 
 _SUBSKILL = "subskill"
 

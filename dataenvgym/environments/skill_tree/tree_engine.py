@@ -11,10 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from dataenvgym.environments.agent_state import state_of
 from dataenvgym.environments.skill_tree.actions import Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.environments.skill_tree.transitions import Key
-from dataenvgym.environments.states import state_of
 from dataenvgym.interfaces import Stateful
 from dataenvgym.plans import Assignment, Engine, engine_fit
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum

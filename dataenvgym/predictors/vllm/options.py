@@ -89,7 +89,7 @@ def chosen(options: VllmOptions, group: type) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Asking:
+class RequestOptions:
     """How to ask a server; see `VllmOptions`.
 
     Raises:

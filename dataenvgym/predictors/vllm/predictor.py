@@ -27,9 +27,9 @@ from dataenvgym.predictors.checkpoints import (
     train_on,
 )
 from dataenvgym.predictors.in_process import own_tool_format, resolve_student
-from dataenvgym.predictors.vllm.attached import AttachedServer
+from dataenvgym.predictors.vllm.attached_server import AttachedServer
 from dataenvgym.predictors.vllm.options import (
-    Asking,
+    RequestOptions,
     VllmOptions,
     check_nothing_to_start,
     check_records,
@@ -38,7 +38,7 @@ from dataenvgym.predictors.vllm.options import (
     chosen,
     lora_rank,
 )
-from dataenvgym.predictors.vllm.own import OwnServer
+from dataenvgym.predictors.vllm.own_server import OwnServer
 from dataenvgym.predictors.vllm.server import BesideAdapter, VllmServer, new_name
 from dataenvgym.predictors.vllm.sleeping import asleep
 from dataenvgym.predictors.vllm.starting import ServerOptions, server_options
@@ -91,7 +91,7 @@ class VllmPredictor(RemembersFormer):
         check_tools(options)
         self._format = tool_format(self.tool_format)
         self._parser = options.tool_parser
-        self._asking = Asking(**chosen(options, Asking))
+        self._request_options = RequestOptions(**chosen(options, RequestOptions))
         self._port, self._key_variable = options.port, options.api_key_variable
         self._start_timeout = options.start_timeout
         self._rank = lora_rank(options_of(self.trainer), self.adapter)
@@ -278,13 +278,13 @@ class VllmPredictor(RemembersFormer):
     def _serve(self, model: str) -> VllmServer:
         """Connect to a server with that base model; a server with another one is ended first."""
         if self._server is not None and self._base != model:
-            with self._server.traffic.stopped():
+            with self._server.adapter_lock.stopped():
                 self._hang_up()
         if self._server is None:
             if self._starts is not None:
                 self._server = OwnServer(
                     self._starts.of_model(model),
-                    self._asking,
+                    self._request_options,
                     port=self._port,
                     start_timeout=self._start_timeout,
                 )
@@ -293,7 +293,7 @@ class VllmPredictor(RemembersFormer):
                 self._server = AttachedServer(
                     self._base_url,
                     model,
-                    self._asking,
+                    self._request_options,
                     rank=self._rank,
                     start_timeout=self._start_timeout,
                     api_key=key_from(self._key_variable),

@@ -16,8 +16,8 @@ from typing import Any
 from dataenvgym.errors import AdapterError, ConfigurationError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient, ask_all
-from dataenvgym.predictors.vllm.options import Asking
-from dataenvgym.predictors.vllm.traffic import traffic_to
+from dataenvgym.predictors.vllm.adapter_lock import adapter_lock_of
+from dataenvgym.predictors.vllm.options import RequestOptions
 from dataenvgym.progress import tell
 from dataenvgym.records import Conversation
 
@@ -38,22 +38,24 @@ class VllmServer(ABC):
 
     Args:
         base_url: its URL.
-        asking: how to ask it.
+        request_options: how to ask it.
         api_key: sent with each call, if there is one.
 
     Attributes:
-        traffic: shared by all users of the server in this process.
+        adapter_lock: shared by all users of the server in this process.
         model: the name under which the untouched student is served.
         root: the folder or hub name from which the server loaded it.
         untouched: the adapter of zeros that represents the student, if one is needed.
         max_model_len: largest number of tokens of prompt and reply together.
     """
 
-    def __init__(self, base_url: str, asking: Asking, *, api_key: str | None = None) -> None:
+    def __init__(
+        self, base_url: str, request_options: RequestOptions, *, api_key: str | None = None
+    ) -> None:
         self._manager = ChatClient(base_url, api_key=api_key, timeout=CALL_SECONDS)
         self.base_url = self._manager.base_url
-        self._client = asking.client(base_url, api_key=api_key, on_disconnect=self.revive)
-        self.traffic = traffic_to(self.base_url)
+        self._client = request_options.client(base_url, api_key=api_key, on_disconnect=self.revive)
+        self.adapter_lock = adapter_lock_of(self.base_url)
         self.model, self.root = "", ""
         self.max_model_len: int | None = None
         self.untouched: str | None = None
@@ -83,16 +85,16 @@ class VllmServer(ABC):
         self, conversation: Conversation, sampling: SamplingParameters, *, adapter: str | None
     ) -> Future[Reply | Failure]:
         """Ask the adapter, or the untouched student for None; waits while adapters change."""
-        self.traffic.enter()
+        self.adapter_lock.enter()
         try:
             longest = self.max_model_len
             if longest is not None and sampling.max_tokens > longest:
                 sampling = sampling.model_copy(update={"max_tokens": longest})
             future = self._client.submit(conversation, sampling, model=self.name_of(adapter))
         except BaseException:
-            self.traffic.leave()
+            self.adapter_lock.leave()
             raise
-        future.add_done_callback(lambda _: self.traffic.leave())
+        future.add_done_callback(lambda _: self.adapter_lock.leave())
         return future
 
     def name_of(self, adapter: str | None) -> str:
@@ -112,20 +114,20 @@ class VllmServer(ABC):
             AdapterError: if the server refuses it; it then serves the same adapters as before.
             ServerError: if the server does not answer.
         """
-        with self.traffic.stopped():
+        with self.adapter_lock.stopped():
             self._load(name, folder)
-            self.traffic.adapters[name] = folder
+            self.adapter_lock.adapters[name] = folder
 
     def unload(self, name: str) -> None:
         """Stop serving an adapter; an adapter that the server has forgotten is not an error."""
-        with self.traffic.stopped():
-            self.traffic.adapters.pop(name, None)
+        with self.adapter_lock.stopped():
+            self.adapter_lock.adapters.pop(name, None)
             self._unload(name)
 
     def forget(self, name: str) -> None:
         """Stop serving an adapter, if the server is running at all."""
-        with suppress(ServerError), self.traffic.stopped():
-            self.traffic.adapters.pop(name, None)
+        with suppress(ServerError), self.adapter_lock.stopped():
+            self.adapter_lock.adapters.pop(name, None)
             self._call("POST", "/v1/unload_lora_adapter", {"lora_name": self._served(name)})
 
     def _load(self, name: str, folder: Path) -> None:
@@ -158,11 +160,11 @@ class VllmServer(ABC):
         Raises:
             ConfigurationError: if the server has no sleep mode.
         """
-        self.traffic.stop()
+        self.adapter_lock.stop()
         try:
             self._manage("/sleep?level=1")
         except BaseException as error:
-            self.traffic.go()
+            self.adapter_lock.go()
             if isinstance(error, ServerError) and error.status == 404:
                 raise ConfigurationError(
                     f"the server at {self.base_url} has no sleep mode: start it with "
@@ -174,16 +176,16 @@ class VllmServer(ABC):
         """Take the GPU's memory again; adapters are loaded again from their folders."""
         try:
             self._manage("/wake_up")
-            for name in self.traffic.adapters:
+            for name in self.adapter_lock.adapters:
                 self._unload(name)
-            self.traffic.n_wakes += 1  # and with it their names on the server
-            for name, folder in self.traffic.adapters.items():
+            self.adapter_lock.n_wakes += 1  # and with it their names on the server
+            for name, folder in self.adapter_lock.adapters.items():
                 self._load(name, folder)
         finally:
-            self.traffic.go()
+            self.adapter_lock.go()
 
     def _served(self, name: str) -> str:
-        return f"{name}-{self.traffic.n_wakes}" if self.traffic.n_wakes else name
+        return f"{name}-{self.adapter_lock.n_wakes}" if self.adapter_lock.n_wakes else name
 
     # --- health ---
 
@@ -216,7 +218,7 @@ class VllmServer(ABC):
             ServerError: if it does not accept one of them.
         """
         served = self._served_names()
-        for name, folder in self.traffic.adapters.items():
+        for name, folder in self.adapter_lock.adapters.items():
             if self._served(name) not in served:
                 payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
                 try:

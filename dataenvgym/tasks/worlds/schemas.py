@@ -93,9 +93,9 @@ class Arguments:
         try:
             return self._adapter.validate_json(given, strict=True)
         except ValidationError as error:
-            raise ValueError(self._complaint(error)) from None
+            raise ValueError(self._argument_error(error)) from None
 
-    def _complaint(self, error: ValidationError) -> str:
+    def _argument_error(self, error: ValidationError) -> str:
         first = error.errors(include_url=False)[0]
         name = shorten(".".join(map(str, first["loc"])))
         if first["type"] == "extra_forbidden":

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.domains.code.judging import judge
 from dataenvgym.domains.code.problem import CodeProblem
+from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.sandbox import Limits, open_sandbox
 

@@ -1,4 +1,4 @@
-from dataenvgym.domains.code.judging import NOT_RUN
+from dataenvgym.domains.code.sandboxed_tests import NOT_RUN
 from dataenvgym.sandbox import Limits
 
 from .problems import passed

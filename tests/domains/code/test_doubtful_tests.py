@@ -2,8 +2,8 @@
 
 import pytest
 
-from dataenvgym.domains.code.judging import judge
 from dataenvgym.domains.code.problem import CodeProblem
+from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.sandbox import Limits
 
 RIGHT = "def f(x):\n    return x + 1\n"

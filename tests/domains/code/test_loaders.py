@@ -1,7 +1,7 @@
 import pytest
 
-from dataenvgym.domains.code.judging import judge
 from dataenvgym.domains.code.problem import ProgramTest
+from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 
 from .problems import LIMITS, loaded

@@ -8,8 +8,8 @@ import pytest
 
 from dataenvgym.domains.code.harness import answers, pipes, plain
 from dataenvgym.domains.code.harness.main import ANSWER
-from dataenvgym.domains.code.judging import judge
 from dataenvgym.domains.code.problem import CodeProblem
+from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
 from dataenvgym.sandbox.interface import ExecutionResult, Limits
@@ -30,7 +30,7 @@ for _ in range(200):
     DEEP = [DEEP]
 def told(**fields):
     usual = {"class": "X", "base": "ValueError", "message": "", "line": 0, "args": []}
-    exceptions.told = lambda error, file: usual | fields
+    exceptions.as_data = lambda error, file: usual | fields
 def sends(message):
     candidate._called = lambda module, order: message
 def f(x):
@@ -43,7 +43,7 @@ ODD = {
     "a line that is a long number": "told(line=BIG)",
     "a message that is nested": "told(message=DEEP)",
     "arguments that are none": "told(args=BIG)",
-    "an exception that is none": "exceptions.told = lambda *a: 3",
+    "an exception that is none": "exceptions.as_data = lambda *a: 3",
     "no data for a reason that is a number": "sends(dumps({'no_data': BIG}))",
     "several outcomes": "sends(dumps({'no_data': {1: float('nan')}, 'value': 40, 'raised': 3}))",
     "a class that is not builtin": 'sends(b\'{"dict": [["value", {"type": "__loader__"}]]}\')',

@@ -7,7 +7,7 @@ import pytest
 from dataenvgym.config import build_task, compose
 from dataenvgym.domains.code.task import CodeTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation import EvaluationFiles, draw_samples
+from dataenvgym.metrics import EvaluationFiles, draw_samples
 from dataenvgym.sandbox import Limits
 
 from ...fakes import Knowing, Student

@@ -4,14 +4,14 @@ import pytest
 
 from dataenvgym.domains.social import (
     Deal,
-    Episode,
+    SceneLog,
     keep_profiles,
     profiles_in,
     read_profiles,
     write_profiles,
 )
 from dataenvgym.domains.social.collection import CHARACTERS
-from dataenvgym.domains.social.episodes import EPISODES
+from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.store import open_store
 
@@ -93,7 +93,7 @@ def test_a_store_keeps_profiles_and_episodes(collection, scene, tmp_path, reques
     again = profiles_in(store)
     assert contents(again) == contents(profiles)
     assert store.find(CHARACTERS, occupation="teacher", age=20) == ["ann"]
-    played = Episode(id="1", scene="talk", characters=("bob", "ann"), models=("m",))
+    played = SceneLog(id="1", scene="talk", characters=("bob", "ann"), models=("m",))
     store.put(EPISODES, "1", played)
     assert store.find(EPISODES, characters="ann", models="m") == ["1"]
     assert store.get(EPISODES, "1") == played

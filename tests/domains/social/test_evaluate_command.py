@@ -7,9 +7,9 @@ import orjson
 import pytest
 
 from dataenvgym.domains.social.dimension_table import EpisodeRow
-from dataenvgym.domains.social.episodes import EPISODES
 from dataenvgym.domains.social.evaluators import DIMENSIONS
-from dataenvgym.evaluation.files import read_models
+from dataenvgym.domains.social.scene_log import EPISODES
+from dataenvgym.metrics.files import read_models
 from dataenvgym.store import open_store
 
 from ...llm.conftest import FakeServer

@@ -8,7 +8,7 @@ from dataenvgym.config import build_task, compose
 from dataenvgym.domains.social.evaluation import Scenes
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation_runs.directory import addition_of
+from dataenvgym.evaluation.directory import addition_of
 from dataenvgym.predictors import ScriptedPredictor
 
 SAME = (

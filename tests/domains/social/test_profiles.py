@@ -5,10 +5,10 @@ from dataenvgym.domains.social import (
     AgeRange,
     Character,
     Deal,
-    Episode,
     KeptSecret,
     Relationship,
     RelationshipProfile,
+    SceneLog,
     as_seen_by,
     as_seen_by_self,
 )
@@ -86,10 +86,10 @@ def test_ranges_relationships_and_names_that_cannot_be_are_refused():
 
 def test_an_episode_has_no_scores_or_one_for_each_seat():
     played = {"id": "1", "scene": "talk", "characters": ("ann", "bob")}
-    assert Episode(**played).scores == ()
-    assert Episode(**played, scores=(None, None)).scores == (None, None)
+    assert SceneLog(**played).scores == ()
+    assert SceneLog(**played, scores=(None, None)).scores == (None, None)
     with pytest.raises(ValidationError, match="1 entries, expected one for each of 2"):
-        Episode(**played, scores=(None,))
+        SceneLog(**played, scores=(None,))
 
 
 def test_a_deal_is_possible_if_the_limits_meet():

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from dataenvgym.domains.social import Profiles, SocialTask, SotopiaDump, read_sotopia, write_sotopia
-from dataenvgym.domains.social.episodes import EPISODES
 from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.errors import StoreError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.store import MemoryStore, RedisStore, open_store

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dataenvgym.domains.social.episodes import EPISODES
+from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.store import open_store
 
 STUDENT = ("predictor=custom", "predictor._target_=my_students.MyStudent")

@@ -5,8 +5,8 @@ import pytest
 
 from dataenvgym.domains.social import SocialTask
 from dataenvgym.domains.social.environment import SocialEnvironment, make_default
-from dataenvgym.domains.social.episodes import stuck
 from dataenvgym.domains.social.scene import Rules
+from dataenvgym.domains.social.scene_log import stuck
 from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
 from dataenvgym.rollouts import StudentSpeaker, rollout
 from dataenvgym.run_warnings import listening

@@ -13,7 +13,7 @@ from dataenvgym.domains.social.transcripts import is_transcript, read_scene
 from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, PreferenceDatum, SupervisedDatum
-from dataenvgym.tasks.lessons import record_of
+from dataenvgym.tasks.record_conversion import record_of
 
 from .social_scenes import instance, scene
 

@@ -10,11 +10,11 @@ from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.domains.tool_use.pocket_skills import SKILLS
 from dataenvgym.domains.tool_use.village import PLACES
 from dataenvgym.environments import RecordChecks
-from dataenvgym.evaluation.answers import answers_of
+from dataenvgym.metrics.answers import answers_of
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import ChatDatum, Message, ToolCall
-from dataenvgym.tasks.lessons import problem_of
+from dataenvgym.tasks.record_conversion import problem_of
 from dataenvgym.tool_formats import as_reply
 
 SMALL = {"n_train": 60, "n_validation": 60, "n_test": 60}

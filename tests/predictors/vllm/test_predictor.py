@@ -121,7 +121,7 @@ def test_adapters_come_under_names_of_their_own_and_the_one_before_goes(make, st
     loaded = [e["name"] for e in stand_in.events("load")]
     assert len(set(loaded)) == 3
     assert [e["name"] for e in stand_in.events("unload")] == loaded
-    assert list(predictor.server.traffic.adapters) == [predictor.server.untouched]
+    assert list(predictor.server.adapter_lock.adapters) == [predictor.server.untouched]
 
 
 def test_the_server_is_started_for_the_rank_of_the_current_adapter(make, adapter):
@@ -190,13 +190,13 @@ def test_a_swap_waits_for_questions_on_their_way_and_answers_are_never_mixed(
 ):
     predictor = make()
     predictor.load(adapter("old"))
-    url, traffic = predictor.server.base_url, predictor.server.traffic
+    url, adapter_lock = predictor.server.base_url, predictor.server.adapter_lock
     tell(f"{url}/hold")
     before = [predictor.submit(question(str(n)), SAMPLING) for n in range(8)]
     tell(f"{url}/questions", n=8)
     swap = threading.Thread(target=predictor.load, args=(adapter("new"),))
     swap.start()
-    wait_for(lambda: traffic._is_stopped)
+    wait_for(lambda: adapter_lock._is_stopped)
     after: list = []
 
     def ask() -> None:

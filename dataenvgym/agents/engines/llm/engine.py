@@ -1,6 +1,6 @@
 """The LLM engine: a language model, the teacher, writes the records.
 
-    plan -> orders -> requests -> answers -> records, until the orders are filled
+    plan -> requests -> answers -> records, until the requests are filled
 
 Answers are not trusted: broken JSON is repaired. Malformed records, duplicates and copies of
 examples are dropped, counted, and requested again.
@@ -15,14 +15,14 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from dataenvgym.agents.engines.llm.orders import (
+from dataenvgym.agents.engines.llm.record_requests import (
     PLAIN_TEXTS,
-    Order,
     ProblemTexts,
+    RecordRequest,
     add_samples,
     ask_for_subskills,
-    asked_next,
-    orders_of,
+    next_round,
+    requests_of,
 )
 from dataenvgym.agents.engines.llm.records import check_form, records_in, records_schema
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
@@ -49,7 +49,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.prompt_template import PLAIN
 
 _MAY_HAVE = ("skill", "examples", "samples", "written", "told")
@@ -190,49 +190,49 @@ class LLMEngine:
             BudgetSpentError: if the budget is spent before the first record.
             PredictionError: if no call was answered at all.
         """
-        orders = orders_of(
+        requests = requests_of(
             plan, batch=self.batch_size, most_examples=self.examples_per_request, rng=rng
         )
-        add_samples(orders, self._problems, self.examples_per_request, rng)
+        add_samples(requests, self._problems, self.examples_per_request, rng)
         seed = int(rng.integers(2**31))
         self.dropped = Counter()
         seen: set[str] = set()
         was_answered = False
-        n_rounds = n_barren = n_asked = n_useless = 0
-        while (missing := [o for o in orders if o.missing]) and n_barren < self.attempts:
-            open_orders = asked_next(missing, n_barren, self.attempts)
+        n_rounds = n_fruitless = n_asked = n_useless = 0
+        while (missing := [o for o in requests if o.missing]) and n_fruitless < self.attempts:
+            open_requests = next_round(missing, n_fruitless, self.attempts)
             try:
-                replies = self._ask(open_orders, derive_seed(seed, n_rounds) % 2**31)
+                replies = self._ask(open_requests, derive_seed(seed, n_rounds) % 2**31)
             except BudgetSpentError:
                 if not seen:
                     raise
                 break
             n_before = len(seen)
             n_useless_before = n_useless
-            for order, reply in zip(open_orders, replies, strict=True):
+            for request, reply in zip(open_requests, replies, strict=True):
                 if isinstance(reply, Reply):
                     was_answered = True
-                    n_useless += not self._take(order, reply, seen)
+                    n_useless += not self._take(request, reply, seen)
             count_malformed(self.teacher, n_useless - n_useless_before)
             n_rounds += 1
-            n_asked += len(open_orders)
-            n_barren = n_barren + 1 if len(seen) == n_before else 0
-            if n_barren == self.attempts and not was_answered:
+            n_asked += len(open_requests)
+            n_fruitless = n_fruitless + 1 if len(seen) == n_before else 0
+            if n_fruitless == self.attempts and not was_answered:
                 reason = next(reply.reason for reply in replies if isinstance(reply, Failure))
                 raise PredictionError(
                     f"the teacher answered none of {n_asked} requests for records, in {n_rounds} "
                     f"rounds. The first failure of the last round: {reason}. Does the server of "
                     "teacher.base_url run? The same command continues from here"
                 )
-            tell(f"teacher: {len(seen)} of {sum(o.count for o in orders)} records")
-        if n_barren == self.attempts:
+            tell(f"teacher: {len(seen)} of {sum(o.count for o in requests)} records")
+        if n_fruitless == self.attempts:
             why = ", ".join(f"{n} {why}" for why, n in self.dropped.items() if n) or "none"
             warn_run(
-                f"the teacher wrote {len(seen)} of {sum(o.count for o in orders)} records, and "
-                f"nothing new in the last {n_barren} rounds: the missing records are given up "
+                f"the teacher wrote {len(seen)} of {sum(o.count for o in requests)} records, and "
+                f"nothing new in the last {n_fruitless} rounds: the missing records are given up "
                 f"({n_asked} requests, {n_useless} answers without any record; dropped: {why})"
             )
-        return [self._frame(record) for order in orders for record in order.records]
+        return [self._frame(record) for request in requests for record in request.records]
 
     def propose_subskills(
         self,
@@ -259,17 +259,17 @@ class LLMEngine:
             texts=self._texts,
         )
 
-    def _ask(self, orders: Sequence[Order], seed: int) -> Sequence[Reply | Failure]:
-        """Ask for each order; return one reply or failure each. Equal schemas share a call."""
+    def _ask(self, requests: Sequence[RecordRequest], seed: int) -> Sequence[Reply | Failure]:
+        """Ask for each request; return one reply or failure each. Equal schemas share a call."""
         replies: dict[int, Reply | Failure] = {}
-        counts = [order.missing if self.exact_schema else 0 for order in orders]
+        counts = [request.missing if self.exact_schema else 0 for request in requests]
         for count in sorted(set(counts), reverse=True):
             chosen = [i for i, n in enumerate(counts) if n == count]
             schema = self.schema(count or None)
             sampling = self.sampling.model_copy(update={"seed": seed, "json_schema": schema})
             try:
                 answers = self.teacher.ask(
-                    [orders[i].conversation(self.prompt, self._texts) for i in chosen],
+                    [requests[i].conversation(self.prompt, self._texts) for i in chosen],
                     sampling,
                     purpose="records",
                 )
@@ -278,23 +278,23 @@ class LLMEngine:
                     raise
                 answers = [Failure(reason=str(error))] * len(chosen)
             replies.update(zip(chosen, answers, strict=True))
-        return [replies[i] for i in range(len(orders))]
+        return [replies[i] for i in range(len(requests))]
 
     def _frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
         return PLAIN.frame(record) if self.task is None else self.task.domain.frame(record)
 
-    def _take(self, order: Order, reply: Reply, seen: set[str]) -> bool:
-        """Add the reply's new records to the order, up to the missing number.
+    def _take(self, request: RecordRequest, reply: Reply, seen: set[str]) -> bool:
+        """Add the reply's new records to the request, up to the missing number.
 
         Returns:
             True if there was any record in the reply.
         """
-        records, malformed = self.read(reply, order.provenance)
+        records, malformed = self.read(reply, request.provenance)
         self.dropped["malformed"] += malformed
-        examples = {_key(example.instance.instruction) for example in order.examples}
+        examples = {_key(example.instance.instruction) for example in request.examples}
         for record in records:
             key = _key(record.instruction)
-            if not order.missing:
+            if not request.missing:
                 break
             if key in examples or key in seen:
                 self.dropped["example" if key in examples else "duplicate"] += 1
@@ -309,7 +309,7 @@ class LLMEngine:
                 self.dropped[fault] += 1
             else:
                 seen.add(key)
-                order.records.append(record)
+                request.records.append(record)
         return bool(records)
 
 

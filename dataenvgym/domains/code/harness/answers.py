@@ -28,7 +28,7 @@ class OddError(Exception):
 
 
 class Raised:
-    """An exception of the student's code, as its process reports it (see `exceptions.told`)."""
+    """An exception of the student's code, as its process reports it (see `exceptions.as_data`)."""
 
     __slots__ = ("arguments", "base", "line", "message", "name")
 
@@ -115,7 +115,7 @@ class Report:
         self.unfit = _text(told["unfit"]) if "unfit" in told else None
         self.gone = _text(told["gone"]) if "gone" in told else None
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """The message that `Report` reads."""
         told = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in told.items() if value is not None} | {

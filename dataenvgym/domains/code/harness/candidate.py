@@ -62,7 +62,7 @@ def _loaded(module: types.ModuleType, code: str, file: str) -> dict[str, Any]:
     try:
         exec(compile(code, file, "exec", dont_inherit=True), module.__dict__)
     except BaseException as error:
-        return {"raised": exceptions.told(error, _FILE)}
+        return {"raised": exceptions.as_data(error, _FILE)}
     return {}
 
 
@@ -99,7 +99,7 @@ def _called(module: types.ModuleType, order: dict[str, Any]) -> bytes:
         except plain.NotPlainError:
             raise
         except BaseException as error:
-            return answer(raised=exceptions.told(error, _FILE))
+            return answer(raised=exceptions.as_data(error, _FILE))
     except plain.NotPlainError as error:
         return plain.dumps({"no_data": str(error)})
 

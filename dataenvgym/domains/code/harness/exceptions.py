@@ -17,7 +17,7 @@ from dataenvgym.domains.code.harness import plain
 _LONGEST = 2000  # characters of a message
 
 
-def told(error: BaseException, file: str) -> dict[str, Any]:
+def as_data(error: BaseException, file: str) -> dict[str, Any]:
     """An exception as plain data; `file` is the name of the student's code."""
     base = next(c.__name__ for c in type(error).__mro__ if getattr(builtins, c.__name__, None) is c)
     lines = [line for place, line in places(error) if place == file]

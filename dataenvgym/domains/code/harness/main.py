@@ -100,7 +100,7 @@ def _result(
     report = run(candidate, kind, code, setup)
     if report.gone is not None:
         raise GoneError(report.gone)
-    return _report(**report.told())
+    return _report(**report.as_data())
 
 
 def _shared(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) -> answers.Report:

@@ -39,7 +39,7 @@ def _report(
 ) -> NoReturn:
     try:
         pipes.keep_only(outbox, *candidate.descriptors)
-        pipes.send(outbox, plain.dumps(_told(candidate, kind, code, setup)))
+        pipes.send(outbox, plain.dumps(_outcome(candidate, kind, code, setup)))
     finally:
         os._exit(0)
 
@@ -48,10 +48,10 @@ def report_here(
     candidate: Candidate, kind: str, code: str, setup: dict[str, Any]
 ) -> answers.Report:
     """Run a test in this process; return a report."""
-    return answers.Report(_told(candidate, kind, code, setup))
+    return answers.Report(_outcome(candidate, kind, code, setup))
 
 
-def _told(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) -> dict[str, Any]:
+def _outcome(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) -> dict[str, Any]:
     proxies = Proxies(candidate)
     try:
         report = _run(proxies, kind, code, setup)

@@ -25,7 +25,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from dataenvgym.domains.tool_use.calls.problem import (
     CallsProblem,
     files_in,
-    first_complaint,
+    first_field_error,
     parsed,
 )
 from dataenvgym.domains.tool_use.calls.search import spaced
@@ -140,7 +140,7 @@ class ApiBank:
             try:
                 tools = TypeAdapter(tuple[Tool, ...]).validate_json(self._apis.read_bytes())
             except ValidationError as error:
-                raise ConfigurationError(f"{self._apis}: {first_complaint(error)}") from None
+                raise ConfigurationError(f"{self._apis}: {first_field_error(error)}") from None
             return tuple(sorted(tools, key=lambda tool: tool.name))
         calls: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for place in dict.fromkeys(places):

@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError
 from dataenvgym.domains.tool_use.calls.problem import (
     CallsProblem,
     files_in,
-    first_complaint,
+    first_field_error,
     parsed,
 )
 from dataenvgym.domains.tool_use.calls.schemas import json_schema
@@ -189,14 +189,14 @@ def _gold(row: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
             raise UnfitRowError(
                 f"{field}': calls {name!r}, which is not declared: the tools are {', '.join(tools)}"
             )
-        if complaint := _undeclared(arguments, tools[name]):
-            raise UnfitRowError(f"{field}.{name}': {complaint}")
+        if undeclared := _undeclared(arguments, tools[name]):
+            raise UnfitRowError(f"{field}.{name}': {undeclared}")
         taken = _declared(tools[name])
         arguments = {n: values for n, values in arguments.items() if n in taken}
         try:
             calls.append(GoldCall(name=name, arguments=dict(arguments), listed=True))
         except ValidationError as error:
-            raise UnfitRowError(f"{field}.{name}': {first_complaint(error)}") from None
+            raise UnfitRowError(f"{field}.{name}': {first_field_error(error)}") from None
     return tuple(calls)
 
 

@@ -18,7 +18,7 @@ from dataenvgym.domains.tool_use.calls.problem import (
     from_text,
     problem_of,
 )
-from dataenvgym.domains.tool_use.calls.schemas import complaint_about
+from dataenvgym.domains.tool_use.calls.schemas import argument_error
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, searching
 from dataenvgym.domains.tool_use.matching import GoldCall, calls_match
 from dataenvgym.records import (
@@ -176,7 +176,7 @@ class CallsDomain(Domain):
             return any(self.judge(problem, as_reply(said)) for problem in known)
         declared = {tool.name: tool for tool in tools}
         for call in () if self._catalog else said.tool_calls:
-            if call.name not in declared or complaint_about(call, declared[call.name]):
+            if call.name not in declared or argument_error(call, declared[call.name]):
                 return False
         return None
 

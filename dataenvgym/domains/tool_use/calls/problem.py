@@ -98,7 +98,7 @@ def parsed(
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise refusal(f"{where}, {first_complaint(error)}") from None
+        raise refusal(f"{where}, {first_field_error(error)}") from None
 
 
 def files_in(place: Path | HubDataset, data_set: str) -> list[Path]:
@@ -117,7 +117,7 @@ def files_in(place: Path | HubDataset, data_set: str) -> list[Path]:
     return sorted(place.iterdir()) if place.is_dir() else [place]
 
 
-def first_complaint(error: ValidationError) -> str:
+def first_field_error(error: ValidationError) -> str:
     """The first error, preceded by the field."""
     first = error.errors(include_url=False)[0]
     field = ".".join(map(str, first["loc"]))

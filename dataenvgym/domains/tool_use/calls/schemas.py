@@ -52,7 +52,7 @@ def _inner(declared: Any, where: str) -> dict[str, Any]:
         raise ValueError(f"{where}.{error}") from None
 
 
-def complaint_about(call: ToolCall, tool: Tool) -> str | None:
+def argument_error(call: ToolCall, tool: Tool) -> str | None:
     """Why the tool does not accept the arguments of a call; None if it does.
 
     Names, required arguments and their types are checked, but not the contents of containers.

@@ -88,7 +88,7 @@ class BFCLTask(Task):
             overlap_key=domain.overlap_key,
             rows=partial(bfcl_rows, subset=options.subset),
             text_of=domain.text_of,
-            complaints=domain.gold_complaints,
+            gold_errors=domain.gold_errors,
         )
         self.set_up(source, domain, options, name=options.name)
 
@@ -119,7 +119,7 @@ class APIBankTask(Task):
             overlap_key=_opening,
             rows=self._files.rows,
             text_of=domain.text_of,
-            complaints=domain.gold_complaints,
+            gold_errors=domain.gold_errors,
         )
         self.set_up(source, domain, options, name=options.name)
 

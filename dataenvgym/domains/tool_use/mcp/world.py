@@ -193,7 +193,7 @@ class McpWorld(World[State]):
         tool = self._tools.get(call.name)
         if tool is None or by != "assistant" or call.name in self.methods:
             return super().call(call, by)
-        if wrong := _complaint(tool.parameters, call.arguments):
+        if wrong := _argument_error(tool.parameters, call.arguments):
             return CallResult(f"Error: {call.name}: {wrong}", wrong)
         if self._session is None:
             self._session = self._sessions.open()
@@ -223,7 +223,7 @@ def _read_tool(tool: Any) -> Tool:
     return Tool(name=tool.name, description=tool.description or "", parameters=schema)
 
 
-def _complaint(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
+def _argument_error(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
     """The error in the names of the arguments; the server checks their values."""
     properties = schema.get("properties", {})
     for name in schema.get("required", ()):

@@ -87,7 +87,7 @@ class PlansTask(Task):
             options,
             name=options.name,
             overlap_key=domain.overlap_key,
-            complaints=domain.gold_complaints,
+            gold_errors=domain.gold_errors,
             keeps_test_apart=True,
         )
         self.set_up(source, domain, options, name=options.name)

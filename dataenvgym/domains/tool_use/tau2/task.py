@@ -74,7 +74,7 @@ class Tau2Domain(ToolUseDomain):
         self._set_up(world, options, max_steps=options.max_steps, judge_users=judge_users)
 
     @property
-    def told(self) -> str:
+    def teacher_context(self) -> str:
         """The policy and the tools; the databases are too large to include."""
         tools = "\n".join(tool.model_dump_json() for tool in self.world.tools())
         return f"{self.prompt_template.system}\n\nTools:\n{tools}"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import Field, ValidationError
 
-from dataenvgym.domains.tool_use.problem import complaint
+from dataenvgym.domains.tool_use.problem import field_error
 from dataenvgym.domains.tool_use.tau2.task_file import Action, InitialState
 from dataenvgym.errors import EvaluationError, shorten
 from dataenvgym.records import Message, Tool, ToolCall
@@ -70,7 +70,7 @@ class Tau2State(State):
         try:
             initial = InitialState.model_validate(changes.get("initial_state") or {})
         except ValidationError as error:
-            raise ValueError(f"field initial_state.{complaint(error)}") from None
+            raise ValueError(f"field initial_state.{field_error(error)}") from None
         try:
             state._begin(initial)
         except Exception as error:  # the environment's own code may raise anything

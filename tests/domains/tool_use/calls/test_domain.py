@@ -4,7 +4,7 @@ from dataenvgym.domains.tool_use.calls.problem import as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum, ToolCall
-from dataenvgym.tasks.lessons import problem_of
+from dataenvgym.tasks.record_conversion import problem_of
 
 SHARES = {"train": 0.5, "validation": 0.3, "test": 0.2}
 

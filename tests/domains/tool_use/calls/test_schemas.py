@@ -1,6 +1,6 @@
 import pytest
 
-from dataenvgym.domains.tool_use.calls.schemas import complaint_about, json_schema
+from dataenvgym.domains.tool_use.calls.schemas import argument_error, json_schema
 from dataenvgym.records import Tool, ToolCall
 
 TOOL = Tool(
@@ -32,7 +32,7 @@ TOOL = Tool(
     ],
 )
 def test_a_call_has_to_have_the_arguments_that_the_tool_takes(arguments, complaint):
-    assert complaint_about(ToolCall(name="f", arguments=arguments), TOOL) == complaint
+    assert argument_error(ToolCall(name="f", arguments=arguments), TOOL) == complaint
 
 
 @pytest.mark.parametrize(

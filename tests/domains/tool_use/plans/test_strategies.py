@@ -5,7 +5,7 @@ from zlib import crc32
 
 import pytest
 
-from dataenvgym.agents.fitting import check_fit
+from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.config import build_agent, build_environment, build_task, compose
 from dataenvgym.domains.tool_use.plans.task import PlansTask
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems

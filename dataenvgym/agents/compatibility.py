@@ -1,0 +1,123 @@
+"""Checks that an agent can work on a task, before the run spends time on it.
+
+Policies and engines declare their needs (see `dataenvgym.plans`); nothing else is checked.
+"""
+
+from __future__ import annotations
+
+from dataenvgym.agents.agent import Agent, TreeAgent
+from dataenvgym.errors import ConfigurationError, shorten
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.plans import Prepares, Reads, engine_fit, policy_fit
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.adapted_task import known_instances, task_of
+
+
+def check_fit(
+    task: TaskInterface, agent: object, *, shows_skills: bool, labels_skills: bool = False
+) -> None:
+    """Refuse an agent whose policy or engine could do nothing with the task.
+
+    Only agents made of a policy and an engine are checked. The checks of problems need a task that
+    offers its instances. Any other combination passes.
+
+    Args:
+        shows_skills: True if the environment lets the agent see skills.
+        labels_skills: True if the environment labels instances with skills itself.
+
+    Raises:
+        ConfigurationError: says what does not fit, and what to do.
+    """
+    instances: tuple[TaskInstance, ...] = known_instances(task)
+    if not isinstance(agent, Agent | TreeAgent):
+        return
+    policy, engine = agent.policy, agent.engine
+    _acts_as(agent, policy)
+    if engine is not None:
+        _writes_something(policy, engine)
+        if isinstance(engine, Prepares):
+            engine.prepare()
+    if not instances:
+        return
+    name, asks, needs = task_of(task).name, policy_fit(policy), engine_fit(engine)
+    if asks.needs_skills:
+        if not shows_skills:
+            raise ConfigurationError(
+                f"{_title(policy)} needs to see skills, which this environment hides: use "
+                "environment=skill_list, or agent=open_ended"
+            )
+        if not labels_skills and not any(instance.skill for instance in instances):
+            raise ConfigurationError(
+                f"{_title(policy)} needs skills, and no instance of task {name!r} has one: use "
+                "skills=clusters, which finds some, or agent=open_ended"
+            )
+    if engine is None:
+        return
+    if asks.needs_engine_skills and not engine.skills:
+        raise ConfigurationError(
+            f"{_title(policy)} draws from the engine's skills, and {type(engine).__name__} names "
+            "none: use agent/policy=open_ended, or another engine"
+        )
+    if asks.tells == "counts" and not needs.is_satisfied_by(asks):
+        raise ConfigurationError(
+            f"{_title(policy)} leaves the choice to the engine, and {type(engine).__name__} needs "
+            "a skill or examples to work on: use agent/policy=open_ended, or another engine"
+        )
+    if asks.tells == "skills" and not needs.is_satisfied_by(asks):
+        raise ConfigurationError(
+            f"{_title(policy)} gives no examples, and {_title(engine)} needs some to work "
+            "on: use agent/policy=open_ended or skill_list, or another engine"
+        )
+    reader: object = engine
+    while (inner := getattr(reader, "engine", None)) is not None:
+        reader = inner
+    if not isinstance(reader, Reads):
+        return
+    strange = next((i for i in instances if not reader.reads(i.instruction)), None)
+    if strange is not None:
+        raise ConfigurationError(
+            f"{type(engine).__name__} writes records for problems that it can read, and task "
+            f"{name!r} has other problems, such as {strange.id!r}: "
+            f"{shorten(strange.instruction)!r}. "
+            "Choose another engine (`dataenvgym list` shows them), your own agent "
+            "(agent=my_module.MyAgent), or task=pocket_math or another pocket task for "
+            "agent/engine=pocket"
+        )
+
+
+def _acts_as(agent: Agent | TreeAgent, policy: object) -> None:
+    """Refuse a tree policy in an agent that writes records, and a plain policy in a tree agent."""
+    method = "act" if isinstance(agent, TreeAgent) else "plan"
+    if not callable(getattr(policy, method, None)):
+        way_out = (
+            "use agent=skill_tree"
+            if callable(getattr(policy, "act", None))
+            else "use a policy for trees (agent/policy=tree_...), or agent=skill_list"
+        )
+        raise ConfigurationError(
+            f"{_title(policy)} has no method `{method}`, which {type(agent).__name__} asks for: "
+            f"{way_out}"
+        )
+
+
+def _writes_something(policy: object, engine: object) -> None:
+    """Refuse a pair that would never write a record, except `agent=none`."""
+    asks, needs = policy_fit(policy), engine_fit(engine)
+    if needs.writes and not needs.is_satisfied_by(asks) and asks.tells == "nothing":
+        raise ConfigurationError(
+            f"{_title(policy)} plans nothing, and {_title(engine)} writes only what is "
+            "planned: use another policy, such as agent/policy=open_ended, or agent=none to "
+            "train on nothing"
+        )
+    if not needs.writes and asks.tells != "nothing":
+        raise ConfigurationError(
+            f"{_title(engine)} writes nothing, whatever {_title(policy)} plans: use "
+            "another engine, or agent=none to train on nothing"
+        )
+
+
+def _title(part: object) -> str:
+    """The class of a policy or an engine, and the one it wraps: `RetentionPolicy(EdgePolicy)`."""
+    inner = getattr(part, "policy", None) or getattr(part, "engine", None)
+    name = type(part).__name__
+    return name if inner is None else f"{name}({_title(inner)})"

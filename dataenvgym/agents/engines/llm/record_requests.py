@@ -1,0 +1,264 @@
+"""Requests: parts of a plan that one answer of a language model can fill.
+
+An assignment to a skill becomes requests of at most `batch` records, each with its own sample of
+the examples. Assignments with examples only are often tiny, so neighbors of the same skill share a
+request. A request without examples shows problems of the training split instead, so that the
+teacher knows what a problem looks like.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from dataenvgym.errors import shorten
+from dataenvgym.interfaces import SamplingParameters, TeacherInterface
+from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.llm.structured import Schema, ask_json
+from dataenvgym.plans import Plan
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Conversation,
+    Provenance,
+    SupervisedDatum,
+    TaskInstance,
+)
+from dataenvgym.tasks.domain import last_reply
+
+T = TypeVar("T")
+_LONGEST_TEXT = 2000
+_MOST_WRITTEN = 20
+
+
+class ProblemTexts(Protocol):
+    """Problems and tries as the teacher reads them; a `Domain` is one."""
+
+    @property
+    def teacher_context(self) -> str:
+        """The part of the request that is the same for all problems."""
+        ...
+
+    def text_of(self, instance: TaskInstance) -> str:
+        """The problem."""
+        ...
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        """The student's answer; None if there was none."""
+        ...
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        """The right answer, or None."""
+        ...
+
+
+class _PlainTexts:
+    """The texts of problems without a domain."""
+
+    teacher_context = ""
+
+    def text_of(self, instance: TaskInstance) -> str:
+        return instance.instruction
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        return last_reply(completed)
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        return instance.answer
+
+
+PLAIN_TEXTS: ProblemTexts = _PlainTexts()
+
+
+@dataclass
+class RecordRequest:
+    """A request for `count` records of a skill, modeled on the examples or the samples.
+
+    Attributes:
+        provenance: the skill and the subskill of its records.
+        examples: evaluated instances to use as models, mostly errors of the student.
+        samples: training problems, if there are no examples.
+        records: the records received so far.
+    """
+
+    count: int
+    provenance: Provenance
+    examples: tuple[CompletedTaskInstance, ...]
+    samples: tuple[TaskInstance, ...] = ()
+    records: list[SupervisedDatum] = field(default_factory=list)
+
+    @property
+    def missing(self) -> int:
+        return self.count - len(self.records)
+
+    def conversation(self, prompt: Prompt, texts: ProblemTexts = PLAIN_TEXTS) -> Conversation:
+        """Write the request for the missing records; `texts` renders the problems.
+
+        An example that the student solved or was not asked (see `BlindPolicy`) is shown as a
+        sample.
+        """
+        skill, subskill = self.provenance.skill, self.provenance.subskill
+        wrong = [e for e in self.examples if _is_error(e)]
+        samples = [*(e.instance for e in self.examples if not _is_error(e)), *self.samples]
+        return prompt.render(
+            count=self.missing,
+            skill=f"{skill}, and of it: {subskill}" if skill and subskill else subskill or skill,
+            examples="\n\n".join(shown_example(e, i + 1, texts) for i, e in enumerate(wrong)),
+            samples="\n\n".join(_shown(s, i + 1, None, texts) for i, s in enumerate(samples)),
+            told=texts.teacher_context,
+            written="\n".join(f"- {_cut(r.instruction)}" for r in self.records[-_MOST_WRITTEN:]),
+        )
+
+
+def requests_of(
+    plan: Plan, *, batch: int, most_examples: int, rng: np.random.Generator
+) -> list[RecordRequest]:
+    """Cut the plan into requests."""
+    requests: list[RecordRequest] = []
+    for assignment in plan:
+        skill = assignment.skill
+        if skill is None and len(skills := {e.instance.skill for e in assignment.examples}) == 1:
+            skill = skills.pop()
+        provenance = Provenance(skill=skill, subskill=assignment.subskill)
+        taken = 0
+        is_unnamed = assignment.skill is None and assignment.subskill is None
+        if is_unnamed and assignment.examples and requests:
+            last = requests[-1]
+            room = most_examples - len(last.examples)
+            fits = last.provenance == provenance and last.count < batch
+            if fits and last.examples and room > 0:
+                taken = min(batch - last.count, assignment.count)
+                last.count += taken
+                last.examples += _sample(assignment.examples, room, rng)
+        for begin in range(taken, assignment.count, batch):
+            count = min(batch, assignment.count - begin)
+            requests.append(
+                RecordRequest(count, provenance, _sample(assignment.examples, most_examples, rng))
+            )
+    return requests
+
+
+def add_samples(
+    requests: Sequence[RecordRequest],
+    problems: Sequence[TaskInstance],
+    most: int,
+    rng: np.random.Generator,
+) -> None:
+    """Add sample problems to requests without examples, of the request's skill if there are any."""
+    by_skill: dict[str | None, list[TaskInstance]] = {}
+    for problem in problems:
+        by_skill.setdefault(problem.skill, []).append(problem)
+    for request in requests:
+        if not request.examples:
+            of_skill = problems
+            if (skill := request.provenance.skill) is not None:
+                of_skill = by_skill.get(skill, [])
+            request.samples = _sample(of_skill, most, rng)
+
+
+def next_round(missing: Sequence[T], fruitless: int, attempts: int) -> Sequence[T]:
+    """Choose the missing records to ask for in the next round.
+
+    If the last round brought something new (`fruitless` is 0), all of them; else `attempts` of them
+    at most, spread evenly over the list, and different ones each time: each further whole round
+    would cost as much as one that fills the plan.
+    """
+    step = math.ceil(len(missing) / attempts) if fruitless else 1
+    return missing[fruitless % step :: step]
+
+
+def shown_example(
+    example: CompletedTaskInstance, number: int, texts: ProblemTexts = PLAIN_TEXTS
+) -> str:
+    """Show a problem, the student's reply and, if there is one, the gold answer."""
+    reply = texts.tried_text(example)
+    said = None if reply is None else reply.strip() or "(nothing)"
+    return _shown(example.instance, number, said, texts)
+
+
+def _shown(instance: TaskInstance, number: int, said: str | None, texts: ProblemTexts) -> str:
+    lines = [f"Problem {number}: {_cut(texts.text_of(instance))}"]
+    if said is not None:
+        lines.append(f"The student's answer: {_cut(said)}")
+    if (gold := texts.gold_text(instance)) is not None:
+        lines.append(f"The right answer: {_cut(gold)}")
+    return "\n".join(lines)
+
+
+def _is_error(example: CompletedTaskInstance) -> bool:
+    return example.response is not None and not example.was_correct
+
+
+def _sample(items: Sequence[T], size: int, rng: np.random.Generator) -> tuple[T, ...]:
+    if len(items) <= size:
+        return tuple(items)
+    picks = rng.choice(len(items), size, replace=False)
+    return tuple(items[int(i)] for i in picks)
+
+
+def _cut(text: str) -> str:
+    return shorten(text, _LONGEST_TEXT, end=" ...")
+
+
+SCHEMA: Schema = {
+    "type": "object",
+    "properties": {"subskills": {"type": "array", "items": {"type": "string"}}},
+    "required": ["subskills"],
+    "additionalProperties": False,
+}
+_MOST_EXAMPLES = 5
+
+
+def ask_for_subskills(
+    teacher: TeacherInterface,
+    skill: str,
+    known: Sequence[str],
+    count: int,
+    examples: Sequence[CompletedTaskInstance],
+    sampling: SamplingParameters,
+    *,
+    prompt: Prompt | str = "propose_subskills",
+    attempts: int = 3,
+    texts: ProblemTexts = PLAIN_TEXTS,
+) -> tuple[str, ...]:
+    """Ask for up to `count` subskills of `skill`, all different and not among `known`.
+
+    Names that differ only in case and spacing are the same. Missing names are asked for again.
+
+    Args:
+        prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
+        attempts: the most requests to the teacher.
+        texts: renders problems and tries for the teacher.
+
+    Raises:
+        BudgetSpentError: if the budget is spent before the first name.
+    """
+    prompt = as_prompt(prompt, needs=("count", "skill"), may=("known", "examples"))
+    wrong = [c for c in examples if not c.was_correct][:_MOST_EXAMPLES]
+    shown = "\n\n".join(shown_example(c, i + 1, texts) for i, c in enumerate(wrong))
+    names: dict[str, str] = {}
+    taken = {_key(name) for name in known}
+    for attempt in range(attempts):
+        asked = prompt.render(
+            count=count - len(names),
+            skill=skill,
+            known=", ".join([*known, *names.values()]),
+            examples=shown,
+        )
+        again = sampling.model_copy(update={"seed": sampling.seed + attempt})
+        (answer,) = ask_json(teacher, [asked], SCHEMA, again, purpose="subskills")
+        for name in answer["subskills"] if answer else ():
+            if _key(name) and _key(name) not in taken and len(names) < count:
+                names.setdefault(_key(name), " ".join(name.split()))
+        if len(names) == count:
+            break
+    return tuple(names.values())
+
+
+def _key(name: str) -> str:
+    """The key of a name; empty for one with control characters or lone surrogates."""
+    plain = " ".join(name.casefold().split())
+    return plain if plain.isprintable() else ""

@@ -1,0 +1,173 @@
+"""Checksums of a run's files (marks): size and hash at writing, which reveal later damage.
+
+During an iteration its marks are in `files.json` in its folder; the finished iteration has them in
+`iteration.json`. The run directory's own `files.json` marks the agent's states and the answered
+test problems. A mark is removed before its file is replaced and written again afterwards, so a kill
+may leave a file without a mark, but never with a wrong one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.records import Model
+from dataenvgym.storage import hash_file, is_temporary, read_json, write_json
+from dataenvgym.workspace import naming_damage
+
+MARKS_FILE = "files.json"
+LARGE = 2**28
+"""Size in bytes from which only the size is checked until the file is used (whole students)."""
+
+_UNMARKED = re.compile(r"iteration\.json|files\.json|warnings.*")
+# Training files contain the path of their run directory, which may have been moved since.
+_NAMING_PATHS = (".yaml", ".json")
+_TEXTS = re.compile(rb"([\"'\n])")
+_ITERATIONS = b"/iterations/"
+
+
+class FileMark(Model):
+    """A file's size in bytes and its SHA-256 (hex).
+
+    In YAML and JSON files, the hash ignores the part of a path before the folder of iterations.
+    """
+
+    bytes: int
+    sha256: str
+
+
+Marks = Mapping[str, FileMark]
+"""Marks by the file's path in the folder, with "/" on all systems."""
+
+_MARKS: TypeAdapter[dict[str, FileMark]] = TypeAdapter(dict[str, FileMark])
+
+
+class MarkedFolder:
+    """A folder whose files are marked as they are written.
+
+    Args:
+        directory: the folder; it need not exist yet.
+        way_out: the end of an error message: what to do about a damaged file.
+    """
+
+    def __init__(self, directory: Path, way_out: str) -> None:
+        self.directory = directory
+        self.way_out = way_out
+
+    @contextmanager
+    def replacing(self, name: str) -> Iterator[Path]:
+        """Yield the path of a file that the block writes, and mark the file afterwards."""
+        self.forget([name])
+        yield self.directory / name
+        self._write({**self.read(), name: mark_of(self.directory / name)})
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Remove the marks of these files before they are replaced."""
+        marks = self.read()
+        if gone := marks.keys() & set(names):
+            self._write({name: mark for name, mark in marks.items() if name not in gone})
+
+    def complete(self) -> dict[str, FileMark]:
+        """Mark files without a mark, and return the marks of all files."""
+        before, marks = self.read(), {}
+        for path in sorted(self.directory.rglob("*")):
+            name = path.relative_to(self.directory)
+            parts = (self.directory / part for part in (name, *name.parents[:-1]))
+            is_hidden = any(map(is_temporary, parts)) or _UNMARKED.fullmatch(name.parts[0])
+            if path.is_file() and not is_hidden:
+                marks[name.as_posix()] = before.get(name.as_posix()) or mark_of(path)
+        return marks
+
+    def mark_all(self) -> None:
+        """Mark the files that have no mark yet."""
+        if (complete := self.complete()) != self.read():
+            self._write(complete)
+
+    def remove(self) -> None:
+        """Remove the marks after they have been saved elsewhere."""
+        (self.directory / MARKS_FILE).unlink(missing_ok=True)
+
+    def mark(self, name: str) -> None:
+        """Mark the file if a kill left it without a mark."""
+        if name not in (marks := self.read()):
+            self._write({**marks, name: mark_of(self.directory / name)})
+
+    def check(self, *, below: str = "", missing: bool = True) -> None:
+        """Compare the files with their marks.
+
+        Args:
+            below: only files whose path begins with this.
+            missing: False to accept missing files, which are then written again.
+
+        Raises:
+            RunDirectoryError: names the first file that has changed.
+        """
+        marks = self.read()
+        if not missing:
+            marks = {n: mark for n, mark in marks.items() if (self.directory / n).exists()}
+        refuse_damage(self.directory, marks, self.way_out, below=below)
+
+    def read(self) -> dict[str, FileMark]:
+        """Read the marks; empty if nothing is marked yet.
+
+        Raises:
+            RunDirectoryError: if their file is damaged.
+        """
+        path = self.directory / MARKS_FILE
+        if not path.exists():
+            return {}
+        with naming_damage(path, self.way_out):
+            return _MARKS.validate_python(read_json(path))
+
+    def _write(self, marks: Marks) -> None:
+        # sorted, because a resumed run may mark files in another order
+        rows = {name: marks[name].model_dump() for name in sorted(marks)}
+        write_json(self.directory / MARKS_FILE, rows)
+
+
+def mark_of(path: Path) -> FileMark:
+    """Compute the mark of a file."""
+    if path.suffix in _NAMING_PATHS and path.stat().st_size < LARGE:
+        data = path.read_bytes()
+        if _ITERATIONS in data:  # leave out the part of paths before it
+            parts = _TEXTS.split(data)
+            data = b"".join(text[max(text.rfind(_ITERATIONS), 0) :] for text in parts)
+        return FileMark(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+    return FileMark(bytes=path.stat().st_size, sha256=hash_file(path))
+
+
+def refuse_damage(
+    directory: Path, marks: Marks, way_out: str, *, below: str = "", large: bool = False
+) -> None:
+    """Compare the files of a folder with their marks.
+
+    A folder that is missing as a whole counts as removed on purpose (adapters are large); code that
+    needs it raises its own error.
+
+    Args:
+        way_out: what to do about a damaged file, for the message.
+        below: only files whose path begins with this.
+        large: also hash large files; otherwise only their size is checked.
+
+    Raises:
+        RunDirectoryError: names the first file that is missing or has changed.
+    """
+    for name, mark in marks.items():
+        path = directory / name
+        if not name.startswith(below) or not path.parent.exists():
+            continue
+        if not path.exists():
+            raise RunDirectoryError(f"{path} is missing; {way_out}")
+        if not large and mark.bytes >= LARGE and path.stat().st_size == mark.bytes:
+            continue
+        if (found := mark_of(path)) != mark:
+            raise RunDirectoryError(
+                f"{path} is damaged: it has {found.bytes} bytes, and was written with "
+                f"{mark.bytes}{'' if found.bytes != mark.bytes else ' other ones'}; {way_out}"
+            )

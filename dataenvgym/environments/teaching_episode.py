@@ -1,0 +1,264 @@
+"""One episode: its student, its records so far, and the phases of its iterations.
+
+restore -> evaluate -> finish, then for each action: check -> train -> evaluate -> finish
+
+A trial trains and evaluates the student in the same way, and keeps nothing of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dataenvgym.environments.checks import (
+    CheckedRecords,
+    RecordChecks,
+    RecordJudge,
+    reasons_in_words,
+)
+from dataenvgym.environments.episode_directory import EpisodeDirectory
+from dataenvgym.environments.history import History
+from dataenvgym.environments.iterations import IterationFiles, IterationResult
+from dataenvgym.environments.options import TeachingOptions, stamp
+from dataenvgym.environments.phases import PhaseClock
+from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
+from dataenvgym.environments.student import Student
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.interfaces import (
+    RecordCheckInterface,
+    SkillLabelerInterface,
+    TaskInterface,
+    TrainablePredictorInterface,
+)
+from dataenvgym.progress import tell
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.adapted_task import evaluated_by, report_of
+from dataenvgym.tasks.base import attempts_for
+
+_TRIED = (
+    "records were tried on the student without being kept: each trial costs a training and an "
+    "evaluation on the validation split, which agents without trials do not have"
+)
+
+
+@dataclass
+class TeachingEpisode:
+    """The parts of an episode, and its progress so far.
+
+    Attributes:
+        task, predictor, options, labeler, quality: as in `TeachingEnvironment`.
+        folder: has its files.
+        seed: of all its random choices.
+        clock: times its phases.
+        history: the finished iterations, and their records.
+        checks: for new records.
+        student: the predictor; its adapters are in `folder`.
+    """
+
+    task: TaskInterface
+    predictor: TrainablePredictorInterface
+    options: TeachingOptions
+    labeler: SkillLabelerInterface | None
+    quality: tuple[RecordCheckInterface, ...]
+    folder: EpisodeDirectory
+    seed: int
+    clock: PhaseClock
+    history: History = field(default_factory=History)
+    checks: RecordChecks = field(default_factory=RecordChecks)
+    student: Student = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.student = Student(self.predictor, self.folder, self.options)
+
+    def restore(
+        self, finished: Sequence[IterationFiles], test_tasks: Sequence[TaskInterface]
+    ) -> None:
+        """Restore the state after finished iterations from their files.
+
+        Args:
+            test_tasks: further tasks whose problems the records must not give away.
+        """
+        root = self.folder.iterations
+        keeps_records = self.options.mode == "accumulate"
+        self.history = History.of(root, finished, keeps_records=keeps_records)
+        self.checks = RecordChecks.for_task(
+            self.task,
+            similarity=self.options.similarity,
+            max_records=self.options.max_records,
+            others=test_tasks,
+        )
+        for one in finished if self.checks.learns else ():
+            self.checks.learn(one.read_completed() or ())
+        for one in finished[1:]:
+            self.checks.accept(one.read_records(), iteration=one.number, bands=one.read_bands())
+        self.student.take()
+        self.predictor.reset()
+
+    def continue_from(self, finished: Sequence[IterationFiles]) -> list[CompletedTaskInstance]:
+        """Load the student of the last of these iterations; return its completed instances.
+
+        Raises:
+            RunDirectoryError: if their file is missing.
+        """
+        self.student.load(self.history.last.adapter)
+        completed = finished[-1].read_completed()
+        if completed is None:
+            raise RunDirectoryError(
+                f"{finished[-1].directory} is finished but has no completed.jsonl; "
+                "restore it, or start the run over"
+            )
+        return self._labeled(completed, self.clock)
+
+    def open_next(self) -> IterationFiles:
+        """Start timing the next or interrupted iteration, and return its files.
+
+        If another episode has used the predictor since, its adapter is replaced by this one's.
+        """
+        self.student.hold(self.history.last.adapter)
+        files = IterationFiles(self.folder.iterations, len(self.history.results))
+        if self.clock.iteration != files.number:
+            self.clock.start(files.number)
+        return files
+
+    # --- the phases of an iteration ---
+
+    def check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
+        """Check the records, unless `files` already has the result."""
+        with self.clock("check"):
+            if (checked := files.read_checked()) is None:
+                checked = self.judged(files.number, records)
+                if checked.dropped and not checked.accepted:
+                    warn_run(f"no record was accepted: {reasons_in_words(checked.reasons)}")
+                files.write_checked(checked)
+        return checked
+
+    def judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
+        """Check the records of this iteration without writing files."""
+        judge = RecordJudge(self.quality, ShownStudent(self.predictor))
+        checked = self.checks.check(stamp(records, number), judge, iteration=number)
+        return checked.counting(judge.unjudged)
+
+    def train(self, files: IterationFiles, accepted: Sequence[TrainingDatum]) -> int | None:
+        """Train on accepted records; return the iteration whose adapter is then active."""
+        with files.training():
+            return self.student.train(
+                accepted, files, self.history, seed=self.seed, clock=self.clock
+            )
+
+    def evaluate(
+        self, files: IterationFiles
+    ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
+        """Evaluate the student on the validation split, unless `files` has its answers.
+
+        Returns the completed instances, with the labeler's skills if there is one, and a report.
+
+        Raises:
+            EvaluationError: if nothing could be scored. Nothing is saved then, so a resumed run
+                tries again.
+        """
+        completed, report = self._evaluated(files, self.clock)
+        self.checks.learn(completed)
+        return completed, report
+
+    def finish(
+        self,
+        files: IterationFiles,
+        report: PerformanceReport,
+        *,
+        began: float,
+        checked: CheckedRecords | None = None,
+        adapter: int | None = None,
+    ) -> IterationResult:
+        """Write and remember the iteration's result.
+
+        Args:
+            began: the start of the iteration, by `time.perf_counter`.
+            checked, adapter: results of `check` and `train`; the base student has neither.
+        """
+        checked = checked or CheckedRecords((), ())
+        accepted, reward, total = checked.accepted, 0.0, 0
+        if files.number:
+            files.write_bands(self.checks.accept(accepted, iteration=files.number))
+            reward = report.score - self.history.last.report.score
+            total = self.history.last.n_records_total
+        result = IterationResult(
+            iteration=files.number,
+            report=report,
+            reward=reward,
+            n_records=len(accepted),
+            n_records_total=total + len(accepted),
+            dropped=checked.reasons,
+            unjudged=checked.unjudged,
+            seconds={**self.clock.seconds, "total": time.perf_counter() - began},
+            adapter=adapter,
+        )
+        result = files.write_result(result)
+        self.history.append(result, accepted)
+        return result
+
+    # --- a trial ---
+
+    def trial(self, records: Sequence[TrainingDatum]) -> PerformanceReport:
+        """Report the result of a step with these records; see `TeachingEnvironment.trial`."""
+        previous = self.history.last
+        number = self.open_next().number
+        began = time.perf_counter()
+        warn_run(_TRIED)  # in each iteration, so that a resumed run has the same warnings
+        clock = PhaseClock()  # its phases do not count for the iteration
+        with self.folder.scratch() as folder:
+            try:
+                files = IterationFiles(folder, number)
+                files.clear()
+                accepted = self.judged(number, records).accepted
+                self.student.train(accepted, files, self.history, seed=self.seed, clock=clock)
+                _, report = self._evaluated(files, clock, phase="trial")
+                self.student.load(previous.adapter)
+            except BaseException as error:
+                self.student.go_back(previous.adapter, error)
+                raise
+        seconds = time.perf_counter() - began
+        self.clock.add("trial", seconds)
+        gain = report.score - previous.report.score
+        score = f"{report.score:.3f} ({gain:+.3f})"
+        tell(f"trial: {len(records)} records, score {score}, {seconds:.0f} s")
+        return report
+
+    # --- the student's answers ---
+
+    def _evaluated(
+        self, files: IterationFiles, clock: PhaseClock, *, phase: str = "iteration"
+    ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
+        """Run an evaluation once; afterwards read it from its file.
+
+        Args:
+            phase: the purpose of the attempts (see `tasks.purposes`); the iteration's number
+                follows.
+        """
+        if (completed := files.read_completed()) is not None:
+            completed = self._labeled(completed, clock)
+            return completed, report_of(self.task, completed)
+        timed = TimedPredictor(self.predictor)
+        run = files.directory.parent.parent.name
+        with clock("generate"), attempts_for(run, f"{phase}-{files.number:03d}"):
+            began = time.perf_counter()
+            completed = evaluated_by(self.task, timed)
+            elapsed = time.perf_counter() - began
+        clock.add("generate", timed.seconds - elapsed)
+        clock.add("score", elapsed - timed.seconds)
+        shown = self._labeled(completed, clock)
+        report = report_of(self.task, shown)
+        with clock("save"):
+            files.write_completed(completed)  # as the task gave them
+        return shown, report
+
+    def _labeled(
+        self, completed: Sequence[CompletedTaskInstance], clock: PhaseClock
+    ) -> list[CompletedTaskInstance]:
+        """Replace gold skills by the labeler's, if there is one."""
+        if self.labeler is None:
+            return list(completed)
+        with clock("label"):
+            labels = self.labeler.label([c.instance for c in completed])
+            return [c.with_skill(*label) for c, label in zip(completed, labels, strict=True)]

@@ -1,0 +1,310 @@
+"""`run_evaluation`: evaluates a student on the problems of a task."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
+
+from dataenvgym.config import build_judge, build_predictor, build_task, compose, find_run
+from dataenvgym.config.building import check_stored, ledger_of
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.environments.identity import (
+    identity_of,
+    read_identity,
+    refuse_another,
+    write_identity,
+)
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidInstanceError,
+    RunDirectoryError,
+)
+from dataenvgym.evaluation.directory import (
+    EVALUATIONS,
+    addition_of,
+    evaluation_directory,
+    evaluation_files,
+    evaluation_settings,
+    fingerprint,
+)
+from dataenvgym.evaluation.evaluated_run import (
+    Student,
+    compose_for_run,
+    default_split,
+    on_split,
+    problems_of,
+    student_of,
+)
+from dataenvgym.evaluation.evaluation import Evaluation
+from dataenvgym.interfaces import (
+    PredictorInterface,
+    TaskInterface,
+)
+from dataenvgym.judging import RubricJudge
+from dataenvgym.metrics.additions import EvaluationAddition
+from dataenvgym.metrics.files import EvaluationFiles
+from dataenvgym.metrics.judged_samples import JudgedSamples, judge_samples
+from dataenvgym.metrics.metric import parse_metrics, quoted_metrics
+from dataenvgym.metrics.results import completed_of, sum_up
+from dataenvgym.metrics.sampling import (
+    check_samples,
+    draw_samples,
+    instances_of,
+)
+from dataenvgym.rollouts import close_speakers, student_speakers
+from dataenvgym.rollouts.speakers import FORMER
+from dataenvgym.tasks.adapted_task import task_of
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+class Prepared(NamedTuple):
+    """An evaluation before its student is asked; nothing of it is on disk."""
+
+    config: DictConfig
+    settings: DictConfig
+    student: Student
+    task: TaskInterface
+    addition: EvaluationAddition | None
+    directory: Path
+    files: EvaluationFiles
+
+
+class EvaluationOptions(TypedDict, total=False):
+    """The student and the problems of an evaluation.
+
+    Attributes:
+        run: name or folder of the run with the task and the student.
+        iteration: of the run; None takes the best one.
+        adapter: the folder of an adapter for the student, in place of a run.
+        split: train, validation, test or all. None takes all for a task with one source, unless the
+            student was trained on it; else validation.
+        limit: the most problems: only the first ones are used.
+        fresh: start over, and remove existing files.
+        config_dir: a folder with your own YAML files.
+        trust: run any code that the run's config.yaml names (see `config.trust`).
+    """
+
+    run: str | None
+    iteration: int | None
+    adapter: str | Path | None
+    split: str | None
+    limit: int | None
+    fresh: bool
+    config_dir: str | Path | None
+    trust: bool
+
+
+def prepare_evaluation(
+    overrides: Sequence[str] | DictConfig = (), **options: Unpack[EvaluationOptions]
+) -> Prepared:
+    """Check the options of an evaluation and build its task; see `run_evaluation`."""
+    from omegaconf import DictConfig
+
+    run, iteration = options.get("run"), options.get("iteration")
+    adapter, config_dir = options.get("adapter"), options.get("config_dir")
+    if iteration is not None and run is None:
+        raise ConfigurationError("--iteration is an iteration of a run: name it with --run RUN")
+    if run is not None and adapter is not None:
+        raise ConfigurationError("an adapter and a run are two students: leave one of them out")
+    adapter = None if adapter is None else Path(adapter).expanduser()
+    student = Student("the student" if adapter is None else f"the student with {adapter}", adapter)
+    asked: list[str] | None = None
+    found: Path | None = None
+    if isinstance(overrides, DictConfig):
+        config = copy.deepcopy(overrides)
+        found = None if run is None else find_run(run, str(config.runs_dir))
+    else:
+        asked = [quoted_metrics(text) for text in overrides]
+        if run is None:
+            config = compose(asked, config_dir=config_dir, name="eval")
+        else:
+            config, found = compose_for_run(
+                run, asked, config_dir=config_dir, trust=options.get("trust", False)
+            )
+    if found is not None:
+        student = student_of(found, iteration)
+    _draw_if_greedy(config, asked or ())
+    addition = addition_of(config, asked, student.adapter)
+    task = build_task(config)
+    learned = [student.run, student.adapter, config.student.get("adapter")]
+    split = options.get("split") or default_split(
+        task, config, [Path(path) for path in learned if path]
+    )
+    task = on_split(task, split)
+    settings = evaluation_settings(
+        config, split=split, limit=options.get("limit"), adapter=student.adapter
+    )
+    samples = int(settings.samples)
+    if any(s.adapter == FORMER for s in student_speakers(task_of(task).others).values()):
+        settings.former = fingerprint(student.former)
+    parse_metrics(settings.metrics, samples)
+    _check_sampling(task, samples, asked or (), sign="" if "sampling" in config.task else "+")
+    directory = evaluation_directory(config, settings)
+    if not options.get("fresh"):
+        EVALUATIONS.check(directory, settings)
+    files = evaluation_files(directory, settings)
+    return Prepared(config, settings, student, task, addition, directory, files)
+
+
+def run_evaluation(
+    overrides: Sequence[str] | DictConfig = (),
+    *,
+    retry_errors: bool = False,
+    on_begin: Callable[[Path], object] = lambda directory: None,
+    **options: Unpack[EvaluationOptions],
+) -> Evaluation:
+    """Run or resume an evaluation, to its end.
+
+    Args:
+        overrides: Hydra's, such as "task=pocket_math" or "samples=4"; or a configuration from
+            `compose(name="eval")`.
+        retry_errors: draw samples whose infrastructure failed again.
+        on_begin: is called with the evaluation's folder before the student is asked; not for a
+            finished evaluation.
+        options: the student and the problems, see `EvaluationOptions`.
+
+    Raises:
+        ConfigurationError: for an impossible option.
+        RunDirectoryError: if the folder began with other settings, another student or other
+            problems; if another process writes to it; if there is no such run.
+    """
+    prepared = prepare_evaluation(overrides, **options)
+    config, settings, student, task, addition, directory, files = prepared
+    fresh, limit = options.get("fresh", False), options.get("limit")
+    split, samples = str(settings.split), int(settings.samples)
+    metrics = parse_metrics(settings.metrics, samples)
+    # built first, so that errors are raised before the student is asked
+    judge = build_judge(settings.judge, directory) if "judge" in settings else None
+    was_drawn = files.has(samples) and not (fresh or retry_errors)
+    doubt = _doubt(files, task, config) if was_drawn else None
+    if not was_drawn:
+        instances = instances_of(task, samples, limit)
+        settings.problems = problems_of(task, limit)
+        predictor = student.build(config)
+        if addition is not None:
+            addition.check(task, predictor, instances or ())
+        with ExitStack() as stack:
+            # they were made with the task, and are not asked any more
+            stack.callback(close_speakers, getattr(task, "others", None) or {})
+            stack.enter_context(EVALUATIONS.opened(directory, settings, fresh=fresh))
+            _begin(files, task, predictor, settings, addition)
+            on_begin(directory)
+            draw_samples(files, task, predictor, instances, samples, retry_errors=retry_errors)
+    check_stored(task, directory)
+    judged = None if judge is None else _judged(files, judge, settings, samples)
+    return Evaluation(
+        directory=directory,
+        results=sum_up(files, task, metrics, samples, judged),
+        added=None if addition is None else addition.sum_up(files, samples, was_drawn=was_drawn),
+        task=task,
+        split=split,
+        student=student.name,
+        problems=EVALUATIONS.read(directory).get("problems"),
+        was_finished=was_drawn and (judged is None or not judged.n_asked),
+        doubt=doubt,
+        _files=files,
+    )
+
+
+def _begin(
+    files: EvaluationFiles,
+    task: TaskInterface,
+    predictor: PredictorInterface,
+    settings: DictConfig,
+    addition: EvaluationAddition | None,
+) -> None:
+    """Write the identity of student and problems, or check that it is the same."""
+    identity = _identity(files, task, predictor)
+    EVALUATIONS.keep(files.directory, settings)
+    if (ledger := ledger_of(task)) is not None:
+        ledger.directory = files.directory
+    if not files.is_begun:
+        write_identity(files.directory, identity)
+    if addition is not None:
+        addition.begin(task, files.directory)
+
+
+def _judged(
+    files: EvaluationFiles, judge: RubricJudge, settings: DictConfig, samples: int
+) -> JudgedSamples:
+    """Let the judge score the existing samples."""
+    directory = files.directory
+    try:
+        with EVALUATIONS.opened(directory, settings):
+            settings.problems = EVALUATIONS.read(directory).get("problems")
+            EVALUATIONS.keep(directory, settings)
+            return judge_samples(files, judge, completed_of(files, samples), samples)
+    finally:
+        judge.close()
+
+
+def _draw_if_greedy(config: DictConfig, overrides: Sequence[str]) -> None:
+    """Give several samples of a greedy task a temperature, if none was chosen."""
+    from omegaconf import OmegaConf
+
+    key = "task.sampling.temperature"
+    asked = any(override.key == key for override in parse_overrides(overrides))
+    if config.samples != 1 and not asked and OmegaConf.select(config, key) == 0.0:
+        OmegaConf.update(config, key, float(config.sample_temperature))
+
+
+def _check_sampling(
+    task: TaskInterface, samples: int, overrides: Sequence[str], *, sign: str
+) -> None:
+    """Refuse samples that would be equal, and a seed that would change nothing."""
+    check_samples(task, samples, sign=sign)
+    if task_of(task).sampling.temperature == 0.0:
+        return
+    for override in parse_overrides(overrides):
+        if override.key == "seed":
+            raise ConfigurationError(
+                f"seed={override.value} changes nothing in an evaluation: "
+                f"{sign}task.sampling.seed={override.value} draws other samples"
+            )
+
+
+def _doubt(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> str | None:
+    """Refuse to show a finished evaluation of other problems or another student.
+
+    Returns:
+        A note if files for the comparison are missing, or if a store gets no episodes; else None.
+    """
+    from omegaconf import OmegaConf
+
+    try:
+        instances_of(task, 1)
+        predictor = build_predictor(config, trainable=False)
+    except (ConfigurationError, InvalidInstanceError) as error:
+        return f"Whether student and problems are still the same cannot be seen: {error}"
+    _identity(files, task, predictor)
+    if OmegaConf.select(config, "store._target_"):
+        return "store= keeps episodes as they are played, and all were: --fresh plays them again"
+    return None
+
+
+def _identity(
+    files: EvaluationFiles, task: TaskInterface, predictor: PredictorInterface
+) -> dict[str, object]:
+    """The student and the problems; refuse to resume with other ones."""
+    directory = files.directory
+    identity = identity_of("evaluation", task, predictor, {})
+    if not files.is_begun:
+        return identity
+    try:
+        refuse_another(directory, identity)
+    except RunDirectoryError as error:
+        before = read_identity(directory) or {}
+        same = [key for key in identity if before.get(key) == identity[key]]
+        if {*identity} - {*same} != {"instances"}:
+            raise
+        raise RunDirectoryError(
+            f"{error}. The problems have changed: `dataenvgym rescore {directory}` judges the "
+            "existing samples by the current problems, without the student; --fresh draws new "
+            "samples"
+        ) from error
+    return identity

@@ -1,0 +1,305 @@
+"""Judges saved samples again, without asking the student.
+
+The student's messages are replayed, in order, through the task's current environment, which judges
+them. A sample whose scorer failed ("environment: ..." after the student's message) is judged too.
+Other samples with an error have no complete conversation to replay, and stay unchanged (see
+`replay`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.interfaces import Closes, Failure, Reply, SamplingParameters, Submits, TaskInterface
+from dataenvgym.judging import RubricJudge
+from dataenvgym.metrics.files import EvaluationFiles, write_models
+from dataenvgym.metrics.judged_samples import judge_samples
+from dataenvgym.metrics.metric import ERROR_RATE, Metric
+from dataenvgym.metrics.results import EvaluationResults, results_before, results_of
+from dataenvgym.metrics.samples import Judgment, Sample, judgments_of
+from dataenvgym.metrics.tallies import tally_all
+from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
+from dataenvgym.rollouts import student_speakers
+from dataenvgym.storage import publishing, write_json, write_text
+from dataenvgym.tasks.adapted_task import known_instances, one_by_one
+from dataenvgym.tasks.base import Task, attempts_for
+from dataenvgym.threads import ContextThreadPool
+from dataenvgym.tool_formats import as_reply
+
+REPLAYED = "replayed: "
+"""The beginning of a note on a conversation that differs."""
+
+UNANSWERED = (
+    "the environment asks for one more answer than the student gave when the sample was drawn; "
+    "draw the sample again"
+)
+"""The error of a sample whose conversation would now continue."""
+
+
+def can_be_replayed(sample: Sample) -> bool:
+    """True if all of the student's messages are saved: a failure, if any, came after them."""
+    last = sample.transcript[-1:]
+    return sample.error is None or [message.role for message in last] == ["assistant"]
+
+
+def replay(task: Task, instance: TaskInstance, sample: Sample) -> CompletedTaskInstance:
+    """Run the sample through the current environment."""
+    if not can_be_replayed(sample):
+        return sample.completed(instance)
+    said = _Recorded(sample.transcript)
+    sampling = task.sampling.model_copy(update={"seed": sample.seed})
+    (completed,) = task.attempt(said, [instance], sampling=sampling)
+    notes = [completed.note, _difference(sample.transcript, completed, left=said.left)]
+    note = "; ".join(n for n in notes if n) or None
+    return completed.model_copy(update={"note": note})
+
+
+class _Recorded:
+    """A student that repeats its messages, without assistant turns that belong to the prompt."""
+
+    def __init__(self, transcript: Conversation) -> None:
+        self._texts = [as_reply(m) for m in transcript if m.role == "assistant"]
+        self._said: Iterator[str] | None = None
+        self.left = 0
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> list[Reply | Failure]:
+        replies: list[Reply | Failure] = []
+        for conversation in conversations:
+            if self._said is None:
+                own = self._texts[sum(message.role == "assistant" for message in conversation) :]
+                self._said, self.left = iter(own), len(own)
+            text = next(self._said, None)
+            self.left -= text is not None
+            replies.append(Failure(reason=UNANSWERED) if text is None else Reply(text=text))
+        return replies
+
+
+def _difference(before: Conversation, completed: CompletedTaskInstance, *, left: int) -> str | None:
+    """Describe the first difference on the environment's side; None if there is none."""
+    if completed.error is not None:
+        return None
+    now = completed.transcript
+    parted = (i for i, (one, other) in enumerate(zip(before, now, strict=False)) if one != other)
+    if (place := next(parted, None)) is not None:
+        return (
+            f"{REPLAYED}message {place + 1} ({now[place].role}) has changed since the sample was "
+            "drawn"
+        )
+    if left:
+        return f"{REPLAYED}the environment ended it {left} of the student's messages earlier"
+    if len(before) != len(now):
+        return f"{REPLAYED}the conversation has {len(now)} messages, and had {len(before)}"
+    return None
+
+
+class _Place(Model):
+    instance_id: str
+    sample: int
+
+
+class Rescored(Judgment, _Place):
+    """A sample that was judged again.
+
+    Attributes:
+        before: its judgment when it was drawn.
+    """
+
+    before: Judgment
+
+    @property
+    def verdict(self) -> str:
+        """Its new verdict: "right", "wrong" or "error"."""
+        return _verdict(self)
+
+    @property
+    def verdict_before(self) -> str:
+        return _verdict(self.before)
+
+    @property
+    def needs_student(self) -> bool:
+        """True if it was judged before, but now needs another answer of the student."""
+        return self.before.error is None and UNANSWERED in (self.error or "")
+
+    @property
+    def has_changed(self) -> bool:
+        """True if its verdict, its reward or its answer has changed."""
+        return (self.verdict, self.reward, self.answer_class) != (
+            self.verdict_before,
+            self.before.reward,
+            self.before.answer_class,
+        )
+
+
+def rescore(
+    task: TaskInterface,
+    instances: Mapping[str, TaskInstance],
+    samples: Sequence[Sample],
+    *,
+    run: str = "",
+) -> list[tuple[Rescored, CompletedTaskInstance]]:
+    """Judge samples again; return each, in order, with its new completed instance.
+
+    Args:
+        instances: the current problems, by id.
+        run: the purpose of the replayed tries (see `tasks.purposes`).
+
+    Raises:
+        ConfigurationError: if the task has no environments to replay the samples in, cannot make
+            one with its options, or cannot judge on this machine.
+    """
+    if (tried := one_by_one(task)) is None:
+        raise ConfigurationError(
+            f"{type(task).__name__} has no `make_environment` to replay the samples in: only tasks "
+            "like dataenvgym.tasks.Task can be scored again"
+        )
+    if tried.threads < 1:
+        raise ConfigurationError(f"threads is {tried.threads}, expected 1 or more")
+    for who in student_speakers(tried.others):
+        raise ConfigurationError(
+            f"the speaker {who!r} is the student itself, and the student is not asked when samples "
+            f"are judged again: draw new ones, or give another speaker (task.others.{who})"
+        )
+    tried.domain.check_ready()
+    # an error that concerns all samples is raised once
+    _check_environment(tried, type(task).__name__)
+    # a speaker with only `predict` may not support calls from several threads
+    alone = any(not isinstance(other, Submits) for other in tried.others.values())
+    threads = 1 if alone else tried.threads
+
+    def again(sample: Sample) -> CompletedTaskInstance:
+        with attempts_for(run, sample.phase):
+            return replay(tried, instances[sample.instance_id], sample)
+
+    with ContextThreadPool(threads, thread_name_prefix="rescore") as pool:
+        replayed = list(pool.map(again, samples))
+    judged = judgments_of(task, replayed)
+    return [
+        (
+            Rescored(
+                instance_id=sample.instance_id,
+                sample=sample.sample,
+                before=sample.judgment,
+                **(judgment if can_be_replayed(sample) else sample.judgment).model_dump(),
+            ),
+            completed,
+        )
+        for sample, completed, judgment in zip(samples, replayed, judged, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class RescoringResult:
+    """The result of judging a folder again.
+
+    Attributes:
+        directory: the new folder with the new scores.
+        rescored: every sample.
+        before, after: the results by the old and by the new judgments. If some samples need
+            another answer of the student (mostly failed ones), the others alone would be biased:
+            then `after` has only an error rate.
+        n_gone: problems that the task no longer has; they were judged as saved.
+    """
+
+    directory: Path
+    rescored: tuple[Rescored, ...]
+    before: EvaluationResults
+    after: EvaluationResults
+    n_gone: int
+
+
+def rescore_folder(
+    files: EvaluationFiles,
+    task: TaskInterface,
+    metrics: Sequence[Metric],
+    samples: int,
+    *,
+    settings: str | None = None,
+    judge: RubricJudge | None = None,
+    also: Callable[[Path, Sequence[Sample]], object] = lambda folder, samples: None,
+) -> RescoringResult:
+    """Judge the first `samples` samples of every instance again; write `rescored-NNN/`.
+
+    Uses the task's current problems with the same ids, so that corrected gold answers count.
+    Existing files stay unchanged.
+
+    Args:
+        settings: YAML of the current settings, saved with the scores as `config.yaml`.
+        judge: for metrics that need one; its earlier verdicts on the same conversations are kept.
+        also: writes more into the new folder, from the samples as they are judged now; not called
+            if one of them needs another answer of the student.
+
+    Raises:
+        RunDirectoryError: if samples are missing.
+        ConfigurationError: as `rescore`.
+    """
+    drawn = list(files.read_samples(samples))
+    saved = {instance.id: instance for instance in files.read_instances()}
+    today = {instance.id: instance for instance in known_instances(task)}
+    instances = {name: today.get(name, instance) for name, instance in saved.items()}
+    judged = rescore(task, instances, drawn, run=files.directory.name)
+    rescored = tuple(r for r, _ in judged)
+    tallies = {
+        "before": tally_all(task, list(saved.values()), ((s.instance_id, s) for s in drawn)),
+        "after": tally_all(task, list(instances.values()), ((r.instance_id, r) for r in rescored)),
+    }
+    completed = {
+        "before": [s.completed(saved[s.instance_id]) for s in drawn],
+        "after": [c for _, c in judged],
+    }
+    said = None if judge is None else judge_samples(files, judge, completed["after"], samples)
+    results = {
+        "before": results_of(
+            task, tallies["before"], completed["before"], metrics, samples, results_before(files)
+        ),
+        "after": results_of(task, tallies["after"], completed["after"], metrics, samples, said),
+    }
+    is_whole = not any(r.needs_student for r in rescored)
+    if not is_whole:
+        nothing = {"value": None, "half_width": None, "sd": None}
+        left = [
+            m if m.name == ERROR_RATE else m.model_copy(update=nothing)
+            for m in results["after"].metrics
+        ]
+        results["after"] = results["after"].model_copy(
+            update={"metrics": tuple(left), "report": None}
+        )
+    names = [re.fullmatch(r"rescored-(\d+)", p.name) for p in files.directory.iterdir()]
+    last = max((int(name[1]) for name in names if name is not None), default=0)
+    directory = files.directory / f"rescored-{last + 1:03d}"
+    with publishing(directory) as new:
+        if settings is not None:
+            write_text(new / "config.yaml", settings)
+        write_models(new / "scores.jsonl", rescored)
+        write_models(new / "tallies.jsonl", tallies["after"])
+        write_json(new / "results.json", results["after"].model_dump(mode="json"))
+        if is_whole:
+            pairs = zip(drawn, rescored, strict=True)
+            also(new, [s.model_copy(update=dict(r.judgment)) for s, r in pairs])
+    return RescoringResult(
+        directory, rescored, results["before"], results["after"], len(saved.keys() - today.keys())
+    )
+
+
+def _check_environment(task: Task, title: str) -> None:
+    try:
+        environment = task.make_environment()
+    except DataEnvGymError:
+        raise
+    except Exception as error:  # a task's code may raise anything
+        raise ConfigurationError(
+            f"{title} cannot make its environment: {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(environment, Closes):
+        environment.close()
+
+
+def _verdict(judgment: Judgment) -> str:
+    if judgment.error is not None:
+        return "error"
+    return "right" if judgment.was_correct else "wrong"

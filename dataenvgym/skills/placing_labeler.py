@@ -1,0 +1,99 @@
+"""Finds skills for questions that are not in a catalog: by a teacher, else by similarity."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Unpack
+
+from dataenvgym.errors import BudgetSpentError, PredictionError
+from dataenvgym.interfaces import TaskInterface, TeacherInterface
+from dataenvgym.options import Given
+from dataenvgym.records import TaskInstance
+from dataenvgym.skills.catalog import Skill, SkillCatalog
+from dataenvgym.skills.embeddings import (
+    EmbedderInterface,
+    TfidfEmbedder,
+    nearest,
+    require_scikit_learn,
+)
+from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
+from dataenvgym.skills.skill_teacher import PromptLike, SkillTeacher
+
+_log = logging.getLogger(__name__)
+
+
+class PlacingLabelerOptions(LabelerOptions, total=False):
+    """Keyword arguments of `PlacingLabeler` that a labeler built on it passes on."""
+
+    label_prompt: PromptLike
+
+
+class PlacingLabeler(CatalogLabeler):
+    """Asks a teacher, if there is one, for the skill of a new question; else similarity decides.
+
+    Args:
+        teacher: the model that chooses skills; None leaves it to similarity.
+        embedder: turns questions into vectors (default: `TfidfEmbedder()`).
+        label_prompt: see `SkillTeacher`.
+        task, directory, options: those of `CatalogLabeler`.
+
+    Raises:
+        ConfigurationError: if scikit-learn is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        teacher: TeacherInterface | None = None,
+        embedder: EmbedderInterface | None = None,
+        label_prompt: PromptLike = "label_skills",
+        task: TaskInterface | None = None,
+        directory: Given[str | Path | None] = None,
+        **options: Unpack[LabelerOptions],
+    ) -> None:
+        require_scikit_learn()
+        super().__init__(task=task, directory=directory, **options)
+        self.embedder = TfidfEmbedder() if embedder is None else embedder
+        self.teacher = (
+            None
+            if teacher is None
+            else SkillTeacher(teacher, label_prompt=label_prompt, seed=self.seed)
+        )
+
+    def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
+        return place(instances, catalog, self.embedder, self.teacher) if instances else []
+
+
+def place(
+    instances: Sequence[TaskInstance],
+    catalog: SkillCatalog,
+    embedder: EmbedderInterface,
+    teacher: SkillTeacher | None = None,
+) -> list[Skill]:
+    """For each instance, a skill of the catalog or a new one that the teacher names.
+
+    Args:
+        teacher: is asked first; similarity decides if there is no teacher, no usable answer, or no
+            budget.
+    """
+    questions = [instance.instruction for instance in instances]
+    names: list[str | None] = [None] * len(questions)
+    if teacher is not None:
+        try:
+            names = teacher.name_skills(questions, [skill.name for skill in catalog.skills])
+        except (BudgetSpentError, PredictionError) as error:
+            _log.warning("skills: %d new questions placed by similarity: %s", len(questions), error)
+    skills = {skill.name.casefold(): skill for skill in catalog.skills}
+    left = [i for i, name in enumerate(names) if name is None]
+    known = [label.question for label in catalog.labels]
+    similar = nearest([questions[i] for i in left], known, embedder)
+    by_name = {skill.name: skill for skill in catalog.skills}
+    by_similarity = {
+        i: by_name[catalog.labels[s].skill] for i, s in zip(left, similar, strict=True)
+    }
+    return [
+        by_similarity[i] if name is None else skills.setdefault(name, Skill(name=name))
+        for i, name in enumerate(names)
+    ]

@@ -1,0 +1,267 @@
+"""Turns tasks of other classes into a `Task`; only this module inspects such tasks.
+
+`TaskInterface` requires only `evaluate` and `generate_performance_report`. Strategies, checks and
+evaluation need more; `task_of` makes a `Task` of any task, so they need not inspect it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any
+
+from pydantic import ValidationError
+
+from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.interfaces import (
+    PredictorInterface,
+    SamplingParameters,
+    TaskInterface,
+    TeacherInterface,
+)
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, template_read_off
+from dataenvgym.tasks.source import SPLITS, Split
+from dataenvgym.tasks.task_parts import checked_instances
+
+OPTIONS = ("sampling", "chunk_size", "threads")
+"""Options of attempts. A task of another class that has all of them is tried one by one."""
+
+
+def task_of(task: TaskInterface) -> Task:
+    """The task itself if it is a `Task`, otherwise a `Task` that wraps it."""
+    return task if isinstance(task, Task) else AdaptedTask(task)
+
+
+def attemptable(task: TaskInterface) -> Task:
+    """The task as a `Task` whose problems can be tried.
+
+    Raises:
+        ConfigurationError: if it makes no environments.
+    """
+    found = task_of(task)
+    if isinstance(found, AdaptedTask) and not found.offers("make_environment"):
+        needed(found.inner, "make_environment", _TRIED)
+    return found
+
+
+def one_by_one(task: TaskInterface) -> Task | None:
+    """The task as a `Task` whose problems can be tried one by one; None if it only tries all."""
+    found = task_of(task)
+    return found if found.offers("make_environment", *OPTIONS) else None
+
+
+def known_instances(task: TaskInterface) -> tuple[TaskInstance, ...]:
+    """The problems of its split; none if a task of another class does not offer them."""
+    found = task_of(task)
+    return found.instances if found.offers("instances") else ()
+
+
+class AdaptedTask(Task):
+    """A task of another class, which may have any method of `Task` or `Domain`.
+
+    Using a missing method raises a ConfigurationError that names it; `offers` checks beforehand.
+    The task itself may have the methods of a domain. A task with its own `domain` and
+    `make_environment` is tried in its own environments.
+    """
+
+    def __init__(self, task: TaskInterface) -> None:
+        own = getattr(task, "domain", None)
+        domain = own if isinstance(own, Domain) else _AdaptedDomain(task)
+        options: dict[str, Any] = {
+            name: value for name, fits in _FITS.items() if fits(value := getattr(task, name, None))
+        }
+        super().__init__(domain=domain, name=_name_of(task), **options)
+        self.inner: Any = task
+
+    def offers(self, *names: str) -> bool:
+        there = {name for name in names if getattr(self.inner, name, None) is not None}
+        if not isinstance(self.domain, _AdaptedDomain):  # it makes environments
+            there.add("make_environment")
+        return there.issuperset(names)
+
+    @property
+    def instances(self) -> tuple[TaskInstance, ...]:
+        """The task's problems, read at each access."""
+        found = needed(self.inner, "instances", "which are its problems")
+        return checked_instances(found, f"task {self.name!r}", "instances")
+
+    def load(self, split: Split) -> Sequence[TaskInstance]:
+        return self.on(split).instances
+
+    def make_environment(self) -> TaskEnvironment:
+        return self._making(())()
+
+    def close(self) -> None:
+        if self.offers("close"):
+            self.inner.close()
+        self.domain.close()
+
+    def _making(self, instances: Sequence[TaskInstance]) -> Callable[[], TaskEnvironment]:
+        if isinstance(self.domain, _AdaptedDomain) or hasattr(self.inner, "make_environment"):
+            own: Callable[[], TaskEnvironment] = needed(self.inner, "make_environment", _TRIED)
+            return own
+        return partial(self.domain.make_environment, instances)
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        if not self.offers("on"):
+            return ("validation",)
+        return tuple(self.inner.splits) if self.offers("splits") else ("validation", "test")
+
+    @property
+    def has_one_source(self) -> bool:
+        return self.offers("has_one_source") and bool(self.inner.has_one_source)
+
+    def share(self) -> str | None:
+        share: str | None = self.inner.share() if self.offers("share") else None
+        return share
+
+    def on(self, split: Split) -> Task:  # type: ignore[override]
+        """The task on that split; a task without a method `on` has only the validation split."""
+        if self.offers("on"):
+            return task_of(self.inner.on(split))
+        if split == "validation":
+            return self
+        raise ConfigurationError(
+            f"{type(self.inner).__name__} has no splits (no method `on`), so its {split} split "
+            "cannot be used: give it one, as dataenvgym.tasks.Task has, or choose a strategy that "
+            "does not need it (an engine that takes records from a file: path=...)"
+        )
+
+    def whole(self) -> Task:  # type: ignore[override]
+        return task_of(needed(self.inner, "whole", "which puts all its splits together")())
+
+    def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
+        return evaluated_by(self.inner, predictor)
+
+    def generate_performance_report(
+        self, completed: Sequence[CompletedTaskInstance]
+    ) -> PerformanceReport:
+        return report_of(self.inner, completed)
+
+
+class _AdaptedDomain(Domain):
+    """The domain of a task of another class, made of the task's own methods."""
+
+    def __init__(self, task: TaskInterface) -> None:
+        self._task: Any = task
+        for name in _OF_A_DOMAIN:
+            if hasattr(task, name):
+                setattr(self, name, getattr(task, name))
+
+    @property
+    def judges_records(self) -> bool:
+        return hasattr(self._task, "judge_record")
+
+    @cached_property
+    def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
+        own = getattr(self._task, "prompt_template", None)
+        if isinstance(own, PromptTemplate):
+            return own
+        if not hasattr(self._task, "make_environment"):
+            return PLAIN
+        instances = tuple(islice(getattr(self._task, "instances", ()), 2))
+        return template_read_off(self._task.make_environment, instances)
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
+        environment: TaskEnvironment = needed(self._task, "make_environment", _TRIED)()
+        return environment
+
+
+_TRIED = "in which a student could try its problems"
+_OF_A_DOMAIN = (
+    *("check_ready", "prompt", "judge", "answer_class", "same_answer", "gives", "overlap_key"),
+    *("overlap_answer", "gold_record", "ways_to_answer", "judge_record", "problem_of_record"),
+    "answer_form",
+)
+
+
+def evaluated_by(task: TaskInterface, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
+    """The instances that the task's `evaluate` completed.
+
+    Raises:
+        EvaluationError: if it returned anything else.
+    """
+    completed: Any = task.evaluate(predictor)
+    found = list(completed) if isinstance(completed, Iterable) else [completed]
+    for each in found:
+        if not isinstance(each, CompletedTaskInstance):
+            raise EvaluationError(
+                f"evaluate of task {_name_of(task)!r} returned "
+                f"{type(each).__name__}, expected a list of CompletedTaskInstance"
+            )
+    counts = Counter(each.instance.id for each in found)
+    if repeated := [id for id, count in counts.items() if count > 1]:
+        warn_run(
+            f"evaluate of task {_name_of(task)!r} gave {len(repeated)} ids more than once, such as "
+            f"{repeated[0]!r} {counts[repeated[0]]} times: comparisons of the same instance before "
+            "and after keep only the last one; give each problem an id of its own"
+        )
+    return found
+
+
+def report_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+    """The task's report on the instances.
+
+    Raises:
+        EvaluationError: if it is not a report, or a score in it is not a finite number: a run with
+            such a score could not be read again.
+    """
+    name = _name_of(task)
+    try:
+        report = task.generate_performance_report(completed)
+        if not isinstance(report, PerformanceReport):
+            raise EvaluationError(
+                f"the report of task {name!r} is a {type(report).__name__}, expected a "
+                "PerformanceReport; dataenvgym.tasks.report_on makes one"
+            )
+        # a model_copy or model_construct checks nothing
+        return type(report).model_validate(report.model_dump(warnings=False))
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]
+        field = ".".join(map(str, reason["loc"]))
+        raise EvaluationError(
+            f"the report of task {name!r} cannot be used: {field} is {reason['input']!r}, "
+            f"and {reason['msg'][:1].lower()}{reason['msg'][1:]}"
+        ) from error
+
+
+def _name_of(task: TaskInterface) -> str:
+    return str(getattr(task, "name", type(task).__name__))
+
+
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "split": lambda value: value in SPLITS,
+    "sampling": lambda value: isinstance(value, SamplingParameters),
+    "chunk_size": lambda value: isinstance(value, int),
+    "threads": lambda value: isinstance(value, int),
+    "student": lambda value: isinstance(value, str),
+    "others": lambda value: (
+        isinstance(value, Mapping)
+        and all(
+            isinstance(model, PredictorInterface | TeacherInterface) for model in value.values()
+        )
+    ),
+}
+"""Options of a `Task`, which the task may have, and whether a value is of the right kind."""
+
+
+def needed(task: TaskInterface, name: str, purpose: str) -> Any:
+    """That attribute of a task of another class.
+
+    Raises:
+        ConfigurationError: if it has none.
+    """
+    if (found := getattr(task, name, None)) is None:
+        raise ConfigurationError(
+            f"{type(task).__name__} has no `{name}`, {purpose}: give it one, as "
+            "dataenvgym.tasks.Task has, or choose a strategy that does not need it"
+        )
+    return found

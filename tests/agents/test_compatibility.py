@@ -1,0 +1,207 @@
+"""An agent that could do nothing with the task is refused before anything is run."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from dataenvgym.agents import (
+    Agent,
+    AlternatingPolicy,
+    BlindPolicy,
+    FreePolicy,
+    GoldEngine,
+    NoEngine,
+    NoPolicy,
+    OpenEndedPolicy,
+    PocketEngine,
+    PoolEngine,
+    PreferenceEngine,
+    RandomPolicy,
+    RandomSelection,
+    RetentionPolicy,
+    SkillListPolicy,
+    TreeAgent,
+)
+from dataenvgym.agents.compatibility import check_fit
+from dataenvgym.domains.math.environment import MathEnvironment
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks import Task
+
+
+class Riddles(Task):
+    """Problems without gold skills that the pocket engine cannot read."""
+
+    name = "riddles"
+
+    def load(self, split):
+        return [TaskInstance(id="r", task=self.name, instruction="What is it?", answer="1")]
+
+    def make_environment(self):
+        return MathEnvironment(self.instances)
+
+
+class Writer:
+    """An engine that writes on anything, and names no skills."""
+
+    skills: Sequence[str] = ()
+
+    def generate(self, plan, predictor, rng):
+        return []
+
+
+def test_a_policy_without_a_plan_is_refused_for_an_engine_that_needs_one():
+    with pytest.raises(ConfigurationError, match=r"NoPolicy plans nothing, and PocketEngine"):
+        check_fit(POCKET, agent(NoPolicy(), PocketEngine(POCKET)), shows_skills=True)
+
+
+def agent(policy, engine):
+    return Agent(policy, engine, name="a")
+
+
+POCKET = PocketMathTask(n_validation=20)
+
+
+@pytest.mark.parametrize("policy", [RandomPolicy(), OpenEndedPolicy(), SkillListPolicy()])
+def test_the_embedded_agents_fit_the_embedded_task(policy):
+    check_fit(POCKET, agent(policy, PocketEngine(POCKET)), shows_skills=True)
+
+
+@pytest.mark.parametrize(
+    ("task", "policy", "engine", "shows_skills", "expected"),
+    [
+        (Riddles(), OpenEndedPolicy(), PocketEngine(POCKET), False, "'riddles' has other problems"),
+        (Riddles(), RandomPolicy(), PocketEngine(POCKET), False, "'riddles' has other problems"),
+        (Riddles(), RandomPolicy(), Writer(), False, "Writer names none"),
+        (Riddles(), SkillListPolicy(), Writer(), True, "no instance of task 'riddles' has one"),
+        (POCKET, SkillListPolicy(), PocketEngine(POCKET), False, "use environment=skill_list"),
+        (
+            POCKET,
+            BlindPolicy(RetentionPolicy(SkillListPolicy())),
+            PocketEngine(POCKET),
+            False,
+            r"BlindPolicy\(RetentionPolicy\(SkillListPolicy\)\) needs to see skills",
+        ),
+        (POCKET, FreePolicy(), PocketEngine(POCKET), False, "PocketEngine needs a skill or ex"),
+        (
+            Riddles(),
+            OpenEndedPolicy(),
+            PreferenceEngine(PocketEngine(POCKET), Riddles()),
+            False,
+            "'riddles' has other problems",
+        ),
+    ],
+)
+def test_misfits_are_refused(task, policy, engine, shows_skills, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        check_fit(task, agent(policy, engine), shows_skills=shows_skills)
+
+
+def test_a_tree_agents_engine_is_judged_too():
+    check_fit(
+        POCKET, TreeAgent(AlternatingPolicy(), PocketEngine(POCKET), name="t"), shows_skills=True
+    )
+    with pytest.raises(ConfigurationError, match="'riddles' has other problems"):
+        check_fit(
+            Riddles(),
+            TreeAgent(AlternatingPolicy(), PocketEngine(POCKET), name="t"),
+            shows_skills=True,
+        )
+
+
+@pytest.mark.parametrize(
+    ("misfit", "expected"),
+    [
+        (
+            Agent(AlternatingPolicy(), PocketEngine(POCKET), name="a"),
+            "AlternatingPolicy has no method `plan`, which Agent asks for: use agent=skill_tree",
+        ),
+        (
+            TreeAgent(SkillListPolicy(), PocketEngine(POCKET), name="t"),
+            "SkillListPolicy has no method `act`, which TreeAgent asks for: use a policy for trees",
+        ),
+        (
+            Agent(NoPolicy(), PreferenceEngine(PocketEngine(POCKET), POCKET), name="a"),
+            r"NoPolicy plans nothing, and PreferenceEngine\(PocketEngine\) writes only what is",
+        ),
+        (
+            Agent(OpenEndedPolicy(), PreferenceEngine(NoEngine(), POCKET), name="a"),
+            r"PreferenceEngine\(NoEngine\) writes nothing, whatever OpenEndedPolicy plans",
+        ),
+    ],
+)
+def test_pairs_that_could_never_write_a_record_are_refused(misfit, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        check_fit(POCKET, misfit, shows_skills=True)
+
+
+def test_the_floor_and_the_ceiling_of_a_study_fit():
+    check_fit(POCKET, agent(NoPolicy(), NoEngine()), shows_skills=False)
+    check_fit(POCKET, agent(NoPolicy(), GoldEngine(POCKET)), shows_skills=False)
+
+
+def test_discovered_skills_are_skills():
+    check_fit(Riddles(), agent(SkillListPolicy(), Writer()), shows_skills=True, labels_skills=True)
+
+
+def test_an_engine_that_finds_nothing_to_write_from_is_refused_before_anything_is_run():
+    class NoTrainSplit(Riddles):
+        def load(self, split):
+            if split == "train":
+                raise ConfigurationError("there is no train split")
+            return super().load(split)
+
+    for policy, engine in (
+        (NoPolicy(), GoldEngine(NoTrainSplit())),
+        (FreePolicy(), PoolEngine(RandomSelection(), NoTrainSplit())),
+    ):
+        with pytest.raises(ConfigurationError, match="no train split"):
+            check_fit(NoTrainSplit(), agent(policy, engine), shows_skills=False)
+
+
+def test_an_engine_that_chooses_by_itself_fits_a_policy_that_leaves_the_choice():
+    check_fit(
+        POCKET, agent(FreePolicy(), PoolEngine(RandomSelection(), POCKET)), shows_skills=False
+    )
+
+
+def test_an_engine_that_writes_on_anything_fits_a_task_without_skills():
+    check_fit(Riddles(), agent(OpenEndedPolicy(), Writer()), shows_skills=False)
+
+
+def test_agents_and_tasks_of_others_are_not_judged():
+    check_fit(Riddles(), lambda completed, predictor: [], shows_skills=False)
+    check_fit(object(), agent(SkillListPolicy(), PocketEngine(POCKET)), shows_skills=False)
+
+
+class Closed:
+    """A task of another class that offers nothing beyond the protocol."""
+
+    def evaluate(self, predictor):
+        return []
+
+    def generate_performance_report(self, completed):
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [
+        (GoldEngine(Closed()), "Closed has no splits"),
+        (PreferenceEngine(Writer(), Closed()), "Closed has no `make_environment`"),
+    ],
+)
+def test_an_engine_that_needs_more_than_the_task_offers_is_refused_without_its_problems(
+    engine, expected
+):
+    with pytest.raises(ConfigurationError, match=expected):
+        check_fit(Closed(), agent(OpenEndedPolicy(), engine), shows_skills=True)
+
+
+def test_a_fit_of_another_kind_is_refused():
+    class Mistaken(Writer):
+        fit = {"needs": "examples"}
+
+    with pytest.raises(ConfigurationError, match="fit of Mistaken is"):
+        check_fit(Closed(), agent(OpenEndedPolicy(), Mistaken()), shows_skills=True)

@@ -1,0 +1,110 @@
+"""Objects from `_target_`."""
+
+import sys
+
+import pytest
+
+from dataenvgym.config import build_agent, build_predictor, build_task, compose
+from dataenvgym.config.instantiation import build_value
+from dataenvgym.errors import ConfigurationError
+
+MODULE = '''
+"""A class that a user might write."""
+
+
+class Student:
+    def __init__(self, wit=1):
+        self.wit = wit
+
+    def predict(self, conversations, sampling): ...
+    def train(self, training_data, run): ...
+    def save(self, path): ...
+    def load(self, path): ...
+    def reset(self): ...
+
+
+class Trained(Student):
+    def __init__(self, trainer):
+        self.trainer = trainer
+
+
+class Agent:
+    def __init__(self, seed):
+        self.seed = seed
+
+    def __call__(self, completed, predictor): ...
+    def step(self): ...
+
+
+class Mute:
+    def predict(self, conversations, sampling): ...
+'''
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    (tmp_path / "my_students.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_students", raising=False)
+    return "my_students"
+
+
+def custom(group: str, target: str, *more: str):
+    return compose([f"{group}=custom", f"{group}._target_={target}", *more])
+
+
+def test_your_own_predictor_gets_the_trainer_only_if_it_takes_one(own_module):
+    student = build_predictor(custom("predictor", f"{own_module}.Student", "+predictor.wit=5"))
+    assert student.wit == 5
+    trained = build_predictor(custom("predictor", f"{own_module}.Trained"))
+    assert trained.trainer.config.lora_rank == 16
+
+
+def test_your_own_agent_gets_the_seed_of_the_run_unless_it_sets_one(own_module):
+    seeds = [build_agent(custom("agent", "my_students.Agent", f"seed={s}")).seed for s in (0, 7)]
+    assert seeds == [0, 7]
+    assert build_agent(custom("agent", "my_students.Agent", "+agent.seed=3", "seed=7")).seed == 3
+
+
+def test_your_own_agent_sees_skills_unless_it_asks_not_to(own_module):
+    assert custom("agent", "my_students.Agent").environment.id == "dataenvgym/SkillList-v0"
+    hidden = custom("agent", "my_students.Agent", "environment=open_ended")
+    assert hidden.environment.id == "dataenvgym/OpenEnded-v0"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("no_such_module.Student", "there is no module 'no_such_module'"),
+        ("my_students.Studnet", "has no class 'Studnet'. Did you mean 'Student'?"),
+        ("Student", "expected a class such as my_module.MyClass"),
+        ("my_students.Mute", "which has no load, reset, save, train"),
+    ],
+)
+def test_a_target_that_will_not_do_is_refused(own_module, target, expected):
+    with pytest.raises(ConfigurationError) as caught:
+        build_predictor(custom("predictor", target))
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        (
+            "+task.n_problems=3",
+            "there is no option 'task.n_problems': PocketMathTask takes no 'n_problems'",
+        ),
+        ("task.sampling.temperature=-1", "temperature: Input should be greater"),
+    ],
+)
+def test_arguments_that_a_target_does_not_take_are_refused(override, expected):
+    with pytest.raises(ConfigurationError) as caught:
+        build_task(compose([override]))
+    assert expected in str(caught.value)
+
+
+def test_given_objects_are_passed_by_parameter_name_unless_the_section_sets_them(own_module):
+    student = {"_target_": f"{own_module}.Student"}
+    value = {"a": [student], "b": {**student, "wit": 2}, "c": {"wit": 3}}
+    made = build_value(value, "things", {"wit": 7, "speed": 1})
+    assert (made["a"][0].wit, made["b"].wit, made["c"]) == (7, 2, {"wit": 3})

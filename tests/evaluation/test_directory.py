@@ -1,0 +1,126 @@
+"""A configuration and the folder of its evaluation."""
+
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.config import compose
+from dataenvgym.errors import ConfigurationError, NewerFormatError, RunDirectoryError
+from dataenvgym.evaluation.directory import (
+    EVALUATIONS,
+    evaluation_directory,
+    evaluation_files,
+    evaluation_settings,
+    settings_to_rescore,
+)
+from dataenvgym.storage import write_json
+from dataenvgym.workspace import FORMAT
+
+
+def name_of(*overrides: str, split: str = "test", limit=None, adapter: Path | None = None) -> str:
+    config = compose(overrides, name="eval")
+    settings = evaluation_settings(config, split=split, limit=limit, adapter=adapter)
+    return evaluation_directory(config, settings).as_posix()
+
+
+def test_the_name_depends_only_on_options_that_determine_samples(tmp_path):
+    name = name_of()
+    assert name.startswith("evaluations/pocket_math-test-")
+    for free in ("samples=4", "metrics=[pass@1]", "agent=random", "seed=3", "episode.iterations=9"):
+        assert name_of(free) == name, free
+    adapter = tmp_path / "adapter"
+    adapter.write_text("weights")
+    others = [
+        name_of("task.sampling.temperature=1.0"),
+        name_of("student.adapter=somewhere"),
+        name_of("chunk=7"),
+        name_of(split="train"),
+        name_of(limit=3),
+        name_of(adapter=adapter),
+    ]
+    adapter.write_text("other weights")
+    others.append(name_of(adapter=adapter))
+    assert len({name, *others}) == 8
+    assert name_of("name=mine", "evaluations_dir=here") == "here/mine"
+
+
+def test_a_file_of_samples_has_as_many_problems_as_the_task_has_in_a_chunk():
+    for overrides, expected in ((["task.chunk_size=5"], 5), (["task.chunk_size=5", "chunk=3"], 3)):
+        config = compose(overrides, name="eval")
+        settings = evaluation_settings(config, split="test", limit=None, adapter=None)
+        assert evaluation_files(Path("x"), settings).chunk == expected
+
+
+@pytest.mark.parametrize("key", ["samples", "chunk"])
+def test_numbers_below_one_are_refused(key):
+    with pytest.raises(ConfigurationError, match=f"{key} is 0, expected 1 or more"):
+        name_of(f"{key}=0")
+
+
+def test_an_evaluation_is_found_by_path_or_name_and_removed_whole(tmp_path):
+    config = compose(["name=mine", f"evaluations_dir={tmp_path}"], name="eval")
+    settings = evaluation_settings(config, split="test", limit=None, adapter=None)
+    directory = evaluation_directory(config, settings)
+    with EVALUATIONS.opened(directory, settings):
+        EVALUATIONS.keep(directory, settings)
+    assert EVALUATIONS.find(str(directory)) == EVALUATIONS.find("mine", tmp_path) == directory
+    (directory / "instances.jsonl").touch()
+    with EVALUATIONS.opened(directory, settings, fresh=True):
+        assert list(directory.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [directory]
+    directory.rmdir()
+    with pytest.raises(RunDirectoryError, match="there is no evaluation 'mine'"):
+        EVALUATIONS.find("mine", tmp_path)
+
+
+def test_other_folders_are_not_removed(tmp_path):
+    (tmp_path / "letters").write_text("dear")
+    settings = evaluation_settings(compose(name="eval"), split="test", limit=None, adapter=None)
+    refused = pytest.raises(RunDirectoryError, match="is not the folder of an evaluation")
+    with refused, EVALUATIONS.opened(tmp_path, settings, fresh=True):
+        pass
+    assert (tmp_path / "letters").exists()
+
+
+@pytest.mark.parametrize("typed", [r"\${five}", r"\\\${five}"])
+def test_text_that_looks_like_a_reference_in_a_prompt_is_kept(tmp_path, typed):
+    options = ["task=math_jsonl", "task.sources=p.jsonl", f'task.system_prompt="costs {typed}"']
+    config = compose([*options, "name=d", f"evaluations_dir={tmp_path}"], name="eval")
+    prompt = config.task.system_prompt
+    assert prompt.endswith("${five}")
+    settings = evaluation_settings(config, split="test", limit=None, adapter=None)
+    directory = evaluation_directory(config, settings)
+    with EVALUATIONS.opened(directory, settings):
+        EVALUATIONS.keep(directory, settings)
+    begin(evaluation_files(directory, settings))
+    assert settings.task.system_prompt == prompt
+    assert EVALUATIONS.read(directory).task.system_prompt == prompt
+    EVALUATIONS.check(directory, settings)
+    changed = settings_to_rescore(directory, ["task.threads=2"])
+    assert (changed.task.system_prompt, changed.task.threads) == (prompt, 2)
+
+
+def begin(files) -> None:
+    """Leave what an evaluation with a sample leaves."""
+    part = files.part(0, 0)
+    part.parent.mkdir(parents=True)
+    part.write_text("")
+
+
+def test_a_limit_of_more_than_64_bits_is_refused():
+    with pytest.raises(ConfigurationError, match=r"--limit is 10+, expected less than"):
+        name_of(limit=10**20)
+
+
+def test_an_evaluation_of_a_newer_format_is_refused_by_that(tmp_path):
+    settings = evaluation_settings(compose(name="eval"), split="test", limit=None, adapter=None)
+    directory = tmp_path / "mine"
+    with EVALUATIONS.opened(directory, settings):
+        EVALUATIONS.keep(directory, settings)
+    write_json(directory / "environment.json", {"format": FORMAT + 1})
+    for use in (
+        lambda: EVALUATIONS.check(directory, settings),
+        lambda: EVALUATIONS.find("mine", tmp_path),
+    ):
+        with pytest.raises(NewerFormatError, match=f"reads format {FORMAT}"):
+            use()

@@ -1,0 +1,78 @@
+"""Answers in replies, and equality of answers."""
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError, SandboxError
+from dataenvgym.metrics.answers import answers_of, classes_of, sameness_of
+from dataenvgym.records import ToolCall
+
+
+class Reader:
+    """A task that reads the last word."""
+
+    threads = 2
+
+    def answer_class(self, instance, reply):
+        if reply == "crash":
+            raise SandboxError("no room")
+        return reply.split()[-1] if reply else None
+
+
+def test_without_a_reader_the_stripped_message_is_the_answer(completed):
+    found = answers_of(object(), [completed(" yes\n"), completed("  "), completed("x", error="e")])
+    assert found == [("yes", None), (None, None), (None, None)]
+
+
+def test_a_task_reads_its_own_answers_and_none_of_a_failed_call(completed):
+    replies = [completed("it is 7"), completed(""), completed("it is 8", error="the line is dead")]
+    assert answers_of(Reader(), replies) == [("7", None), (None, None), (None, None)]
+
+
+def test_a_reader_that_fails_takes_nobodys_vote(completed):
+    ((answer, note),) = answers_of(Reader(), [completed("crash")])
+    assert answer == "crash"
+    assert "SandboxError: no room" in note
+
+
+def test_an_answer_is_text(completed):
+    class Wrong:
+        def answer_class(self, instance, reply):
+            return 7
+
+    with pytest.raises(ConfigurationError, match="answer_class gave 7 for 'i'"):
+        answers_of(Wrong(), [completed("7")])
+
+
+def test_equal_text_is_one_class_where_the_task_compares_nothing(completed):
+    same = sameness_of(Reader(), completed("").instance)
+    assert classes_of(["a", None, "b", "a"], same) == (["a", "b"], [0, None, 1, 0])
+
+
+def test_the_most_frequent_answer_founds_its_class():
+    def close(one: float, other: float) -> bool:
+        return abs(one - other) <= 1
+
+    # 2 is close to 1 and to 3, which are not close; 3 comes most often and takes 2
+    assert classes_of([1, 2, 3, 3], close) == ([3, 1], [1, 0, 0, 0])
+
+
+def test_the_task_compares_answers_that_differ_as_text(completed):
+    class Caseless(Reader):
+        def same_answer(self, instance, one, other):
+            assert instance.id == "i"
+            return one.casefold() == other.casefold()
+
+    same = sameness_of(Caseless(), completed("").instance)
+    assert classes_of(["Yes", "no", "yes"], same) == (["Yes", "no"], [0, 1, 0])
+
+
+def test_replies_with_other_calls_are_other_answers(completed):
+    one = completed("")
+    said = [
+        one.transcript[-1].model_copy(update={"tool_calls": (ToolCall(name=name),)})
+        for name in ("add", "add", "sub")
+    ]
+    tries = [one.model_copy(update={"transcript": (*one.transcript[:-1], m)}) for m in said]
+    first, second, third = (answer for answer, _ in answers_of(object(), tries))
+    assert first == second
+    assert first != third

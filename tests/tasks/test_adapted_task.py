@@ -1,0 +1,255 @@
+"""Tasks of other classes, with any subset of the methods of `Task`."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import SupervisedDatum, TaskInstance
+from dataenvgym.tasks import Ask, Domain, Outcome, TaskEnvironment, report_on
+from dataenvgym.tasks.adapted_task import (
+    AdaptedTask,
+    attemptable,
+    known_instances,
+    one_by_one,
+    task_of,
+)
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+
+WORD = TaskInstance(id="w", task="theirs", instruction="Say hi.", answer="hi")
+RECORD = SupervisedDatum(instruction="Say ho.", output="ho")
+
+
+class Echo(TaskEnvironment):
+    def respond(self, instance, conversation):
+        right = conversation[-1].content == instance.answer
+        return Outcome(reward=float(right), was_correct=right)
+
+
+def theirs(**has):
+    """A task of another class that has these attributes, and nothing else."""
+    return SimpleNamespace(**has)
+
+
+def test_a_task_is_itself_and_another_class_is_adapted_once():
+    task = PocketMathTask()
+    adapted = task_of(theirs())
+    assert task_of(task) is task
+    assert task_of(adapted) is adapted
+    assert isinstance(adapted, AdaptedTask)
+
+
+def test_a_task_that_offers_nothing_has_a_name_one_split_and_a_plain_domain():
+    task = task_of(theirs())
+    assert (task.name, task.split, task.splits) == (
+        "SimpleNamespace",
+        "validation",
+        ("validation",),
+    )
+    assert (task.has_one_source, task.share()) == (False, None)
+    assert task.on("validation") is task
+    assert known_instances(task) == ()
+    assert one_by_one(task) is None
+    domain = task.domain
+    assert (domain.prompt_template, domain.judges_records) == (PLAIN, False)
+    assert domain.overlap_key("Say: HI!") == "say hi"
+    assert domain.answer_class(WORD, " hi\n") == "hi"
+    assert domain.judge_record(RECORD) is None
+
+
+@pytest.mark.parametrize(
+    ("ask", "expected"),
+    [
+        (lambda task: task.instances, "has no `instances`, which are its problems"),
+        (lambda task: task.make_environment(), "has no `make_environment`, in which a student"),
+        (lambda task: attemptable(task), "has no `make_environment`"),
+        (lambda task: task.on("test"), r"has no splits \(no method `on`\), so its test split"),
+        (lambda task: task.whole(), "has no `whole`, which puts all its splits together"),
+    ],
+)
+def test_a_missing_method_of_a_task_is_named_where_it_is_needed(ask, expected):
+    with pytest.raises(ConfigurationError, match=f"SimpleNamespace {expected}"):
+        ask(task_of(theirs()))
+
+
+def test_methods_of_a_task_are_known_beforehand_and_none_counts_as_missing():
+    task = task_of(theirs(instances=[WORD], make_environment=None))
+    assert task.offers("instances")
+    assert not task.offers("instances", "make_environment")
+    assert task_of(PocketMathTask()).offers("instances", "make_environment", "on")
+
+
+def test_problems_without_environments_are_known_and_cannot_be_tried():
+    task = task_of(theirs(name="theirs", instances=[WORD]))
+    assert known_instances(task) == task.instances == (WORD,)
+    assert task.domain.prompt_template == PLAIN
+    with pytest.raises(ConfigurationError, match="has no `make_environment`"):
+        task.domain.gold_record(WORD)
+
+
+def test_its_problems_are_always_the_current_ones():
+    inner = theirs(instances=[])
+    task = task_of(inner)
+    assert known_instances(task) == ()
+    inner.instances.append(WORD)
+    assert known_instances(task) == (WORD,)
+
+
+def test_problems_with_environments_are_tried_as_those_of_a_task_are():
+    frame = PromptTemplate("Be kind.", "Now: {instruction}")
+    options = {"system_prompt": frame.system, "template": frame.template}
+    inner = theirs(
+        instances=[WORD],
+        make_environment=lambda: Echo([WORD], **options),
+        sampling=SamplingParameters(max_tokens=3),
+        chunk_size=2,
+        threads=1,
+    )
+    task = one_by_one(inner)
+    assert task is not None
+    assert (task.sampling.max_tokens, task.chunk_size, task.threads) == (3, 2, 1)
+    assert task.domain.prompt_template == frame
+    completed = task.attempt(ScriptedPredictor(lambda conversation: "hi"), samples=2)
+    assert [c.was_correct for c in completed] == [True, True]
+    gold = task.domain.gold_record(WORD)
+    assert gold is not None
+    assert (gold.prompt, gold.output) == (frame.conversation("Say hi."), "hi")
+
+
+@pytest.mark.parametrize(
+    "odd", [{"sampling": "greedy"}, {"threads": "many"}, {"split": "dev"}, {"chunk_size": None}]
+)
+def test_options_of_another_kind_are_passed_over(odd):
+    assert task_of(theirs(**odd)).split == "validation"
+
+
+def test_splits_sources_and_shares_are_handed_on():
+    test = theirs(name="test", instances=[WORD])
+    whole = theirs(instances=[WORD, WORD])
+    inner = theirs(
+        on={"test": test}.__getitem__,
+        splits=["test"],
+        share=lambda: "1 of 2 problems",
+        has_one_source=True,
+        whole=lambda: whole,
+    )
+    task = task_of(inner)
+    assert (task.splits, task.has_one_source) == (("test",), True)
+    assert task.share() == "1 of 2 problems"
+    assert task.on("test").name == "test"
+    assert len(task.whole().instances) == 2
+    assert task_of(theirs(on=None)).splits == ("validation",)
+    assert task_of(theirs(on=lambda split: test)).splits == ("validation", "test")
+
+
+def test_a_task_may_have_the_methods_of_a_domain_itself():
+    task = theirs(
+        prompt_template=PromptTemplate(template="Do: {instruction}"),
+        overlap_key=str.upper,
+        answer_class=lambda instance, reply: reply[0],
+        same_answer=lambda instance, one, other: one.casefold() == other.casefold(),
+        judge_record=lambda record: record.output == "ho",
+        problem_of_record=lambda record: WORD,
+    )
+    domain = task_of(task).domain
+    assert domain.prompt_template.template == "Do: {instruction}"
+    assert domain.overlap_key("a") == "A"
+    assert domain.gives(WORD, "Hello", "h") is True
+    assert domain.gives(WORD, "Hello", "j") is False
+    assert (domain.judges_records, domain.judge_record(RECORD)) == (True, True)
+    assert domain.problem_of_record(RECORD) == WORD
+
+
+def test_a_task_of_another_class_may_have_a_domain():
+    domain = MathDomain()
+    assert task_of(theirs(domain=domain)).domain is domain
+    assert task_of(theirs(domain="math")).domain.answer_class(WORD, "#### 2") == "#### 2"
+
+
+def test_evaluations_and_reports_are_its_own_and_checked():
+    completed = task_of(theirs(instances=[WORD], make_environment=lambda: Echo([WORD]))).attempt(
+        ScriptedPredictor(lambda conversation: "hi")
+    )
+    task = task_of(
+        theirs(
+            evaluate=lambda predictor: iter(completed),
+            generate_performance_report=lambda c: report_on("theirs", c),
+        )
+    )
+    found = task.evaluate(ScriptedPredictor([]))
+    assert found == completed
+    assert task.generate_performance_report(found).accuracy == 1.0
+    broken = task_of(theirs(evaluate=lambda p: 1, generate_performance_report=lambda c: None))
+    with pytest.raises(EvaluationError, match="returned int, expected a list of Completed"):
+        broken.evaluate(ScriptedPredictor([]))
+    with pytest.raises(EvaluationError, match="the report of task 'SimpleNamespace' is a NoneType"):
+        broken.generate_performance_report(found)
+
+
+class Asking(TaskEnvironment):
+    def respond(self, instance, conversation):
+        verdict = (yield Ask("judge", conversation)).text
+        return Outcome(reward=float(verdict == "yes"), was_correct=verdict == "yes")
+
+
+def says(text):
+    return ScriptedPredictor(lambda conversation: text)
+
+
+def test_its_environments_ask_its_other_speakers():
+    task = task_of(theirs(make_environment=Asking, others={"judge": says("yes")}))
+    (completed,) = task.attempt(says("hi"), [WORD])
+    assert (completed.was_correct, completed.error) == (True, None)
+    assert task_of(theirs(others="nobody", student="mine")).student == "mine"
+
+
+class Right(Domain):
+    def make_environment(self, instances=()):
+        return Echo(instances)
+
+
+def test_a_task_with_a_domain_alone_is_tried_in_the_environments_of_the_domain():
+    options = {"sampling": SamplingParameters(), "chunk_size": 1, "threads": 1}
+    inner = theirs(instances=[WORD], domain=Right(), **options)
+    assert attemptable(inner).offers("make_environment", "domain")
+    (completed,) = one_by_one(inner).attempt(says("hi"))
+    assert completed.was_correct
+
+
+def test_a_task_with_a_domain_is_tried_in_its_own_environments_if_it_makes_some():
+    inner = theirs(domain=Right(), make_environment=lambda: Echo(template="{instruction}!"))
+    (completed,) = task_of(inner).attempt(says("hi"), [WORD])
+    assert completed.transcript[0].content == "Say hi.!"
+
+
+def test_a_task_that_cannot_be_tried_refuses_an_attempt_as_a_whole():
+    with pytest.raises(ConfigurationError, match="SimpleNamespace has no `make_environment`"):
+        task_of(theirs()).attempt(says("hi"), [WORD])
+
+
+def test_it_judges_teaches_and_closes_in_its_own_way():
+    closed = []
+    domain = task_of(
+        theirs(
+            prompt=lambda instance: ("asked",),
+            judge=lambda instance, reply: reply == "ha",
+            gives=lambda instance, reply, right: None,
+            gold_record=lambda instance: RECORD,
+            ways_to_answer=lambda instance: iter(["ho"]),
+        )
+    ).domain
+    assert domain.prompt(WORD) == ("asked",)
+    assert (domain.judge(WORD, "ha"), domain.gives(WORD, "hi", "hi")) == (True, None)
+    assert (domain.gold_record(WORD), list(domain.ways_to_answer(WORD))) == (RECORD, ["ho"])
+    task_of(theirs(close=lambda: closed.append("task"))).close()
+    assert closed == ["task"]
+
+
+@pytest.mark.parametrize("odd", [{}, "abc", [{"id": "a"}], lambda: [WORD]])
+def test_instances_that_are_not_problems_are_refused(odd):
+    with pytest.raises(InvalidInstanceError, match=r"task 'theirs'.*expected a"):
+        known_instances(theirs(name="theirs", instances=odd))

@@ -1,0 +1,203 @@
+"""Transcripts become records, and records become problems."""
+
+import pytest
+
+from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.records import (
+    ChatDatum,
+    CompletedTaskInstance,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TaskInstance,
+    TextDatum,
+    Tool,
+    ToolCall,
+)
+from dataenvgym.tasks.domain import last_reply
+from dataenvgym.tasks.record_conversion import (
+    lesson_of,
+    preference_of,
+    prefix_records,
+    problem_of,
+    record_of,
+)
+from dataenvgym.tool_formats import read_reply
+
+SYSTEM = Message(role="system", content="Be brief.")
+
+
+def user(text):
+    return Message(role="user", content=text)
+
+
+def student(text, *calls):
+    return Message(role="assistant", content=text, tool_calls=calls)
+
+
+def tried(*transcript) -> CompletedTaskInstance:
+    instance = TaskInstance(id="i", task="t", instruction="?", skill="s")
+    return CompletedTaskInstance(
+        instance=instance, transcript=transcript, reward=1.0, was_correct=True
+    )
+
+
+def test_one_turn_is_a_supervised_record_with_the_whole_prompt():
+    prompt = (SYSTEM, user("1+1?"), student("2"), user("2+2?"))
+    record = record_of(tried(*prompt, student("4")), prompt)
+    assert isinstance(record, SupervisedDatum)
+    assert (record.prompt, record.output, record.provenance.skill) == (prompt, "4", "s")
+
+
+def test_several_turns_are_a_chat_record_with_all_that_the_student_said():
+    turns = (user("Guess."), student("5"), user("higher"), student("7"))
+    record = record_of(tried(SYSTEM, *turns), (SYSTEM, turns[0]))
+    assert isinstance(record, ChatDatum)
+    assert (record.system, record.messages, record.provenance.skill) == ("Be brief.", turns, "s")
+
+
+def test_turns_after_the_last_message_of_the_student_are_left_out():
+    record = record_of(tried(user("Hi"), student("Bye"), user("You won.")), (user("Hi"),))
+    assert (record.instruction, record.output) == ("Hi", "Bye")
+
+
+@pytest.mark.parametrize("before", [(), (SYSTEM,)])
+def test_tools_that_the_first_message_declares_are_those_of_the_record(before):
+    tools = (Tool(name="add", parameters={"type": "object"}),)
+    turns = (*before, user("1+1?"), student("2"))
+    declared = (turns[0].model_copy(update={"tools": tools}), *turns[1:])
+    record = record_of(tried(*declared), declared[:-1])
+    assert isinstance(record, ChatDatum)
+    assert (record.tools, record.messages) == (tools, turns[-2:])
+    assert record.conversation == declared
+
+
+def test_calls_of_tools_are_a_chat_record():
+    call = student("", ToolCall(name="add", arguments={"a": 1}))
+    turns = (user("1+1?"), call, Message(role="tool", content="2"), student("2"))
+    assert record_of(tried(*turns), turns[:1]).messages == turns
+
+
+@pytest.mark.parametrize(
+    "transcript",
+    [
+        (),
+        (user("Hi"),),
+        (user("Hi"), student("")),
+        (user("Hi"), user("there"), student("a"), user("b"), student("c")),
+    ],
+)
+def test_attempts_that_are_not_lessons_give_no_record(transcript):
+    assert record_of(tried(*transcript), transcript[:1]) is None
+
+
+@pytest.mark.parametrize(
+    ("record", "output"),
+    [
+        (SupervisedDatum(instruction="q", output="a"), "a"),
+        (KTODatum(instruction="q", output="a", desirable=True), "a"),
+        (KTODatum(instruction="q", output="a", desirable=False), None),
+        (PreferenceDatum(instruction="q", chosen="a", rejected="b"), "a"),
+        (ChatDatum(messages=(user("q"), student("a"))), "a"),
+        (ChatDatum(messages=(user("q"), student("a", ToolCall(name="x")))), None),
+        (TextDatum(text="q"), None),
+    ],
+)
+def test_the_lesson_of_a_record_is_the_right_answer_to_its_prompt(record, output):
+    lesson = lesson_of(record)
+    assert (lesson and (lesson.instruction, lesson.output)) == (output and ("q", output))
+
+
+def test_a_record_of_any_kind_is_a_problem_if_the_domain_says_so():
+    pair = PreferenceDatum(instruction="1+1?", chosen="It is\n#### 2", rejected="#### 3")
+    assert problem_of(MathDomain(), pair).answer == "2"
+    assert problem_of(MathDomain(), TextDatum(text="1+1 is 2")) is None
+
+
+ADD = Tool(name="add", parameters={"type": "object"})
+ASKED = Message(role="system", content="Be brief.", tools=(ADD,)), user("1+1, and 1 more?")
+TWO, THREE = (ToolCall(name="add", arguments={"a": a, "b": 1}) for a in (1, 2))
+
+
+def result(text):
+    return Message(role="tool", content=text)
+
+
+SOLVED = (*ASKED, student("", TWO), result("2"), student("", THREE), result("3"), student("3"))
+
+
+def test_a_try_is_cut_after_each_message_of_the_student_and_the_whole_comes_first():
+    records = prefix_records(tried(*SOLVED, user("Thanks!")), ASKED)
+    assert [record.conversation for record in records] == [SOLVED[:n] for n in (7, 5, 3)]
+    assert {record.provenance.skill for record in records} == {"s"}
+
+
+def test_only_the_students_messages_end_a_beginning_and_not_those_of_its_prompt():
+    prompt = (user("1+1?"), student("2"), user("2+2?"))
+    turns = (*prompt, student("?"), user("Well?"), student("4"))
+    whole, first = prefix_records(tried(*turns), prompt)
+    assert whole.messages == turns
+    assert (first.prompt, first.output) == (prompt, "?")
+    assert prefix_records(tried(*prompt), prompt) == []
+
+
+def test_two_tries_are_compared_where_they_part():
+    wrong = (*SOLVED[:4], student("2"))
+    pair = preference_of(tried(*SOLVED), tried(*wrong), ASKED)
+    assert pair.prompt == SOLVED[:4]
+    assert tuple(side[0] for side in pair.segments) == (SOLVED[4], wrong[4])
+    assert pair.provenance.skill == "s"
+    early = preference_of(tried(*SOLVED), tried(*ASKED, student("", THREE)), ASKED)
+    assert (early.prompt, early.rejected) == (ASKED, (student("", THREE),))
+
+
+def test_two_whole_answers_are_a_preference_with_an_instruction():
+    prompt = (SYSTEM, user("1+1?"))
+    pair = preference_of(tried(*prompt, student("2")), tried(*prompt, student("3")), prompt)
+    assert (pair.instruction, pair.system, pair.chosen, pair.rejected) == (
+        *("1+1?", "Be brief."),
+        *("2", "3"),
+    )
+    longer = tried(*prompt, student("3"), user("No."), student("4"))
+    turn = preference_of(tried(*prompt, student("2")), longer, prompt)
+    assert (turn.instruction, turn.messages) == ("", prompt[1:])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        SOLVED,
+        SOLVED[:5],
+        (*SOLVED[:3], result("error")),
+        (*SOLVED[:3], user("Stop.")),
+        (*SOLVED[:4], student("")),
+        (ASKED[0], user("1+2?"), student("3")),
+    ],
+)
+def test_tries_that_first_differ_outside_of_the_students_turns_are_not_a_pair(wrong):
+    assert preference_of(tried(*SOLVED), tried(*wrong), ASKED) is None
+
+
+def test_a_chat_record_with_tools_is_a_problem_where_the_domain_makes_it_one():
+    call = ToolCall(name="add", arguments={"a": 1})
+    record = ChatDatum(messages=(user("1?"), student("", call)), tools=(Tool(name="add"),))
+    assert problem_of(MathDomain(), record) is None
+
+    class OfTools(MathDomain):
+        def problem_of_record(self, record):
+            return TaskInstance(id="i", task="t", instruction=record.messages[0].content)
+
+    assert problem_of(OfTools(), record).instruction == "1?"
+
+
+def test_the_last_reply_has_its_calls_in_it():
+    call = ToolCall(name="add", arguments={"a": 1})
+    completed = tried(user("1?"), student("Well.", call), Message(role="tool", content="2"))
+    said = last_reply(completed)
+    assert (
+        read_reply((user("?").model_copy(update={"tools": (Tool(name="add"),)}),), said)
+        == (completed.transcript[1])
+    )
+    assert last_reply(tried(user("1?"), student("Two."))) == "Two."
+    assert last_reply(tried(user("1?"))) is None
