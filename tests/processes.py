@@ -8,7 +8,11 @@ MAIN = ("-m", "dataenvgym.cli.main")
 
 
 def environment():
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    """The variables of such a process. Installed packages are not in them: programs with an
+    environment of their own, which it may start, would import ours."""
+    installed = (sys.prefix, sys.base_prefix)
+    places = [p for p in sys.path if p and not p.startswith(installed)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
 
 
 def python(*arguments, timeout=240, check=False, env=None, cwd=None):
