@@ -40,6 +40,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class DataEnvGymError(Exception):
@@ -198,6 +202,35 @@ def need(error: DataEnvGymError) -> None:
         raise error
     if str(error) not in map(str, notes):
         notes.append(error)
+
+
+_EXPECTED = {
+    "greater_than_equal": "{ge} or more",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "{le} or less",
+    "less_than": "less than {lt}",
+    "literal_error": "{expected}",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    "string_type": "text",
+}
+
+
+def first_fault(error: ValidationError, within: str = "", *, skip: int = 0) -> str:
+    """The first fault that pydantic found, such as "limits.disk is -1, expected 0 or more".
+
+    Args:
+        within: the field that the refused value is in.
+        skip: parts of the location that are not fields, such as the tag of a union.
+    """
+    first = error.errors(include_url=False)[0]
+    kind, found = first["type"], shorten(repr(first["input"]), 100)
+    field = ".".join(filter(None, (within, *map(str, first["loc"][skip:]))))
+    if field and kind in _EXPECTED:
+        return f"{field} is {found}, expected {_EXPECTED[kind].format(**first.get('ctx', {}))}"
+    text = f"{field}: {first['msg']}".removeprefix(": ").replace("Value error, ", "", 1)
+    return text if not field or kind in ("missing", "value_error") else f"{text}; found {found}"
 
 
 def check_at_least(least: float, **options: float) -> None:

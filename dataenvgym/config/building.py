@@ -21,7 +21,7 @@ from dataenvgym.config.instantiation import (
     check_protocol,
     section_target,
 )
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import (
     ActingAgentInterface,
     DataGenerationAgentInterface,
@@ -34,7 +34,9 @@ from dataenvgym.interfaces import (
     TeachingAgent,
     TrainablePredictorInterface,
 )
+from dataenvgym.options import marks, parameters_of
 from dataenvgym.plans import Engine
+from dataenvgym.pocket import students
 from dataenvgym.skills.embeddings import EmbedderInterface
 from dataenvgym.store import Store
 from dataenvgym.store.ledger import Ledger
@@ -56,6 +58,7 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskI
     from omegaconf import OmegaConf
 
     section = cast(dict[str, Any], OmegaConf.to_container(config.task, resolve=True))
+    _check_task(section, section_target(config, "task"))
     if others := section.get("others"):
         section["others"] = _speakers(others, directory)
     task = build_value(section, "task", {})
@@ -64,6 +67,22 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskI
     if directory is not None and (ledger := ledger_of(made)) is not None:
         ledger.directory = Path(directory)
     return made
+
+
+def _check_task(section: Mapping[str, Any], target: Callable[..., Any]) -> None:
+    """Refuse a split, which the program chooses, and a pocket student that does not exist."""
+    split = parameters_of(target)[0].get("split", (None, None))
+    if "split" in section and "given" in marks(split[1]):
+        raise ConfigurationError(
+            f"task.split is {section['split']!r}, and a run uses all splits: leave it out "
+            "(`dataenvgym eval --split NAME` evaluates one)"
+        )
+    student = section.get("student")
+    if isinstance(student, str) and student not in students() and not Path(student).is_dir():
+        raise ConfigurationError(
+            f"task.student is {student!r}, expected a pocket student: {', '.join(students())}."
+            f"{did_you_mean(student, students())} Another model is student=hf student.path=..."
+        )
 
 
 def _speakers(others: Any, directory: str | Path | None) -> dict[str, Any]:

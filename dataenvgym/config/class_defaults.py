@@ -2,13 +2,14 @@
 
 YAML files name a class and what differs from its defaults. The others are those of the class (see
 `dataenvgym.options`), so a composed configuration has all values. A class of the user's own with a
-constructor of its own is left as it is: its options are added with a plus.
+constructor of its own is left as it is, unless it takes a group (`options.takes`): its options are
+added with a plus.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -75,14 +76,11 @@ def class_options(section: Mapping[Any, Any], *, known: bool = False) -> Mapping
             if known and not target.startswith("dataenvgym.") and module not in sys.modules:
                 return {}
             made = imported(target, "_target_")
-            return options_of(made) if _is_ours(made) else {}
+            init = getattr(made, "__init__", None)
+            modules = (str(getattr(each, "__module__", "")) for each in (made, init))
+            if hasattr(init, "group") or any(f"{m}.".startswith("dataenvgym.") for m in modules):
+                return options_of(made)
     return {}
-
-
-def _is_ours(target: Callable[..., Any]) -> bool:
-    """Whether it is in this package, or only the function that takes the options is."""
-    places = (getattr(made, "__module__", "") for made in (target, getattr(target, "__init__", "")))
-    return any(str(place).partition(".")[0] == "dataenvgym" for place in places)
 
 
 def sections(value: Any, key: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -88,6 +88,8 @@ def compose(
         typed = {o.key for o in parsed}
         apply_values(config, [o for o in parse_overrides(options_for(named)) if o.key not in typed])
     _apply_sources(config, sources)
+    if any(o.sign == "~" for o in parsed):  # an option that is left out has its class's default
+        config = fill(config)
     if not allow_missing:
         _check_resolvable(config, parsed)
     check_values([o for o in parsed if o.key not in groups], config, default)

@@ -7,17 +7,27 @@ ConfigurationError names the key.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
 from dataenvgym.config.arguments import check_arguments
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, did_you_mean, need
+from dataenvgym.errors import (
+    ConfigurationError,
+    UnsupportedStageError,
+    did_you_mean,
+    first_fault,
+    need,
+)
 from dataenvgym.own_modules import import_own
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+_OPTION = re.compile(r"(\w+)(\.\w+)* is ")
+"""The beginning of an error about an option, such as "limits.disk is -1, expected ..."."""
 
 
 def build_section(config: DictConfig, section: str, **given: Any) -> Any:
@@ -54,11 +64,20 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
     check_arguments(target, arguments, key)
     try:
         return target(**arguments)
-    except DataEnvGymError:
+    except (ConfigurationError, UnsupportedStageError) as error:
+        option = _OPTION.match(str(error))
+        if option and option[1] in arguments:
+            raise type(error)(f"{key}.{error}") from error
         raise
     except (TypeError, ValidationError) as error:
+        if isinstance(error, TypeError):
+            why = str(error).splitlines()[0]
+        elif {*error.errors()[0]["loc"][:1]} & {*arguments}:
+            raise ConfigurationError(first_fault(error, key)) from error
+        else:
+            why = first_fault(error)
         raise ConfigurationError(
-            f"{key}: {target.__module__}.{_name(target)} cannot be made: {_first_line(error)}"
+            f"{key}: {target.__module__}.{_name(target)} cannot be made: {why}"
         ) from error
 
 
@@ -127,11 +146,3 @@ def imported(path: Any, key: str) -> Callable[..., Any]:
             f"{key} is {path!r}, which is of type {type(target).__name__}, expected a class"
         )
     return cast(Callable[..., Any], target)
-
-
-def _first_line(error: BaseException) -> str:
-    if isinstance(error, ValidationError):
-        problem = error.errors(include_url=False)[0]
-        where = "".join(f"{name}: " for name in [".".join(map(str, problem["loc"]))] if name)
-        return f"{where}{problem['msg']}; found {problem['input']!r}"
-    return str(error).partition("\n")[0]

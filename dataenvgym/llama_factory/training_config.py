@@ -23,7 +23,7 @@ import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from dataenvgym import storage
-from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean
+from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean, first_fault
 from dataenvgym.llama_factory.options import KNOWN_OPTIONS, OneTraining
 from dataenvgym.options import Given
 from dataenvgym.records import Model
@@ -163,7 +163,16 @@ class TrainingConfig(Model):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise ConfigurationError(_explained(error)) from None
+            first = error.errors(include_url=False)[0]
+            name = ".".join(map(str, first["loc"]))
+            if first["type"] != "extra_forbidden":
+                raise ConfigurationError(first_fault(error)) from None
+            why = (
+                "is an option of LLaMA-Factory without a field here, expected in 'extra'."
+                if name in KNOWN_OPTIONS
+                else f"is not a training option.{did_you_mean(name, TrainingConfig.model_fields)}"
+            )
+            raise ConfigurationError(f"{name!r} {why}") from None
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainingConfig:
@@ -268,21 +277,3 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _represent_text)
-
-
-def _explained(error: ValidationError) -> str:
-    problems = []
-    for problem in error.errors(include_url=False):
-        name = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            why = (
-                "is an option of LLaMA-Factory without a field here, expected in 'extra'."
-                if name in KNOWN_OPTIONS
-                else f"is not a training option.{did_you_mean(name, TrainingConfig.model_fields)}"
-            )
-            problems.append(f"{name!r} {why}")
-        elif problem["type"] == "value_error":
-            problems.append(problem["msg"].removeprefix("Value error, "))
-        else:
-            problems.append(f"{name}: {problem['msg']}; found {problem['input']!r}")
-    return "; ".join(problems)

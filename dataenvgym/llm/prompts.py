@@ -26,7 +26,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault
 from dataenvgym.records import Conversation, Message, Model
 from dataenvgym.shipped_configs import config_directory
 
@@ -160,10 +160,9 @@ def _parsed(content: Any, where: str) -> Prompt:
     try:
         return Prompt.model_validate(dict(content))
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        field = ".".join(map(str, problem["loc"]))
+        name = str(*error.errors()[0]["loc"][:1])
         raise ConfigurationError(
-            f"{where}, {field}: {problem['msg']}.{did_you_mean(field, Prompt.model_fields)} "
+            f"{where}, {first_fault(error)}.{did_you_mean(name, Prompt.model_fields)} "
             "A prompt has `user` and may have `system` and `form`, all text"
         ) from error
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import Field, ValidationError
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, first_fault
 from dataenvgym.records import Model
 
 Status = Literal["ok", "error", "timeout", "out_of_memory", "output_limit", "killed"]
@@ -50,9 +50,7 @@ def checked_limits(limits: Limits | Mapping[str, Any]) -> Limits:
     try:
         return Limits.model_validate(limits)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(("limits", *map(str, first["loc"])))
-        raise ConfigurationError(f"{where} is {first['input']!r:.300}: {first['msg']}") from None
+        raise ConfigurationError(first_fault(error, "limits")) from None
 
 
 class ExecutionResult(Model):

@@ -11,7 +11,13 @@ import orjson
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from dataenvgym.errors import BrokenFileError, ConfigurationError, did_you_mean, shorten
+from dataenvgym.errors import (
+    BrokenFileError,
+    ConfigurationError,
+    did_you_mean,
+    first_fault,
+    shorten,
+)
 from dataenvgym.secrets import redact_bytes
 from dataenvgym.store.interface import Kind
 
@@ -72,11 +78,9 @@ def from_json(kind: Kind[M], data: bytes, place: str) -> M:
     try:
         return kind.model.model_validate_json(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
         raise BrokenFileError(
-            f"{place} is damaged, or another version wrote it: {where}: {first['msg']}. Delete "
-            f"it, or put a {kind.model.__name__} there"
+            f"{place} is damaged, or another version wrote it: {first_fault(error)}. Delete it, or "
+            f"put a {kind.model.__name__} there"
         ) from error
 
 

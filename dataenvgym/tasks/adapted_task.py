@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.errors import ConfigurationError, EvaluationError, first_fault
 from dataenvgym.interfaces import (
     PredictorInterface,
     SamplingParameters,
@@ -225,11 +225,8 @@ def report_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -
         # a model_copy or model_construct checks nothing
         return type(report).model_validate(report.model_dump(warnings=False))
     except ValidationError as error:
-        reason = error.errors(include_url=False)[0]
-        field = ".".join(map(str, reason["loc"]))
         raise EvaluationError(
-            f"the report of task {name!r} cannot be used: {field} is {reason['input']!r}, "
-            f"and {reason['msg'][:1].lower()}{reason['msg'][1:]}"
+            f"the report of task {name!r} cannot be used: {first_fault(error)}"
         ) from error
 
 

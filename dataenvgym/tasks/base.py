@@ -106,6 +106,11 @@ class Task:
         self.student = options.student
         self._domain = domain
         self.others = speakers_of(options.others)
+        if domain is not None and not domain.asks_others and {*self.others} - {"judge"}:
+            raise ConfigurationError(
+                f"others is {sorted(self.others)}, and {self.name} asks no other model: leave it "
+                "out (an engine may ask others.judge)"
+            )
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
 
     # --- its parts ---

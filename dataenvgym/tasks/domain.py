@@ -36,11 +36,14 @@ class Domain(ABC):
             bare question cannot be compared.
         has_tools: whether tool results are needed, so that a question with an answer does not show
             how a problem is solved.
+        asks_others: False if its environments ask no other model; then the task refuses `others`,
+            except a judge, which an engine may ask.
     """
 
     prompt_template: PromptTemplate = PLAIN
     answer_form: str = ""
     has_tools: bool = False
+    asks_others: bool = True
 
     @abstractmethod
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:

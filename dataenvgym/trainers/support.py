@@ -63,7 +63,11 @@ def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) ->
             "trainer has no other; LLaMA-Factory itself has"
         )
     options = config.options()
-    for name, expected in _wrong(config, stages or (config.stage,)):
+    wrong = _wrong(config, stages or (config.stage,))
+    if stages:  # typed by a user; a file for LLaMA-Factory may have them, with their defaults
+        typed = {"save_strategy": "no", "report_to": "none"}
+        wrong += [(n, repr(v)) for n, v in typed.items() if getattr(config, n) != v]
+    for name, expected in wrong:
         raise UnsupportedStageError(
             f"{name} is {options[name]!r}, expected {expected}: the in-process trainer has no "
             "other; LLaMA-Factory itself has"

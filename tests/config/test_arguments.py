@@ -103,7 +103,7 @@ def test_a_parameter_that_a_class_passes_on_to_its_base_is_taken():
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (['+task.split="3"', '++task.n_train="3"'], "task.n_train is '3', expected a whole number"),
+        (['++task.n_train="3"'], "task.n_train is '3', expected a whole number"),
         (["++task.sampling=3", "++task.threads=many"], "task.threads is 'many'"),
     ],
 )

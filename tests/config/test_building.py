@@ -20,7 +20,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.environments import SkillList
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, UnsupportedStageError
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.store import open_store
 from dataenvgym.tasks.base import attempts_for
@@ -36,7 +36,7 @@ def test_the_default_task_is_pocket_math_with_the_options_of_the_files():
 def test_a_task_gets_its_other_speakers_from_predictors_and_teachers(tmp_path):
     user = ("+teacher@task.others.user=vllm", "task.others.user.model=m")
     judge = ("+predictor@task.others.judge=openai", "task.others.judge.model=n")
-    config = compose([*user, *judge, f"runs_dir={tmp_path}"])
+    config = compose(["task=pocket_tools", *user, *judge, f"runs_dir={tmp_path}"])
     others = build_task(config, tmp_path / "run").others
     assert {who: other.describe()["model"] for who, other in others.items()} == {
         "user": "m",
@@ -99,8 +99,14 @@ def build_all(overrides: list[str]) -> None:
     ("overrides", "expected"),
     [
         (["task.split=tset"], "no option 'task.split'"),
-        (["+task.split=tset"], "Did you mean 'test'?"),
+        (["+task.split=test"], "task.split is 'test'"),
+        (["task.student=pocket-v3"], "Did you mean 'pocket-v2'?"),
+        (["task.others.user=openai/NAME", "task.others.user.api_key_variable=null"], "task.others"),
+        (["task.sampling.max_tokens=0"], "task.sampling.max_tokens is 0, expected 1 or more"),
+        (["task=pocket_code", "task.limits.disk=-1"], "task.limits.disk is -1, expected 1048576"),
         (["trainer.learning_rate=-1.0"], "learning_rate"),
+        (["trainer.save_strategy=epoch"], "trainer.save_strategy is 'epoch', expected 'no'"),
+        (["trainer.report_to=wandb"], "trainer.report_to is 'wandb', expected 'none'"),
         (["agent.records_per_iteration=0"], "records_per_iteration is 0"),
         (["environment.mode=incrementl"], "Did you mean 'incremental'?"),
         (["environment.target_score=high"], "environment.target_score is 'high'"),
@@ -111,7 +117,7 @@ def build_all(overrides: list[str]) -> None:
     ],
 )
 def test_values_that_cannot_be_are_configuration_errors(overrides, expected):
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises((ConfigurationError, UnsupportedStageError)) as caught:
         build_all(overrides)
     assert expected in str(caught.value)
 

@@ -43,6 +43,10 @@ def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():
     assert run_name(compose([*user, *judge, "task.others.judge.model=n"])) != name
 
 
+def test_an_option_that_is_left_out_names_the_same_run_as_its_default():
+    assert run_name(compose(["~task.n_train"])) == run_name(compose())
+
+
 @pytest.mark.parametrize("name", ["a/b", "..", ".hidden", ""])
 def test_a_name_that_is_not_a_plain_folder_is_refused(name):
     with pytest.raises(ConfigurationError, match="expected the plain name of a folder"):

@@ -94,7 +94,7 @@ def test_a_target_that_will_not_do_is_refused(own_module, target, expected):
             "+task.n_problems=3",
             "there is no option 'task.n_problems': PocketMathTask takes no 'n_problems'",
         ),
-        ("task.sampling.temperature=-1", "temperature: Input should be greater"),
+        ("task.sampling.temperature=-1", "task.sampling.temperature is -1, expected 0"),
     ],
 )
 def test_arguments_that_a_target_does_not_take_are_refused(override, expected):

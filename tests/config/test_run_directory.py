@@ -86,9 +86,11 @@ def test_a_key_that_only_follows_another_is_not_named_with_it(config_of):
 
 
 def test_a_key_that_is_gone_or_new_is_a_change(config_of):
-    begin(opened(config_of("name=r")))
-    with pytest.raises(ConfigChangedError, match=r"trainer.bf16: False -> \(not there\)"):
-        check_run(config_of("name=r", "~trainer.bf16", "+agent.more=1"))
+    for before, now, change in (((), ("+agent.more=1",), r"\(not there\) -> 1"),
+                                (("+agent.more=1",), (), r"1 -> \(not there\)")):  # fmt: skip
+        begin(opened(config_of("name=r", *before), fresh=True))
+        with pytest.raises(ConfigChangedError, match=f"agent.more: {change}"):
+            check_run(config_of("name=r", *now))
 
 
 def test_more_iterations_extend_a_run_and_fewer_are_refused(config_of):

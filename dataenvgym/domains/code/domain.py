@@ -40,6 +40,8 @@ class CodeDomain(Domain):
         options: how the code is run and judged.
     """
 
+    asks_others = False
+
     def __init__(
         self,
         known: Callable[[], Iterable[TaskInstance]] = tuple,

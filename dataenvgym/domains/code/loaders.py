@@ -23,7 +23,7 @@ from dataenvgym.domains.code.contests import apps_parts, livecodebench_parts
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.rows import Parts, list_in, text_in, texts_in
 from dataenvgym.domains.code.static_analysis import called_function, makes_objects, surroundings
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean, first_fault
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.rows import SourceRow
 
@@ -56,9 +56,7 @@ def to_instance(row: SourceRow, *, task: str, format: Format = "auto") -> TaskIn
     try:
         problem = CodeProblem.model_validate(parts.problem)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "the problem"
-        raise InvalidInstanceError(f"{row.where}: {field}: {first['msg']}") from None
+        raise InvalidInstanceError(f"{row.where}: {first_fault(error)}") from None
     own_id = row.values.get(parts.id_field)
     return TaskInstance(
         id=row.id if own_id in (None, "") else str(own_id),

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.records import Json, Model, TaskInstance, Text
 
 
@@ -139,8 +139,6 @@ def problem_of(instance: TaskInstance) -> CodeProblem:
     try:
         return CodeProblem.model_validate(instance.data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the problem as a whole"
         raise InvalidInstanceError(
-            f"instance {instance.id!r} is not a code problem: data field {where}: {first['msg']}"
+            f"instance {instance.id!r} is not a code problem: {first_fault(error, 'data')}"
         ) from None

@@ -26,6 +26,7 @@ class MathDomain(Domain):
     have a common form (50% equals both 0.5 and 50). `same_answer` asks the scorer.
     """
 
+    asks_others = False
     answer_form = FINAL_ANSWER_FORM
 
     def __init__(self, prompt_template: PromptTemplate = PLAIN) -> None:

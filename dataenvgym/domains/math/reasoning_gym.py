@@ -228,6 +228,7 @@ class ReasoningGymDomain(Domain):
         system_prompt: a system message before each problem, or "" for none.
     """
 
+    asks_others = False
     answer_form = FINAL_ANSWER_FORM
 
     def __init__(

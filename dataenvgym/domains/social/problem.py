@@ -10,7 +10,7 @@ from dataenvgym.domains.social.profiles import Character, Filled, Scene
 from dataenvgym.domains.social.prompts import task_text
 from dataenvgym.domains.social.scene import Cast
 from dataenvgym.domains.social.scripted_partners import MANNERS, TEMPERAMENTS
-from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.records import Model, TaskInstance
 
 MODEL = "model"
@@ -64,10 +64,7 @@ def problem_of(instance: TaskInstance) -> SocialProblem:
     try:
         return SocialProblem.model_validate(instance.data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"])) or "(whole problem)"
-        message = first["msg"].removeprefix("Value error, ")
-        raise InvalidInstanceError(f"instance {instance.id!r}: field {field}: {message}") from None
+        raise InvalidInstanceError(f"instance {instance.id!r}: {first_fault(error)}") from None
 
 
 def to_instance(problem: SocialProblem, *, id: str, task: str) -> TaskInstance:

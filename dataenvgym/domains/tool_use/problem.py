@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.domains.tool_use.fact_matching import says
 from dataenvgym.domains.tool_use.users import ScriptedUser, User
-from dataenvgym.errors import InvalidInstanceError, did_you_mean, shorten
+from dataenvgym.errors import InvalidInstanceError, did_you_mean, first_fault
 from dataenvgym.records import Json, Model, TaskInstance, Text, Tool, ToolCall, check_ids
 from dataenvgym.tasks.rows import SourceRow, read_rows
 from dataenvgym.tasks.worlds.state import State, Table
@@ -106,14 +106,7 @@ def problem_of(
     try:
         return kind.model_validate(instance.data)
     except ValidationError as error:
-        raise InvalidInstanceError(f"instance {instance.id!r}: {field_error(error)}") from None
-
-
-def field_error(error: ValidationError, within: str = "") -> str:
-    """The first error in one line, with the field, which is inside the field `within`."""
-    first = error.errors(include_url=False)[0]
-    field = ".".join(filter(None, (within, *map(str, first["loc"])))) or "(whole problem)"
-    return f"field {field}: {first['msg']}; found {shorten(repr(first['input']), 100)}"
+        raise InvalidInstanceError(f"instance {instance.id!r}: {first_fault(error)}") from None
 
 
 def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
@@ -145,7 +138,7 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
     except KeyError as error:
         raise ValueError(f"field state: the world's state has no {error}") from None
     except ValidationError as error:
-        raise ValueError(field_error(error, "state")) from None
+        raise ValueError(first_fault(error, "state")) from None
     for number, part in enumerate(problem.may_differ or ()):
         name, dot, _ = part.partition(".")
         fields = type(world.state).model_fields
@@ -290,7 +283,7 @@ def to_instance(row: SourceRow, *, task: str, world: str) -> TaskInstance:
         kept = problem.model_dump(mode="json", exclude_unset=True)
         return TaskInstance(id=id, task=task, data=kept, **own)
     except ValidationError as error:
-        raise InvalidInstanceError(f"{where}: {field_error(error)}") from None
+        raise InvalidInstanceError(f"{where}: {first_fault(error)}") from None
 
 
 def load_problems(path: Path, world: str) -> tuple[TaskInstance, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, StrictInt, TypeAdapter, ValidationError
 
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
-from dataenvgym.errors import InvalidActionError, did_you_mean
+from dataenvgym.errors import InvalidActionError, did_you_mean, first_fault
 from dataenvgym.records import Model
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 from dataenvgym.spaces.conversation import RecordSpace, draw_skills, is_tuple_of
@@ -75,11 +75,7 @@ def _parsed(value: Any, index: int) -> Explore | Exploit:
     try:
         return _MOVE.validate_python(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"][1:]) or "(whole move)"
-        raise InvalidActionError(
-            f"move {index}, field {field}: {first['msg']}; found {first['input']!r}"
-        ) from None
+        raise InvalidActionError(f"move {index}: {first_fault(error, skip=1)}") from None
 
 
 def _refuse_unknown(move: Explore | Exploit, index: int, forest: Forest) -> None:

@@ -25,13 +25,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 from dataenvgym.domains.tool_use.calls.problem import (
     CallsProblem,
     files_in,
-    first_field_error,
     parsed,
 )
 from dataenvgym.domains.tool_use.calls.search import spaced
 from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.domains.tool_use.values import KINDS
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
 from dataenvgym.run_warnings import warn_run
@@ -140,7 +139,7 @@ class ApiBank:
             try:
                 tools = TypeAdapter(tuple[Tool, ...]).validate_json(self._apis.read_bytes())
             except ValidationError as error:
-                raise ConfigurationError(f"{self._apis}: {first_field_error(error)}") from None
+                raise ConfigurationError(f"{self._apis}: {first_fault(error)}") from None
             return tuple(sorted(tools, key=lambda tool: tool.name))
         calls: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for place in dict.fromkeys(places):

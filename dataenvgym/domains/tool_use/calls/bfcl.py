@@ -24,13 +24,12 @@ from pydantic import Field, ValidationError
 from dataenvgym.domains.tool_use.calls.problem import (
     CallsProblem,
     files_in,
-    first_field_error,
     parsed,
 )
 from dataenvgym.domains.tool_use.calls.schemas import json_schema
 from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.domains.tool_use.values import OMITTED
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool
 from dataenvgym.records.model import Json, Model, Text
 from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, rows_of_lines
@@ -196,7 +195,7 @@ def _gold(row: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
         try:
             calls.append(GoldCall(name=name, arguments=dict(arguments), listed=True))
         except ValidationError as error:
-            raise UnfitRowError(f"{field}.{name}': {first_field_error(error)}") from None
+            raise UnfitRowError(f"{field}.{name}': {first_fault(error)}") from None
     return tuple(calls)
 
 

@@ -49,6 +49,7 @@ class CallsDomain(Domain):
         options, reply_threshold, max_turns: see `CallsEnvironment`.
     """
 
+    asks_others = False
     record_forms = ("call", "")
 
     def __init__(

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.domains.tool_use.matching import GoldCall
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Model, Text
 from dataenvgym.tasks.rows import HubDataset
@@ -98,7 +98,7 @@ def parsed(
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise refusal(f"{where}, {first_field_error(error)}") from None
+        raise refusal(f"{where}, {first_fault(error)}") from None
 
 
 def files_in(place: Path | HubDataset, data_set: str) -> list[Path]:
@@ -115,14 +115,6 @@ def files_in(place: Path | HubDataset, data_set: str) -> list[Path]:
     if not place.exists():
         raise ConfigurationError(f"there is no file or folder {str(place)!r}")
     return sorted(place.iterdir()) if place.is_dir() else [place]
-
-
-def first_field_error(error: ValidationError) -> str:
-    """The first error, preceded by the field."""
-    first = error.errors(include_url=False)[0]
-    field = ".".join(map(str, first["loc"]))
-    message = first["msg"].removeprefix("Value error, ")
-    return f"field {field!r}: {message}" if field else message
 
 
 def as_calls_text(calls: Sequence[ToolCall]) -> str:

@@ -59,6 +59,7 @@ class PlansDomain(Domain):
         ConfigurationError: for an invalid option.
     """
 
+    asks_others = False
     record_forms = ("plan", "")
 
     def __init__(

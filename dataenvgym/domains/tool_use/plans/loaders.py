@@ -39,8 +39,7 @@ from dataenvgym.domains.tool_use.plans.plan import (
     tool_name,
     tools_of,
 )
-from dataenvgym.domains.tool_use.problem import field_error
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean, first_fault
 from dataenvgym.records import Model, TaskInstance
 from dataenvgym.tasks.rows import SourceRow
 
@@ -108,7 +107,7 @@ def read_tools(source: str | Path | Mapping[str, Any] | Sequence[Any]) -> tuple[
         try:
             tool = PlanTool.model_validate(value)
         except ValidationError as error:
-            raise ConfigurationError(f"{where}, {which}, {field_error(error)}") from None
+            raise ConfigurationError(f"{where}, {which}, {first_fault(error)}") from None
         if tool.name in tools:
             raise ConfigurationError(
                 f"{where}: the tool {tool.name!r} occurs twice, expected it once"

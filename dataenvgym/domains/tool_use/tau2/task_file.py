@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from dataenvgym.domains.tool_use.problem import field_error
-from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.records import Json, Model, Text
 from dataenvgym.tasks.worlds.world import Seat
 
@@ -136,4 +135,4 @@ def read_tasks(values: Any, path: Path) -> Iterator[Tau2Task]:
         try:
             yield Tau2Task.model_validate(value)
         except ValidationError as error:
-            raise InvalidInstanceError(f"{path} (task {name!r}): {field_error(error)}") from None
+            raise InvalidInstanceError(f"{path} (task {name!r}): {first_fault(error)}") from None

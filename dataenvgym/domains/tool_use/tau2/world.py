@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import Field, ValidationError
 
-from dataenvgym.domains.tool_use.problem import field_error
 from dataenvgym.domains.tool_use.tau2.task_file import Action, InitialState
-from dataenvgym.errors import EvaluationError, shorten
+from dataenvgym.errors import EvaluationError, first_fault, shorten
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.tasks.worlds.state import State
 from dataenvgym.tasks.worlds.time_limit import within
@@ -70,7 +69,7 @@ class Tau2State(State):
         try:
             initial = InitialState.model_validate(changes.get("initial_state") or {})
         except ValidationError as error:
-            raise ValueError(f"field initial_state.{field_error(error)}") from None
+            raise ValueError(first_fault(error, "initial_state")) from None
         try:
             state._begin(initial)
         except Exception as error:  # the environment's own code may raise anything

@@ -192,10 +192,10 @@ def test_an_empty_file_is_mentioned_and_has_no_problems(dialogues, caplog):
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ({"role": "User", "text": "Hi", "mood": "bad"}, "field 'mood': Extra inputs are not"),
-        ({"role": "Robot", "text": "Hi"}, "field 'role': Input should be 'User'"),
-        ({"role": "API", "param_dict": {}, "result": {}}, "field 'api_name': Field required"),
-        ({"role": "API", "api_name": "A", "param_dict": {}}, "field 'result': Field required"),
+        ({"role": "User", "text": "Hi", "mood": "bad"}, "mood: Extra inputs are not"),
+        ({"role": "Robot", "text": "Hi"}, "role is 'Robot', expected 'User'"),
+        ({"role": "API", "param_dict": {}, "result": {}}, "api_name: Field required"),
+        ({"role": "API", "api_name": "A", "param_dict": {}}, "result: Field required"),
         ({"role": "AI", "text": "Hi"}, "the dialogue begins with 'AI', expected 'User'"),
     ],
 )

@@ -83,8 +83,8 @@ def test_calls_in_any_format_are_read(instances):
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        ({}, "field 'tools': Field required"),
-        ({"tools": [{"name": "a"}], "messages": [], "x": 1}, "field 'messages'"),
+        ({}, "tools: Field required"),
+        ({"tools": [{"name": "a"}], "messages": [], "x": 1}, "messages"),
         (
             {
                 "tools": [{"name": "a"}],
