@@ -58,6 +58,7 @@ setup(
         "ray": ["ray>=2.40"],
         "redis": ["redis>=5.0"],
         "rl": ["stable-baselines3>=2.4"],
+        "smollm2": ["gguf>=0.19"],
         "skills": ["scikit-learn>=1.5"],
         "reasoning-gym": ["reasoning-gym>=0.1.25"],
         "tensorboard": ["tensorboard>=2.18"],

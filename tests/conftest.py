@@ -153,6 +153,75 @@ def _build_tiny_student(
     return folder
 
 
+CHATML = (
+    "{% for message in messages %}"
+    "{% if loop.first and message['role'] != 'system' %}"
+    "{{ '<|im_start|>system\nYou are helpful.<|im_end|>\n' }}{% endif %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+CHATML_SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+
+
+def build_tiny_smollm(folder: Path, *, seed: int = 0, chat_template: str | None = CHATML) -> Path:
+    """Write a random model with SmolLM2's architecture and kind of tokenizer; return the folder.
+
+    Three heads share a key and value, embeddings are tied, the tokenizer is byte-level BPE that
+    keeps digits apart, and the end of a turn is also the padding.
+    """
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    merges = [("t", "h"), ("th", "e"), ("i", "n"), ("a", "n"), ("Ġ", "the"), ("Ġ", "Ġ")]
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    pieces = [*CHATML_SPECIAL, *alphabet, *("".join(pair) for pair in merges)]
+    backend = Tokenizer(models.BPE({p: i for i, p in enumerate(pieces)}, merges))
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
+    )
+    backend.decoder = decoders.ByteLevel()
+    backend.add_special_tokens(list(CHATML_SPECIAL))
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        bos_token="<|im_start|>",
+        eos_token="<|im_end|>",
+        pad_token="<|im_end|>",
+        unk_token="<|endoftext|>",
+        chat_template=chat_template,
+    )
+    config = LlamaConfig(
+        vocab_size=len(pieces),
+        hidden_size=96,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=6,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+        rope_parameters={"rope_type": "default", "rope_theta": 100000.0},
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=2,
+        tie_word_embeddings=True,
+        initializer_range=0.2,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = LlamaForCausalLM(config)
+    tokenizer.save_pretrained(folder)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_smollm(tmp_path_factory):
+    """The folder of a random model like SmolLM2; not to be changed."""
+    return build_tiny_smollm(tmp_path_factory.mktemp("smollm") / "model")
+
+
 class MakeStudent(Protocol):
     """Writes a tiny student to a folder, and returns the folder; options as above."""
 

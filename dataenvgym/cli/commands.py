@@ -263,21 +263,23 @@ NAME with a module, a test that passes, and a YAML file for --config-dir.""",
     ),
     Command(
         "external",
-        "install LLaMA-Factory or vLLM, each in its own pinned environment",
+        "install LLaMA-Factory, vLLM, or a language model of 135 million parameters",
         "external:external",
         {
             "action install|list": "what to do",
-            "name NAME?": "llamafactory or vllm",
-            "--variant cpu|cuda": "its build (default: cuda if there is a driver for it)",
+            "name NAME?": "llamafactory, vllm or smollm2",
+            "--variant cpu|cuda": "the build of a program (default: cuda if there is a driver)",
         },
         """\
 examples:
   dataenvgym external list
   dataenvgym external install llamafactory
   dataenvgym external install vllm --variant cuda
+  dataenvgym external install smollm2
 
-They go into DATAENVGYM_CACHE (default: dataenvgym in XDG_CACHE_HOME or in
-~/.cache).""",
+Each program has a pinned environment of its own; the model is the student of
+student=smollm2. They go into DATAENVGYM_CACHE (default: dataenvgym in
+XDG_CACHE_HOME or in ~/.cache).""",
     ),
     Command(
         "doctor",

@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Literal
 
 from dataenvgym.cli.console import open_console, quieten
 from dataenvgym.errors import ConfigurationError, ExternalError, SandboxError
-from dataenvgym.external.environments import (
+from dataenvgym.external import (
     ENVIRONMENTS,
+    ExternalModel,
     cache_directory,
     external_environment,
-    has_cuda,
+    external_models,
 )
+from dataenvgym.external.environments import has_cuda
 from dataenvgym.external.processes import free_port
 
 if TYPE_CHECKING:
@@ -61,6 +63,11 @@ _TELLING = (
     "bitsandbytes",
 )
 _OPTIONAL = ("ray", "datasets", "mcp", "reasoning-gym", "tensorboard", "wandb", "mlflow")
+_COSTS = {
+    "llamafactory": "6 GB to download, some minutes, once",
+    "vllm": "3.4 GB to download, some minutes, once",
+    "smollm2": "a real language model: 93 MB to download, a minute, once",
+}
 _GB = 1e9
 _ROOM_FOR_ENVIRONMENTS = 15 * _GB
 _ROOM_FOR_RUNS = 0.5 * _GB
@@ -81,6 +88,7 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
     yield room_finding("runs", runs_dir, _ROOM_FOR_RUNS, state="problem")
     yield room_finding("cache", cache_directory(), _ROOM_FOR_ENVIRONMENTS, state="missing")
     yield from map(environment_finding, ENVIRONMENTS)
+    yield from map(model_finding, external_models().values())
     yield from map(optional_finding, _OPTIONAL)
 
 
@@ -92,13 +100,14 @@ def what_next(findings: list[Finding]) -> list[tuple[str, str]]:
     uses = {
         "llamafactory": ("dataenvgym run trainer=llama_factory", "the same, by LLaMA-Factory"),
         "vllm": ("dataenvgym run predictor=vllm", "the same, the student served by vLLM"),
+        "smollm2": ("dataenvgym run student=smollm2", "a real language model is taught"),
     }
     commands = [("dataenvgym run", "an agent teaches the pocket student, some minutes on a CPU")]
     for name, use in uses.items():
         if found[name].state == "ok":
             commands.append(use)
         elif found[name].way_out:
-            commands.append((str(found[name].way_out), "some minutes and GB, once"))
+            commands.append((str(found[name].way_out), _COSTS[name]))
     return commands
 
 
@@ -187,6 +196,13 @@ def environment_finding(name: str) -> Finding:
     return Finding(
         name, "ok", f"{', '.join(told)} ({environment.variant}), in {environment.folder}"
     )
+
+
+def model_finding(model: ExternalModel) -> Finding:
+    """Check that a language model is installed."""
+    if not model.is_installed:
+        return Finding(model.name, "missing", f"not installed: {model.title}", model.how_to_install)
+    return Finding(model.name, "ok", f"{model.title}, {model.license}, in {model.folder}")
 
 
 def optional_finding(package: str) -> Finding:

@@ -1,4 +1,4 @@
-"""`dataenvgym external`: the environments of LLaMA-Factory and vLLM."""
+"""`dataenvgym external`: the environments of LLaMA-Factory and vLLM, and a language model."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from argparse import Namespace
 
 from dataenvgym.cli.console import open_console
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.external.environments import (
+from dataenvgym.external import (
     ENVIRONMENTS,
     ExternalEnvironment,
-    Variant,
+    ExternalModel,
     external_environment,
+    external_models,
 )
+from dataenvgym.external.environments import Variant
 
 
 def external(arguments: Namespace) -> None:
@@ -21,21 +23,30 @@ def external(arguments: Namespace) -> None:
             raise ConfigurationError(f"`external list` takes no name, found {arguments.name!r}")
         _list(arguments.variant)
     elif arguments.name is None:
-        raise ConfigurationError(f"install what? One of: {', '.join(ENVIRONMENTS)}.")
+        raise ConfigurationError(
+            f"install what? One of: {', '.join((*ENVIRONMENTS, *external_models()))}."
+        )
+    elif (model := external_models().get(arguments.name)) is not None:
+        if arguments.variant is not None:
+            raise ConfigurationError(
+                f"{model.name} has no variants, found --variant {arguments.variant}: "
+                f"`{model.how_to_install}`"
+            )
+        _install(model, "")
     else:
-        _install(external_environment(arguments.name, arguments.variant))
+        environment = external_environment(arguments.name, arguments.variant)
+        _install(environment, f"log: {environment.folder / 'install.log'}")
 
 
-def _install(environment: ExternalEnvironment) -> None:
-
+def _install(wanted: ExternalEnvironment | ExternalModel, log: str) -> None:
     console = open_console()
     with console.status("") as status:  # a spinner while pip works; only on a terminal
 
         def say(line: str) -> None:
             console.print(line, soft_wrap=True, markup=False)
-            status.update(f"log: {environment.folder / 'install.log'}")
+            status.update(log)
 
-        environment.install(say)
+        wanted.install(say)
 
 
 def _list(variant: Variant | None) -> None:
@@ -48,3 +59,7 @@ def _list(variant: Variant | None) -> None:
         else:
             what = f"not installed: {environment.how_to_install}"
         print(f"{name:14}{environment.variant:6}{what}")
+    for name, model in external_models().items():
+        is_there = f"{model.title}, {model.license}, in {model.folder}"
+        what = is_there if model.is_installed else f"not installed: {model.how_to_install}"
+        print(f"{name:14}{'':6}{what}")

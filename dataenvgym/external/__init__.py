@@ -1,13 +1,15 @@
-"""Programs outside this process: LLaMA-Factory and vLLM, each in an environment of its own.
+"""What is installed beside the package: LLaMA-Factory, vLLM, and a real language model.
 
 environments   pinned environments: their folders, checks and installation
+models         language models from Python packages, as folders in Hugging Face format
+gguf           converts the file of such a model
 processes      child processes that never outlive their use
 guard          a process between us and each of them, which ends them
 ports          TCP ports that are free, or who uses them
 
-The two cannot share one environment, because they exclude each other's versions of transformers,
-and neither has to share ours. The pins are in the folder `external/` of the repository, which is
-installed with the package.
+The two programs cannot share one environment, because they exclude each other's versions of
+transformers, and neither has to share ours. The pins are in the folder `external/` of the
+repository, which is installed with the package.
 """
 
 from dataenvgym.external.environments import (
@@ -16,5 +18,13 @@ from dataenvgym.external.environments import (
     cache_directory,
     external_environment,
 )
+from dataenvgym.external.models import ExternalModel, external_models
 
-__all__ = ["ENVIRONMENTS", "ExternalEnvironment", "cache_directory", "external_environment"]
+__all__ = [
+    "ENVIRONMENTS",
+    "ExternalEnvironment",
+    "ExternalModel",
+    "cache_directory",
+    "external_environment",
+    "external_models",
+]

@@ -74,7 +74,7 @@ def external_environment(name: str, variant: Variant | None = None) -> ExternalE
             f"variant is {chosen!r}, expected {' or '.join(get_args(Variant))}."
             f"{did_you_mean(str(chosen), get_args(Variant))}"
         )
-    return ExternalEnvironment(name, chosen, _pins_directory() / name / f"{chosen}.txt")
+    return ExternalEnvironment(name, chosen, pins_directory() / name / f"{chosen}.txt")
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class ExternalEnvironment:
         Raises:
             ExternalError: if pip fails, with its last lines; the next call starts again.
         """
-        with _one_at_a_time(self.folder, say):
+        with one_at_a_time(self.folder, say):
             if self.is_installed:
                 say(f"{self.folder} is there already")
                 return
@@ -180,7 +180,7 @@ class ExternalEnvironment:
         return {name.lower(): version for name, _, version in pairs}
 
 
-def _pins_directory() -> Path:
+def pins_directory() -> Path:
     """The folder with the pins: the installed package's, or the checkout's."""
     package = Path(__file__).parents[1]
     for folder in (package / "external", package.parent / "external"):
@@ -211,7 +211,8 @@ def _own_variables() -> dict[str, str]:
 
 
 @contextmanager
-def _one_at_a_time(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+def one_at_a_time(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of a folder in the cache; other processes wait, and say so."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f".{folder.name}.lock").open("w") as lock:
         try:

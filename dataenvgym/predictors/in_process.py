@@ -41,8 +41,9 @@ class InProcessPredictor(RemembersFormer):
     from any thread; on CPU, one call computes at a time.
 
     Args:
-        student: "pocket", or the name of another pocket student (`Task.student`), a folder in
-            Hugging Face format, or a name on its hub. It must have a chat template.
+        student: "pocket", or the name of another pocket student (`Task.student`), "smollm2"
+            (`dataenvgym external install smollm2`), a folder in Hugging Face format, or a name on
+            its hub. It must have a chat template.
         trainer: an object with `train` (see `TrainerInterface`); None uses the in-process trainer
             with its default options.
         adapter: the folder of the student's initial adapter; `reset` returns to it.
@@ -228,16 +229,24 @@ class _Beside:
 
 
 def resolve_student(student: str | Path) -> str:
-    """The student's folder, or its name on the hub."""
+    """The student's folder, or its name on the hub.
+
+    Raises:
+        ConfigurationError: if a path names no folder.
+        ExternalError: if it is a model of `external install` that is not installed.
+    """
+    from dataenvgym.external import external_models
     from dataenvgym.pocket import students
 
     if (pocket := students().get(str(student))) is not None:
         return str(pocket)
+    if (model := external_models().get(str(student))) is not None:
+        return str(model.require().folder)
     path = Path(student).expanduser()
     if not path.is_dir() and (path.is_absolute() or str(student).startswith(("./", "../", "~"))):
         raise ConfigurationError(
             f"student is {str(student)!r}, and there is no such folder; expected 'pocket', "
-            "a folder in Hugging Face format, or a name on its hub"
+            "'smollm2', a folder in Hugging Face format, or a name on its hub"
         )
     return str(path.resolve()) if path.is_dir() else str(student)
 

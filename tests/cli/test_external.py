@@ -4,7 +4,7 @@ import pytest
 
 from dataenvgym.cli.doctor import Finding
 from dataenvgym.errors import ExternalError
-from dataenvgym.external.environments import ExternalEnvironment
+from dataenvgym.external import ExternalEnvironment, ExternalModel
 from dataenvgym.storage import write_json
 
 
@@ -39,12 +39,36 @@ def test_an_environment_is_installed_in_the_variant_that_is_asked_for(dataenvgym
 
 def test_the_list_shows_installed_parts_and_how_to_install_the_rest(dataenvgym, built, cache):
     dataenvgym("external", "install", "llamafactory")
-    first, second = dataenvgym("external", "list").out.splitlines()
+    first, second, third = dataenvgym("external", "list").out.splitlines()
     assert first.startswith(f"llamafactory  cpu   0.9.5, in {cache}")
     assert (
         second
         == "vllm          cpu   not installed: dataenvgym external install vllm --variant cpu"
     )
+    assert third == "smollm2             not installed: dataenvgym external install smollm2"
+
+
+def test_a_model_is_installed_by_name_and_shown_with_its_license(dataenvgym, monkeypatch, cache):
+    monkeypatch.setattr(ExternalModel, "install", lambda self, say: self.folder.mkdir(parents=True))
+    assert "dataenvgym external install smollm2" in dataenvgym("doctor").out
+    dataenvgym.succeeds("external", "install", "smollm2")
+    about = "SmolLM2-135M-Instruct, dequantized from Q4_1, Apache-2.0, in"
+    assert about in dataenvgym("external", "list").out
+    assert "SmolLM2-135M-Instruct, dequantized from Q4_1" in dataenvgym("doctor").out
+    assert "smollm2" in dataenvgym("list", "student").out
+
+
+def test_a_model_has_no_variants(dataenvgym):
+    result = dataenvgym("external", "install", "smollm2", "--variant", "cpu")
+    assert result.code == 2
+    assert "smollm2 has no variants" in result.err
+
+
+def test_a_run_without_the_model_ends_with_1_and_says_how_to_install_it(dataenvgym, folder):
+    result = dataenvgym("run", "student=smollm2")
+    assert result.code == 1
+    assert "run `dataenvgym external install smollm2`" in result.err
+    assert not (folder / "runs").exists()
 
 
 def test_a_failed_installation_ends_with_1(dataenvgym, monkeypatch):

