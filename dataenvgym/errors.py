@@ -36,7 +36,7 @@ is counted separately, neither as right nor as wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -242,6 +242,20 @@ def check_at_least(least: float, **options: float) -> None:
     for name, value in options.items():
         if value < least:
             raise ConfigurationError(f"{name} is {value}, expected {least} or more")
+
+
+def check_one_of(known: Collection[str], **options: str) -> None:
+    """Refuse options whose values are not known.
+
+    Raises:
+        ConfigurationError: naming the first of them, and the known values.
+    """
+    for name, value in options.items():
+        if value not in known:
+            raise ConfigurationError(
+                f"{name} is {value!r}, expected one of {', '.join(known)}."
+                f"{did_you_mean(str(value), known)}"
+            )
 
 
 def shorten(text: str, most: int = 80, *, end: str = "...") -> str:

@@ -6,14 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from dataenvgym.errors import EvaluationError, InvalidInstanceError
+from dataenvgym.errors import EvaluationError, InvalidInstanceError, first_fault
 from dataenvgym.records.conversations import Conversation
 from dataenvgym.records.model import Finite, Json, Model, Note, Text
 
+ModelT = TypeVar("ModelT", bound=Model)
 STUDENT, ENVIRONMENT, INFRASTRUCTURE = "student", "environment", "infrastructure"
 FAULTS = (STUDENT, ENVIRONMENT, INFRASTRUCTURE)
 """The faults that are not the name of another speaker."""
@@ -85,6 +86,17 @@ class TaskInstance(Model):
     skill: str | None = None
     category: str | None = None
     data: dict[str, Json] = {}
+
+    def data_as(self, model: type[ModelT]) -> ModelT:
+        """The data as a model.
+
+        Raises:
+            InvalidInstanceError: naming the instance and the field.
+        """
+        try:
+            return model.model_validate(self.data)
+        except ValidationError as error:
+            raise InvalidInstanceError(f"instance {self.id!r}: {first_fault(error)}") from None
 
 
 _ALWAYS_HASHED = frozenset({"id", "task", "instruction", "answer", "skill", "category", "data"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 from dataenvgym.sandbox.interface import Sandbox
 
 BACKENDS = ("bubblewrap", "unsafe_local")
@@ -42,10 +42,7 @@ def check_backend(backend: str | Callable[..., Sandbox], *, workers: int) -> Non
     Raises:
         ConfigurationError: naming the value, and the existing backends.
     """
-    if isinstance(workers, bool) or not isinstance(workers, int):
-        raise ConfigurationError(f"workers is {workers!r}, expected a whole number, at least 1")
-    if workers < 1:
-        raise ConfigurationError(f"workers is {workers}, expected at least 1")
+    check_at_least(1, workers=workers)
     if not callable(backend) and backend not in BACKENDS:
         raise ConfigurationError(
             f"there is no sandbox backend {backend!r}; there are {', '.join(BACKENDS)}, or give a "

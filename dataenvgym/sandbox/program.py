@@ -46,11 +46,8 @@ def checked_program(
 
     Raises:
         ConfigurationError: for both or neither of code and command, a command that no system
-            can start, a path that leaves the working folder, more data than the disk holds, or an
-            object that is neither text nor bytes.
+            can start, a path that leaves the working folder, or more data than the disk holds.
     """
-    if not isinstance(limits, Limits):
-        raise ConfigurationError(f"limits is {limits!r}, expected a Limits, as Limits(seconds=3)")
     if (code is None) == (command is None):
         raise ConfigurationError(
             f"a run got {'neither' if code is None else 'both'} of code and command, expected "
@@ -67,10 +64,6 @@ def checked_program(
         raise ConfigurationError(
             f"command has an argument with a NUL character or a lone surrogate: {unfit[0]!r:.300}"
         )
-    if not isinstance(files, Mapping):
-        raise ConfigurationError(
-            f"files is {files!r:.300}, expected a dict of relative paths and their contents"
-        )
     names = [_inside(path) for path in files]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ConfigurationError(f"the file {twice[0]!r} is given twice, by different spellings")
@@ -83,10 +76,9 @@ def checked_program(
             f"{_MOST_FILES} of both together"
         )
     placed = tuple(
-        (name, _bytes(content, f"the file {name!r}"))
-        for name, content in zip(names, files.values(), strict=True)
+        (name, _bytes(content)) for name, content in zip(names, files.values(), strict=True)
     )
-    source = b"" if code is None else _bytes(code, "code")
+    source = b"" if code is None else _bytes(code)
     contents = (source, *(content for _, content in placed))
     size = sum(-(-len(content) // _BLOCK) * _BLOCK for content in contents)
     if size > limits.disk:
@@ -94,7 +86,7 @@ def checked_program(
             f"the program and its files take {size} bytes, and the disk of this run "
             f"holds {limits.disk}: give less, or raise Limits.disk"
         )
-    return Program(None if code is None else source, argv, _bytes(stdin, "stdin"), placed, limits)
+    return Program(None if code is None else source, argv, _bytes(stdin), placed, limits)
 
 
 def check_inherited_limits(rlimits: Mapping[str, int], limits: Limits) -> None:
@@ -122,8 +114,6 @@ def check_inherited_limits(rlimits: Mapping[str, int], limits: Limits) -> None:
 
 
 def _inside(path: str) -> str:
-    if not isinstance(path, str):
-        raise ConfigurationError(f"a file's path is {path!r:.300}, expected a text")
     pure = PurePosixPath(path)
     impossible = "\0" in path or pure.is_absolute() or ".." in pure.parts or not pure.parts
     impossible = impossible or not _is_encodable(path)
@@ -131,8 +121,7 @@ def _inside(path: str) -> str:
     if impossible or long:
         raise ConfigurationError(
             f"a file's path is {shorten(path, 300)!r}, expected one relative to the working "
-            "folder, "
-            "without '..', such as 'data/input.txt'"
+            "folder, without '..', such as 'data/input.txt'"
         )
     return str(pure)
 
@@ -145,7 +134,5 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-def _bytes(text: str | bytes, what: str) -> bytes:
-    if not isinstance(text, str | bytes):
-        raise ConfigurationError(f"{what} is {text!r:.300}, expected text or bytes")
+def _bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode(errors="surrogatepass")

@@ -7,6 +7,7 @@ import errno
 import os
 import platform
 import stat
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from dataenvgym.errors import SandboxError
@@ -140,19 +141,10 @@ class RunProc:
 
     def mappings(self, task: str, most: int) -> int:
         """The number of parts of a process's address space, counted up to `most`."""
-        try:
-            fd = os.open(f"{task}/maps", os.O_RDONLY, dir_fd=self._processes)
-        except OSError as error:
-            _unless_short(error)
-            return 0
         count = 0
-        try:
-            while count <= most and (chunk := os.read(fd, 1 << 16)):
+        with self._opened(f"{task}/maps") as fd:
+            while fd is not None and count <= most and (chunk := os.read(fd, 1 << 16)):
                 count += chunk.count(b"\n")
-        except OSError:
-            pass
-        finally:
-            os.close(fd)
         return count
 
     def sockets(self) -> int:
@@ -161,28 +153,29 @@ class RunProc:
         return int(words[2]) if words[:2] == [b"sockets:", b"used"] else 0
 
     def _names(self, path: str) -> list[str]:
-        try:
-            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
-        except OSError as error:
-            _unless_short(error)
-            return []
-        try:
-            return os.listdir(fd)
-        except OSError:
-            return []
-        finally:
-            os.close(fd)
+        names: list[str] = []
+        with self._opened(path, os.O_DIRECTORY) as fd:
+            names = [] if fd is None else os.listdir(fd)
+        return names
 
     def _read(self, path: str) -> bytes:
+        content = b""
+        with self._opened(path) as fd:
+            content = b"" if fd is None else os.read(fd, 1 << 16)
+        return content
+
+    @contextlib.contextmanager
+    def _opened(self, path: str, flags: int = 0) -> Iterator[int | None]:
+        """A descriptor of an entry, None if there is none; the block ends where it is gone."""
         try:
-            fd = os.open(path, os.O_RDONLY, dir_fd=self._processes)
+            fd = os.open(path, os.O_RDONLY | flags, dir_fd=self._processes)
         except OSError as error:
             _unless_short(error)
-            return b""
+            yield None
+            return
         try:
-            return os.read(fd, 1 << 16)
-        except OSError:
-            return b""
+            with contextlib.suppress(OSError):
+                yield fd
         finally:
             os.close(fd)
 

@@ -9,6 +9,7 @@ for systems that have no sandbox, and is never chosen silently.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -172,12 +173,8 @@ class _Run:
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
         """End the session's group, and every descendant that was ever seen."""
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # gone, or only zombies
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        except PermissionError:  # a group of zombies only, on some systems
-            pass
         for member in self._family.values():
             try:
                 member.kill()

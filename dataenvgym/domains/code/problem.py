@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.records import Json, Model, TaskInstance, Text
 
 
@@ -136,9 +135,4 @@ def problem_of(instance: TaskInstance) -> CodeProblem:
     Raises:
         InvalidInstanceError: if its data are not a code problem, naming the field.
     """
-    try:
-        return CodeProblem.model_validate(instance.data)
-    except ValidationError as error:
-        raise InvalidInstanceError(
-            f"instance {instance.id!r} is not a code problem: {first_fault(error, 'data')}"
-        ) from None
+    return instance.data_as(CodeProblem)

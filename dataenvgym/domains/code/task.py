@@ -1,17 +1,51 @@
-"""Code problems from files or named data sets, by split."""
+"""Code problems from files or named data sets, by split.
+
+A row is in one of these formats:
+
+    own            {"instruction", "tests": [...] or "public"/"hidden", "entry_point", ...}: the
+                   fields of `CodeProblem` ("tests" are hidden ones), "id", "skill", "category"
+    humaneval      {"task_id", "prompt", "entry_point", "canonical_solution", "test"}
+    mbpp           {"task_id", "text" or "prompt", "code", "test_list", ...}; the listed tests
+                   are in the question, as usual, and public; a "test", as in MBPP+, is a hidden
+                   program with asserts
+    apps           {"problem_id", "question", "input_output", ...}        (see `contests`)
+    livecodebench  {"question_id", "question_content", "public_test_cases", ...}   (see `contests`)
+
+If the row has a right solution, it becomes the gold answer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from typing import Literal, get_args
 
+from pydantic import ValidationError
+
+from dataenvgym.domains.code.contests import apps_parts, livecodebench_parts
 from dataenvgym.domains.code.domain import CodeDomain
 from dataenvgym.domains.code.environment import CodeOptions
-from dataenvgym.domains.code.loaders import Format, to_instance
+from dataenvgym.domains.code.problem import CodeProblem
+from dataenvgym.domains.code.rows import Parts, list_in, text_in, texts_in
+from dataenvgym.domains.code.static_analysis import called_function, makes_objects, surroundings
+from dataenvgym.errors import InvalidInstanceError, check_one_of, first_fault
 from dataenvgym.options import takes
+from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.options import RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.rows import SourceRow
+
+Format = Literal["auto", "own", "humaneval", "mbpp", "apps", "livecodebench"]
+
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "humaneval": ("prompt", "entry_point", "test"),
+    "mbpp": ("test_list",),
+    "apps": ("question", "input_output"),
+    "livecodebench": ("question_content", "public_test_cases"),
+    "own": ("instruction",),
+}
 
 
 @dataclass(frozen=True)
@@ -49,3 +83,105 @@ class CodeTask(Task):
             overlap_key=domain.overlap_key,
         )
         self.set_up(source, domain, options, name=options.name)
+
+
+def to_instance(row: SourceRow, *, task: str, format: Format = "auto") -> TaskInstance:
+    """The task instance in a row.
+
+    Raises:
+        UnfitRowError: for a row of APPS without tests.
+        InvalidInstanceError: if the row is not in the format, naming the place and the fault.
+        ConfigurationError: if there is no such format.
+    """
+    detected = _detect(row) if format == "auto" else format
+    check_one_of(get_args(Format), format=format)
+    parts = _READERS[detected](row)
+    try:
+        problem = CodeProblem.model_validate(parts.problem)
+    except ValidationError as error:
+        raise InvalidInstanceError(f"{row.where}: {first_fault(error)}") from None
+    own_id = row.values.get(parts.id_field)
+    return TaskInstance(
+        id=row.id if own_id in (None, "") else str(own_id),
+        task=task,
+        instruction=parts.instruction,
+        answer=problem.solution or None,
+        skill=parts.skill,
+        category=parts.category,
+        data=problem.data(),
+    )
+
+
+def _detect(row: SourceRow) -> str:
+    for name, fields in _FIELDS.items():
+        if all(field in row.values for field in fields):
+            return name
+    raise InvalidInstanceError(
+        f"{row.where}: the fields are {', '.join(row.values) or 'none'}, expected those of one of: "
+        + "; ".join(f"{name} ({', '.join(fields)})" for name, fields in _FIELDS.items())
+    )
+
+
+def _own(row: SourceRow) -> Parts:
+    outer = ("id", "instruction", "skill", "category", "tests")
+    problem = {name: value for name, value in row.values.items() if name not in outer}
+    if "tests" in row.values:
+        problem["hidden"] = [*list_in(row, "hidden"), *list_in(row, "tests")]
+    return Parts(
+        instruction=text_in(row, "instruction"),
+        problem=problem,
+        id_field="id",
+        skill=_label(row, "skill"),
+        category=_label(row, "category"),
+    )
+
+
+def _humaneval(row: SourceRow) -> Parts:
+    prompt, entry_point = text_in(row, "prompt"), text_in(row, "entry_point")
+    solution = text_in(row, "canonical_solution", default="")
+    problem = {
+        "entry_point": entry_point,
+        "starter": prompt,
+        "preamble": surroundings(prompt, entry_point),
+        "hidden": [
+            {"kind": "program", "code": f"{text_in(row, 'test')}\n\ncheck({entry_point})\n"}
+        ],
+        "solution": f"{prompt}{solution}" if solution else "",
+    }
+    return Parts(instruction=prompt, problem=problem, id_field="task_id")
+
+
+def _mbpp(row: SourceRow) -> Parts:
+    question = text_in(row, "text" if "text" in row.values else "prompt").strip()
+    setup = "\n".join(
+        [*texts_in(row, "test_imports"), text_in(row, "test_setup_code", default="")]
+    ).strip()
+    tests = texts_in(row, "test_list")
+    more = [*texts_in(row, "challenge_test_list"), text_in(row, "test", default="")]
+    solution = text_in(row, "code", default="")
+    problem = {
+        "entry_point": called_function("\n".join(tests), solution),
+        "public": [_program(setup, test) for test in tests],
+        "hidden": [_program(setup, test) for test in more if test.strip()],
+        "solution": solution.replace("\r\n", "\n"),
+        "tests_share_process": makes_objects("\n".join([setup, *tests, *more]), solution),
+    }
+    instruction = "\n".join([question, "Your code should pass these tests:", "", *tests])
+    return Parts(instruction=instruction, problem=problem, id_field="task_id")
+
+
+def _program(setup: str, test: str) -> dict[str, str]:
+    return {"kind": "program", "code": f"{setup}\n{test}".strip() + "\n"}
+
+
+def _label(row: SourceRow, field: str) -> str | None:
+    return str(row.values.get(field) or "").strip() or None
+
+
+_READERS: Mapping[str, Callable[[SourceRow], Parts]] = {
+    "own": _own,
+    "humaneval": _humaneval,
+    "mbpp": _mbpp,
+    "apps": apps_parts,
+    "livecodebench": livecodebench_parts,
+}

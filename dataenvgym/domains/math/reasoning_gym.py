@@ -57,7 +57,8 @@ class ReasoningGymOptions(TaskOptions):
     """Options of `ReasoningGymTask`.
 
     Attributes:
-        families: names of reasoning-gym's families, or a mapping from names to the options of each.
+        families: names of reasoning-gym's families, such as [chain_sum, gcd], or a mapping from
+            names to the options of each.
         name: name of the task.
         sizes: number of problems of each family in a split.
         seed: selects the problems.
@@ -81,43 +82,24 @@ class ReasoningGymTask(Task):
 
     @takes(ReasoningGymOptions)
     def __init__(self, options: ReasoningGymOptions) -> None:
-        source = ReasoningGymSource(
-            options.families, name=options.name, sizes=options.sizes, seed=options.seed
-        )
-        domain = ReasoningGymDomain(
-            partial(training_problems, self), system_prompt=options.system_prompt
-        )
-        self.set_up(source, domain, options, name=options.name)
+        known = partial(training_problems, self)
+        domain = ReasoningGymDomain(known, system_prompt=options.system_prompt)
+        self.set_up(ReasoningGymSource(options), domain, options, name=options.name)
 
 
 class ReasoningGymSource(Source):
     """Items of the families' procedural data sets.
-
-    Args:
-        families: names of reasoning-gym's families, e.g. ["chain_sum", "gcd"], or a mapping from
-            names to the options of each family.
-        name: of the task.
-        sizes: number of problems of each family in a split.
-        seed: selects the problems.
 
     Raises:
         ConfigurationError: if reasoning-gym is not installed, or a family does not exist, does
             not take its options, or evaluates answers as code.
     """
 
-    def __init__(
-        self,
-        families: Sequence[str] | Mapping[str, Mapping[str, Any]],
-        *,
-        name: str,
-        sizes: Mapping[Split, int] = SIZES,
-        seed: int = 0,
-    ) -> None:
-        options = families if isinstance(families, Mapping) else {}
-        self._families = {family: dict(options.get(family, {})) for family in families}
-        self._name = name
-        self._sizes = sizes
-        self._seed = seed
+    def __init__(self, options: ReasoningGymOptions) -> None:
+        families = options.families
+        of_each = families if isinstance(families, Mapping) else {}
+        self._families = {family: dict(of_each.get(family, {})) for family in families}
+        self._options = options
         for family in self._families:
             dataset_of(self._recipe(family, "test"))
 
@@ -139,7 +121,7 @@ class ReasoningGymSource(Source):
         """The first problems whose question is not in `asked`; their questions are added to it."""
         recipe = self._recipe(family, split)
         dataset = dataset_of(recipe)
-        wanted = self._sizes.get(split, 0)
+        wanted = self._options.sizes.get(split, 0)
         problems: list[TaskInstance] = []
         for index in range(len(dataset)):
             if len(problems) == wanted:
@@ -152,7 +134,7 @@ class ReasoningGymSource(Source):
             problems.append(
                 TaskInstance(
                     id=f"{family}-{split}-{index}",
-                    task=self._name,
+                    task=self._options.name,
                     instruction=entry["question"],
                     answer=entry["answer"],
                     skill=family,
@@ -172,8 +154,8 @@ class ReasoningGymSource(Source):
             {
                 "family": family,
                 "options": self._families[family],
-                "seed": derive_seed(self._seed, family) % (_SEED_RANGE // 2) + offset,
-                "size": max(1, self._sizes.get(split, 0)) * _TRIES,
+                "seed": derive_seed(self._options.seed, family) % (_SEED_RANGE // 2) + offset,
+                "size": max(1, self._options.sizes.get(split, 0)) * _TRIES,
             },
             option=orjson.OPT_SORT_KEYS,
         ).decode()

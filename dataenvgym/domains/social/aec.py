@@ -142,7 +142,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         self.others = speakers_of(others)
         self._every_seat = every_seat or self.rules.order == "simultaneous"
         self.metadata = {**type(self).metadata, "is_parallelizable": self._every_seat}
-        self._scoring = Scoring(tuple(dimensions))
+        self._scoring = Scoring(dimensions=dimensions)
         seats = max(problem_of(instance).scene.seats for instance in self.instances)
         self.possible_agents = [f"seat_{seat}" for seat in range(seats)]
         mask = MultiBinary(len(ALL_KINDS))

@@ -216,7 +216,7 @@ def bargains_of(state: SceneState) -> Bargains:
                 to, is_late = act.taken.owner, trade is not None
             else:
                 assert deal is not None
-                to, is_late = sum(deal.parties) - seat, price is not None
+                to, is_late = deal.other(seat), price is not None
             if is_late or not event.reaches(to):
                 continue
             answered = open.get(to)

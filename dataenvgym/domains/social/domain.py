@@ -228,7 +228,7 @@ class SocialDomain(DialogueDomain):
             yield write_action(Action(ActionKind.LEAVE, "I am sorry, we are too far apart."))
             return
         sells = problem.seat == deal.seller
-        aim = deal.buyer_most if sells else deal.seller_least
+        aim = deal.limit(deal.other(problem.seat))
         acts = Acts.of(problem.scene, self._kinds)
         for turn in range(MOST_TURNS + 1):
             away = (0.5, 0.25)[turn] if turn < 2 else 0.0

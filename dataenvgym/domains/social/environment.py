@@ -16,7 +16,7 @@ from dataenvgym.domains.social.problem import MODEL, SocialProblem, problem_of
 from dataenvgym.domains.social.prompts import news, seat_conversation
 from dataenvgym.domains.social.recording import SceneRecord, SceneRecorder
 from dataenvgym.domains.social.scene import MOST_TURNS, Rules, SceneState
-from dataenvgym.domains.social.scores import Scored, Scoring
+from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.domains.social.scripted_partners import scripted_partner
 from dataenvgym.domains.social.strategies import PARTNER_STRATEGIST, SPEAKER, STRATEGIST, Strategies
 from dataenvgym.errors import SpeakerError
@@ -31,22 +31,18 @@ SOLVED = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlayOptions(Strategies, PromptOptions):
+class PlayOptions(Strategies, Scoring, PromptOptions):
     """How a scene is played and scored.
 
     Attributes:
-        dimensions: the dimensions to score, of `evaluators.DIMENSIONS`; `goal` is one of them. If
-            all are, `overall` is their mean.
         partner_sampling: how the speakers "partner" and "speaker" draw their replies.
-        judges: the speakers that score the dimensions that the scene's rules do not; the mean of
-            several counts.
-        scored: "student": the student's seat; "all": every seat, for the record.
     """
 
-    dimensions: Sequence[str] = ("goal",)
     partner_sampling: SamplingParameters = SamplingParameters(max_tokens=512)
-    judges: Sequence[str] = ("judge",)
-    scored: Scored = "student"
+
+    def __post_init__(self) -> None:
+        Strategies.__post_init__(self)
+        Scoring.__post_init__(self)
 
 
 class SocialEnvironment(TaskEnvironment):
@@ -84,11 +80,10 @@ class SocialEnvironment(TaskEnvironment):
             instances, system_prompt=options.system_prompt, template=options.template, **more
         )
         self._rules = rules or Rules()
-        self._scoring = Scoring(tuple(options.dimensions), options.judges, options.scored)
         self._partner_sampling = SamplingParameters.model_validate(options.partner_sampling)
         self._recorder = recorder
         self._record: SceneRecord | None = None
-        self._strategies = options
+        self._options = options
 
     @property
     def state(self) -> SceneState:
@@ -97,7 +92,7 @@ class SocialEnvironment(TaskEnvironment):
 
     def begin(self, instance: TaskInstance) -> Generator[Ask, Reply, Conversation]:
         problem = problem_of(instance)
-        self._strategies.check_partner(problem.partner)
+        self._options.check_partner(problem.partner)
         self._record = None
         if self._recorder is not None:
             self._record = self._recorder.record(instance.id, problem, self._episode_seed)
@@ -107,8 +102,8 @@ class SocialEnvironment(TaskEnvironment):
             raise SpeakerError(f"partner: the scene was over before it began: {state.ending}")
         self._problem, self._state = problem, state
         seat = problem.seat
-        opening = self._strategies.students_introduction(state.cast, seat, self._rules.kinds)
-        if seen := self._strategies.students_lines(state.cast, seat, state.events):
+        opening = self._options.students_introduction(state.cast, seat, self._rules.kinds)
+        if seen := self._options.students_lines(state.cast, seat, state.events):
             opening = f"{opening}\n\n{news(seen)}"
         return self.prompt_template.conversation(opening)
 
@@ -120,8 +115,8 @@ class SocialEnvironment(TaskEnvironment):
         state = before
         actions: dict[int, Action] = {}
         notes: dict[int, str] = {}
-        if self._strategies.student_advises:
-            state = self._strategies.advised(state, problem.seat, text)
+        if self._options.student_advises:
+            state = self._options.advised(state, problem.seat, text)
             actions[problem.seat] = yield from self._acts(SPEAKER, state, problem.seat)
         else:
             try:
@@ -132,7 +127,7 @@ class SocialEnvironment(TaskEnvironment):
         state = yield from self._until_student_acts(problem, state)
         is_over = state.ending is not None or problem.seat not in state.present
         new = state.events[len(before.events) :]
-        lines = self._strategies.students_lines(state.cast, problem.seat, new)
+        lines = self._options.students_lines(state.cast, problem.seat, new)
         messages: tuple[Message, ...] = ()
         if not is_over or any(role == "user" for role, _ in lines):
             messages = (Message(role="user", content=news(lines)),)
@@ -141,7 +136,7 @@ class SocialEnvironment(TaskEnvironment):
             return Outcome(messages, done=False)
         if self._record is not None:
             self._record.ended(state)
-        found = yield from self._scoring.of_seats(state, problem.seat)
+        found = yield from self._options.of_seats(state, problem.seat)
         if self._record is not None:
             self._record.scored(found)
         of_student = found[problem.seat]
@@ -169,7 +164,7 @@ class SocialEnvironment(TaskEnvironment):
         seat = problem.seat
         while state.acting and seat in state.present and seat not in state.acting:
             state = yield from self._turn(problem, state, {}, {})
-        if "own" in self._strategies.strategists and seat in state.acting:
+        if "own" in self._options.strategists and seat in state.acting:
             state = yield from self._advised(STRATEGIST, state, seat)
         return state
 
@@ -189,7 +184,7 @@ class SocialEnvironment(TaskEnvironment):
                 partner = scripted_partner(problem.partner, problem.seed)
                 actions[seat] = partner.act(state, seat)
                 continue
-            if "partner" in self._strategies.strategists:
+            if "partner" in self._options.strategists:
                 state = yield from self._advised(PARTNER_STRATEGIST, state, seat)
             actions[seat] = yield from self._acts("partner", state, seat)
         state = state.after(actions, notes)
@@ -199,9 +194,9 @@ class SocialEnvironment(TaskEnvironment):
 
     def _advised(self, who: str, state: SceneState, seat: int) -> Generator[Ask, Reply, SceneState]:
         """The scene after a strategist has advised the seat."""
-        strategies = self._strategies
-        reply = yield Ask(who, strategies.conversation(state, seat), strategies.strategy_sampling)
-        return strategies.advised(state, seat, reply.text)
+        asked = self._options.conversation(state, seat)
+        reply = yield Ask(who, asked, self._options.strategy_sampling)
+        return self._options.advised(state, seat, reply.text)
 
     def _acts(self, who: str, state: SceneState, seat: int) -> Generator[Ask, Reply, Action]:
         """The action of a speaker for the seat."""

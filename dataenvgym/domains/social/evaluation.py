@@ -65,7 +65,7 @@ class Scenes:
     ) -> None:
         self.are_seats_alike = are_seats_alike
         self._names, self._trial = dict(names), int(section["trial"])
-        self._scoring = Scoring(tuple(section["dimensions"]), tuple(section["judges"]))
+        self._scoring = Scoring(dimensions=section["dimensions"], judges=tuple(section["judges"]))
 
     @classmethod
     def of(

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import Field, create_model
 
-from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
+from dataenvgym.errors import EvaluationError, check_one_of
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.judging import panel_ask, question
 from dataenvgym.judging.panel import Aggregation
@@ -110,7 +110,7 @@ def judge_character(
     Raises:
         ConfigurationError: for a dimension that does not exist.
     """
-    names = tuple(_checked(dimensions))
+    names = tuple(in_order(dimensions))
     asks = "\n".join(
         f"- {n} ({DIMENSIONS[n].low} to {DIMENSIONS[n].high}): {DIMENSIONS[n].asks}" for n in names
     )
@@ -135,7 +135,7 @@ def overall(scores: Mapping[str, float]) -> float | None:
         EvaluationError: for a score outside its range.
         ConfigurationError: for a dimension that does not exist.
     """
-    for name in _checked(scores):
+    for name in in_order(scores):
         low, high = DIMENSIONS[name].low, DIMENSIONS[name].high
         if not low <= scores[name] <= high:
             raise EvaluationError(
@@ -157,12 +157,12 @@ def dimensions_verdict(names: tuple[str, ...]) -> type[Model]:
     return create_model("SocialVerdict", __base__=Model, **fields)
 
 
-def _checked(names: Collection[str]) -> list[str]:
-    """The names of dimensions, in our order."""
+def in_order(names: Collection[str]) -> list[str]:
+    """The names of dimensions, in our order.
+
+    Raises:
+        ConfigurationError: for a dimension that does not exist.
+    """
     for name in names:
-        if name not in DIMENSIONS:
-            raise ConfigurationError(
-                f"there is no dimension {name!r}.{did_you_mean(name, DIMENSIONS)} There are: "
-                f"{', '.join(DIMENSIONS)}."
-            )
+        check_one_of(DIMENSIONS, dimensions=name)
     return [name for name in DIMENSIONS if name in names]

@@ -4,19 +4,52 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
-from typing import Literal, get_args
+from typing import Literal
 
 from dataenvgym.domains.social.collection import Profiles
 from dataenvgym.domains.social.problem import MODEL, SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Relationship, Scene
 from dataenvgym.domains.social.scripted_partners import temperament
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.options import THIRDS
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
 Seats = Literal["first", "second", "both"]
+FAIR = "fair"
+
+
+@dataclass(frozen=True)
+class SceneOptions:
+    """Which scenes are played, and by whom.
+
+    Attributes:
+        scenes: "all", a named subset such as "hard", or "procedural": generated small scenes with
+            equal shares of the skills (see `procedural`) and scripted partners of their own.
+        seats: the student's: "first", "second" or "both" (all, if there are more than two); a
+            procedural scene fixes it.
+        partner: a temperament of the scripted negotiators (tough, fair, soft, impatient or
+            tit_for_tat), who play the scenes with a deal; or "model": the speaker "partner" plays
+            all scenes.
+        name: name of the task.
+        casts_per_scene: largest number of casts played for each scene.
+        fractions: shares of the scenes.
+        seed: selects the scenes of each split; also of scripted partners and random turns.
+        trial: number of the repetition; it changes all seeds, but the scenes stay the same.
+    """
+
+    scenes: str = "all"
+    seats: Seats = "both"
+    partner: str = FAIR
+    _: KW_ONLY
+    name: str = "social"
+    casts_per_scene: int = 1
+    fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
+    seed: int = 0
+    trial: int = 0
 
 
 class SceneSource(Source):
@@ -25,14 +58,6 @@ class SceneSource(Source):
     A scene, with all its casts and seats, is in one split, chosen by its id and the seed. A
     scripted partner plays only scenes with a deal, from the seats that trade.
 
-    Args:
-        scenes: "all", or a named subset such as "hard".
-        seats: the student's: "first", "second", or "both" (all, if there are more than two).
-        partner: "model", or a temperament (see `scripted_partners`).
-        casts_per_scene: largest number of casts played for each scene.
-        fractions: shares of the scenes.
-        trial: number of the repetition; it changes the seeds of the problems.
-
     Raises:
         ConfigurationError: for a subset, seat or partner that does not exist, for shares that
             leave nothing, and if the partner can play none of the scenes.
@@ -40,39 +65,25 @@ class SceneSource(Source):
 
     has_one_source = True
 
-    def __init__(
-        self,
-        profiles: Profiles,
-        *,
-        name: str,
-        scenes: str = "all",
-        seats: Seats = "both",
-        partner: str = MODEL,
-        casts_per_scene: int = 1,
-        fractions: Mapping[Split, float],
-        seed: int = 0,
-        trial: int = 0,
-    ) -> None:
-        check_seats(seats)
-        check_at_least(1, casts_per_scene=casts_per_scene)
-        shares = [fractions.get(split, 0.0) for split in SPLITS]
-        if min(shares) < 0 or not sum(shares) > 0 or not fractions.keys() <= set(SPLITS):
+    def __init__(self, profiles: Profiles, options: SceneOptions) -> None:
+        check_at_least(1, casts_per_scene=options.casts_per_scene)
+        fractions, partner = options.fractions, options.partner
+        self._shares = [fractions.get(split, 0.0) for split in SPLITS]
+        if min(self._shares) < 0 or not sum(self._shares) > 0 or fractions.keys() - {*SPLITS}:
             raise ConfigurationError(
                 f"fractions are {dict(fractions)}, expected shares of {', '.join(SPLITS)}"
             )
         if partner != MODEL:
             temperament(partner)
-        found = profiles.scenes_in(scenes)
+        found = profiles.scenes_in(options.scenes)
         self._n_scenes = len(found)
         self._scenes = [s for s in found if partner == MODEL or s.deal is not None]
         if not self._scenes:
             raise ConfigurationError(
-                f"none of the {len(found)} scenes {scenes!r} has a deal that the scripted partner "
-                f"{partner!r} could negotiate: set task.partner={MODEL}"
+                f"none of the {len(found)} scenes {options.scenes!r} has a deal that the scripted "
+                f"partner {partner!r} could negotiate: set task.partner={MODEL}"
             )
-        self._profiles, self._name, self._seats, self._partner = profiles, name, seats, partner
-        self._casts_per_scene, self._fractions = casts_per_scene, fractions
-        self._seed, self._trial, self._is_whole = seed, trial, False
+        self._profiles, self._options, self._is_whole = profiles, options, False
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         scenes = self._split(split)
@@ -83,7 +94,9 @@ class SceneSource(Source):
         n = len(self._split(split))
         if n == self._n_scenes:
             return None
-        why = "" if self._partner == MODEL else "; a scripted partner plays those with a deal"
+        why = (
+            "" if self._options.partner == MODEL else "; a scripted partner plays those with a deal"
+        )
         return f"{chosen} problems in {n} of {self._n_scenes} scenes{why}"
 
     def whole(self) -> SceneSource:
@@ -95,20 +108,21 @@ class SceneSource(Source):
         """The scenes of a split, in the order of the profiles; all of them if it is whole."""
         if self._is_whole:
             return self._scenes
-        ranked = sorted(self._scenes, key=lambda s: derive_seed(self._seed, "split", s.id))
-        total = sum(self._fractions.get(s, 0.0) for s in SPLITS)
-        before = sum(self._fractions.get(s, 0.0) for s in SPLITS[: SPLITS.index(split)])
-        end = before + self._fractions.get(split, 0.0)
-        first, last = (round(len(ranked) * part / total) for part in (before, end))
+        seed, place = self._options.seed, SPLITS.index(split)
+        ranked = sorted(self._scenes, key=lambda s: derive_seed(seed, "split", s.id))
+        before = sum(self._shares[:place])
+        parts = before, before + self._shares[place]
+        first, last = (round(len(ranked) * part / sum(self._shares)) for part in parts)
         chosen = {scene.id for scene in ranked[first:last]}
         return [scene for scene in self._scenes if scene.id in chosen]
 
     def _instances(self, scene: Scene) -> Iterator[TaskInstance]:
-        seats = {"first": [0], "second": [1], "both": list(range(scene.seats))}[self._seats]
-        if self._partner != MODEL and scene.deal is not None:
+        of = self._options
+        seats = {"first": [0], "second": [1], "both": list(range(scene.seats))}[of.seats]
+        if of.partner != MODEL and scene.deal is not None:
             seats = [seat for seat in seats if seat in scene.deal.parties]
-        of_trial = ("trial", self._trial) if self._trial else ()
-        found = islice(casts(self._profiles, scene), self._casts_per_scene)
+        of_trial = ("trial", of.trial) if of.trial else ()
+        found = islice(casts(self._profiles, scene), of.casts_per_scene)
         for number, cast in enumerate(found):
             for seat in seats:
                 id = f"{scene.id}-{number}-{seat}"
@@ -116,19 +130,10 @@ class SceneSource(Source):
                     scene=scene,
                     characters=tuple(self._profiles.characters[id] for id in cast),
                     seat=seat,
-                    partner=self._partner,
-                    seed=derive_seed(self._seed, "problem", id, *of_trial),
+                    partner=of.partner,
+                    seed=derive_seed(of.seed, "problem", id, *of_trial),
                 )
-                yield to_instance(problem, id=id, task=self._name)
-
-
-def check_seats(seats: str) -> None:
-    """Raise a ConfigurationError that names the possible values for another one."""
-    if seats not in get_args(Seats):
-        raise ConfigurationError(
-            f"seats is {seats!r}, expected one of {', '.join(get_args(Seats))}."
-            f"{did_you_mean(str(seats), get_args(Seats))}"
-        )
+                yield to_instance(problem, id=id, task=of.name)
 
 
 def casts(profiles: Profiles, scene: Scene) -> Iterator[tuple[str, ...]]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from dataenvgym.domains.social.profiles import Character, Filled, Scene
 from dataenvgym.domains.social.prompts import task_text
 from dataenvgym.domains.social.scene import Cast
 from dataenvgym.domains.social.scripted_partners import MANNERS, TEMPERAMENTS
-from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.records import Model, TaskInstance
 
 MODEL = "model"
@@ -61,10 +60,7 @@ def problem_of(instance: TaskInstance) -> SocialProblem:
     Raises:
         InvalidInstanceError: naming the instance and the field.
     """
-    try:
-        return SocialProblem.model_validate(instance.data)
-    except ValidationError as error:
-        raise InvalidInstanceError(f"instance {instance.id!r}: {first_fault(error)}") from None
+    return instance.data_as(SocialProblem)
 
 
 def to_instance(problem: SocialProblem, *, id: str, task: str) -> TaskInstance:

@@ -139,6 +139,14 @@ class Deal(Model):
         """The seats that trade."""
         return self.seller, self.buyer
 
+    def other(self, seat: int) -> int:
+        """The seat that trades with this one."""
+        return sum(self.parties) - seat
+
+    def limit(self, seat: int) -> float:
+        """The worst price for a seat."""
+        return self.seller_least if seat == self.seller else self.buyer_most
+
     @property
     def is_possible(self) -> bool:
         """True if some price serves both."""

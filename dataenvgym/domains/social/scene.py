@@ -7,14 +7,14 @@ the next one and does not change the state. No model is asked here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Literal, get_args
 
 from dataenvgym.domains.social.actions import ALL_KINDS, NOTHING, Action, ActionKind
 from dataenvgym.domains.social.bargaining import Acts
 from dataenvgym.domains.social.profiles import Character, Scene, as_seen_by
-from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean, shorten
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of, shorten
 from dataenvgym.seeding import derive_seed
 
 Order = Literal["round_robin", "random", "simultaneous"]
@@ -62,11 +62,7 @@ class Rules(TurnOptions):
     kinds: tuple[ActionKind, ...] = ALL_KINDS
 
     def __post_init__(self) -> None:
-        if self.order not in get_args(Order):
-            raise ConfigurationError(
-                f"order is {self.order!r}, expected one of {', '.join(get_args(Order))}."
-                f"{did_you_mean(str(self.order), get_args(Order))}"
-            )
+        check_one_of(get_args(Order), order=self.order)
         if not 1 <= self.turn_limit <= MOST_TURNS:
             raise ConfigurationError(f"turn_limit is {self.turn_limit}, expected 1 to {MOST_TURNS}")
         check_at_least(0, most_stale=self.most_stale)
@@ -108,26 +104,16 @@ class Rules(TurnOptions):
         return None
 
 
-def rules_of(name: Ends, options: TurnOptions | None = None) -> Rules:
+def rules_of(name: Ends, options: TurnOptions = TurnOptions()) -> Rules:
     """The rules of that name.
 
     "epo" has the rules of EPO's published figures (Liu et al., 2025, "EPO: Explicit Policy
     Optimization for Strategic Reasoning in LLMs via RL"): scenes end as in its code, and the
     actions are none, speak and leave.
     """
-    if name not in get_args(Ends):
-        raise ConfigurationError(
-            f"rules is {name!r}, expected 'sotopia' or 'epo'.{did_you_mean(name, get_args(Ends))}"
-        )
-    kinds = _EPO_KINDS if name == "epo" else ALL_KINDS
-    turns = options or TurnOptions()
-    return Rules(
-        order=turns.order,
-        turn_limit=turns.turn_limit,
-        most_stale=turns.most_stale,
-        ends=name,
-        kinds=kinds,
-    )
+    check_one_of(get_args(Ends), rules=name)
+    turns = {each.name: getattr(options, each.name) for each in fields(TurnOptions)}
+    return Rules(**turns, ends=name, kinds=_EPO_KINDS if name == "epo" else ALL_KINDS)
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from statistics import fmean
 from typing import Literal, NamedTuple, get_args
 
 from dataenvgym.domains.social.bargaining import Trade, bargains_of
-from dataenvgym.domains.social.evaluators import DIMENSIONS, judge_character, overall
+from dataenvgym.domains.social.evaluators import DIMENSIONS, in_order, judge_character, overall
 from dataenvgym.domains.social.phrases import is_whole, mentions
 from dataenvgym.domains.social.profiles import Deal, RequiredUtterance, Scene, Swap
 from dataenvgym.domains.social.prompts import dialogue, profile_text, situation_text
 from dataenvgym.domains.social.scene import SceneState
-from dataenvgym.errors import ConfigurationError, SpeakerError, did_you_mean
+from dataenvgym.errors import ConfigurationError, SpeakerError, check_one_of
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.judging import dialogue_text
 
@@ -38,15 +38,16 @@ class SeatScores(NamedTuple):
     reasoning: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scoring:
     """The dimensions and seats to score.
 
     Attributes:
-        dimensions: of `DIMENSIONS`, `goal` among them; a scene's rules may score others besides.
-        judges: the speakers that score the dimensions that no rule scores. The result is the mean
-            over the judges that gave a verdict.
-        scored: "student": the student's seat; "all": every seat.
+        dimensions: the dimensions to score, of `evaluators.DIMENSIONS`; `goal` is one of them. If
+            all are, `overall` is their mean.
+        judges: the speakers that score the dimensions that the scene's rules do not; the mean of
+            several counts.
+        scored: "student": the student's seat; "all": every seat, for the record.
 
     Raises:
         ConfigurationError: for a dimension that does not exist, without `goal`, without judges,
@@ -58,12 +59,7 @@ class Scoring:
     scored: Scored = "student"
 
     def __post_init__(self) -> None:
-        for name in self.dimensions:
-            if name not in DIMENSIONS:
-                raise ConfigurationError(
-                    f"dimensions names {name!r}.{did_you_mean(str(name), DIMENSIONS)} There are: "
-                    f"{', '.join(DIMENSIONS)}"
-                )
+        in_order(self.dimensions)
         if "goal" not in self.dimensions:
             raise ConfigurationError(
                 f"dimensions are {list(self.dimensions)}, without 'goal', which is the reward: "
@@ -74,11 +70,7 @@ class Scoring:
             raise ConfigurationError(
                 f"judges is {judges!r}, expected names of speakers, each once, such as [judge]"
             )
-        if self.scored not in get_args(Scored):
-            raise ConfigurationError(
-                f"scored is {self.scored!r}, expected one of {', '.join(get_args(Scored))}."
-                f"{did_you_mean(str(self.scored), get_args(Scored))}"
-            )
+        check_one_of(get_args(Scored), scored=self.scored)
 
     def of_seats(
         self, state: SceneState, student: int

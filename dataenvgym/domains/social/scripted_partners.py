@@ -106,7 +106,7 @@ class Negotiator:
             return Action(ActionKind.LEAVE, "Thank you, and goodbye.")
         price = self._price(bargains, deal, seat)
         sells = seat == deal.seller
-        theirs = bargains.price_of(deal.buyer if sells else deal.seller)
+        theirs = bargains.price_of(deal.other(seat))
         if theirs is not None and (theirs >= price if sells else theirs <= price):
             return state.acts.accept()
         if len(bargains.prices[seat]) >= self.temperament.patience:
@@ -114,8 +114,7 @@ class Negotiator:
         return state.acts.offer(price)
 
     def _price(self, bargains: Bargains, deal: Deal, seat: int) -> float:
-        sells = seat == deal.seller
-        limit = deal.seller_least if sells else deal.buyer_most
+        sells, limit = seat == deal.seller, deal.limit(seat)
         drawn = derive_rng(self.seed, "opening", seat).uniform(-_JITTER, _JITTER)
         distance = self.temperament.opening * (1 + drawn)
         opening = limit * (1 + distance) if sells else limit * (1 - distance)
@@ -134,12 +133,11 @@ def rounded(price: float, *, up: bool) -> float:
 
 def _conceded(bargains: Bargains, deal: Deal, seat: int) -> float:
     """Twice the share of the distance between both first prices that the other side came closer."""
-    sells = seat == deal.seller
-    ours, theirs = bargains.prices[seat], bargains.prices[deal.buyer if sells else deal.seller]
+    ours, theirs = bargains.prices[seat], bargains.prices[deal.other(seat)]
     if not ours or len(theirs) < 2:
         return 0.0
     gap = abs(ours[0] - theirs[0])
-    closer = theirs[-1] - theirs[0] if sells else theirs[0] - theirs[-1]
+    closer = theirs[-1] - theirs[0] if seat == deal.seller else theirs[0] - theirs[-1]
     return min(max(2 * closer / gap, 0.0), 1.0) if gap else 1.0
 
 
@@ -164,9 +162,7 @@ class Villager:
         bargains = bargains_of(state)
         if bargains.price is not None:
             return _GOODBYE
-        sells = seat == deal.seller
-        limit = deal.seller_least if sells else deal.buyer_most
-        other = deal.buyer if sells else deal.seller
+        sells, limit, other = seat == deal.seller, deal.limit(seat), deal.other(seat)
         secrets = (secret for secret in state.cast.scene.secrets if secret.seat == other)
         asked = next((secret.question for secret in secrets), "")
         question = asked if self.manner == "curious" else ""

@@ -25,30 +25,19 @@ from dataenvgym.domains.social.profiles import (
 from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.errors import InvalidInstanceError
 
-CHARACTER_NAMES = {
+CHARACTER_NAMES = {name: name for name in Character.model_fields} | {
     "id": "pk",
-    "first_name": "first_name",
-    "last_name": "last_name",
-    "age": "age",
-    "gender": "gender",
     "pronouns": "gender_pronoun",
-    "occupation": "occupation",
     "public_information": "public_info",
     "personality": "personality_and_values",
-    "big_five": "big_five",
     "decision_style": "decision_making_style",
-    "moral_values": "moral_values",
     "personal_values": "schwartz_personal_values",
-    "secret": "secret",
     "model": "model_id",
 }
 SCENE_NAMES = {
     "id": "pk",
-    "codename": "codename",
-    "source": "source",
-    "scenario": "scenario",
+    **{name: name for name in ("codename", "source", "scenario", "relationship")},
     "goals": "agent_goals",
-    "relationship": "relationship",
     "ages": "age_constraint",
     "occupations": "occupation_constraint",
     "casts": "agent_constraint",

@@ -2,68 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from dataenvgym.domains.social.collection import Profiles, read_profiles, shipped_profiles
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.environment import PlayOptions
-from dataenvgym.domains.social.loaders import SceneSource, Seats, check_seats
+from dataenvgym.domains.social.loaders import FAIR, SceneOptions, SceneSource, Seats
 from dataenvgym.domains.social.problem import MODEL
 from dataenvgym.domains.social.procedural import ProceduralDomain, ProceduralScenes
 from dataenvgym.domains.social.procedural_skills import SKILLS
 from dataenvgym.domains.social.scene import Ends, Rules, TurnOptions, rules_of
-from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS, temperament
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.domains.social.scripted_partners import temperament
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import THIRDS, TaskOptions
+from dataenvgym.tasks.options import TaskOptions
 from dataenvgym.tasks.procedural import ProceduralSource
-from dataenvgym.tasks.source import Source, Split
-
-_PARTNER = "fair"
+from dataenvgym.tasks.source import Source
 
 
-@dataclass(frozen=True)
-class SocialOptions(TaskOptions, PlayOptions, TurnOptions):
+@dataclass(frozen=True, kw_only=True)
+class SocialOptions(SceneOptions, TaskOptions, PlayOptions, TurnOptions):
     """Options of `SocialTask`.
 
     Attributes:
-        scenes: "all", a named subset such as "hard", or "procedural": generated small scenes with
-            equal shares of the skills (see `procedural`) and scripted partners of their own.
-        seats: the student's: "first", "second" or "both"; a procedural scene fixes it.
-        partner: a temperament of the scripted negotiators (tough, fair, soft, impatient or
-            tit_for_tat), who play the scenes with a deal; or "model": the speaker "partner" plays
-            all scenes.
         profiles: a folder with characters.json and scenes.json, or `Profiles`, such as
             `read_sotopia(...).profiles`; None: the package's own.
-        name: name of the task.
-        casts_per_scene: largest number of casts played for each scene.
-        fractions: shares of the scenes.
-        seed: selects the scenes of each split; also of scripted partners and random turns.
         n_procedural: number of procedural scenes, in all splits together.
         rules: when scenes end: "sotopia"; or "epo": as in EPO's code, and only the actions none,
             speak, leave.
-        trial: number of the repetition; it changes all seeds, but the scenes stay the same.
     """
 
-    scenes: str = "all"
-    seats: Seats = "both"
-    partner: str = _PARTNER
-    _: KW_ONLY
     profiles: Profiles | str | Path | None = None
-    name: str = "social"
-    casts_per_scene: int = 1
-    fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
-    seed: int = 0
     n_procedural: int = 1000
     rules: Ends = "sotopia"
-    trial: int = 0
 
 
 class SocialTask(Task):
@@ -101,35 +79,35 @@ class SocialTask(Task):
         if options.trial:
             own_seed = derive_seed(sampling.seed, "trial", options.trial)
             sampling = sampling.model_copy(update={"seed": own_seed})
-        source, domain = _procedural(options, rules) or (
-            _scene_source(options),
-            SocialDomain(rules, options),
-        )
+        check_one_of(get_args(Seats), seats=options.seats)
+        source: Source
+        domain: SocialDomain
+        if options.scenes == "procedural":
+            source, domain = _procedural(options, rules)
+        else:
+            source = SceneSource(_profiles(options.profiles), options)
+            domain = SocialDomain(rules, options)
         self.set_up(source, domain, replace(options, sampling=sampling), name=options.name)
 
 
-def _scene_source(options: SocialOptions) -> SceneSource:
-    return SceneSource(
-        _profiles(options.profiles),
-        name=options.name,
-        scenes=options.scenes,
-        seats=options.seats,
-        partner=options.partner,
-        casts_per_scene=options.casts_per_scene,
-        fractions=options.fractions,
-        seed=options.seed,
-        trial=options.trial,
-    )
-
-
-def _procedural(options: SocialOptions, rules: Rules) -> tuple[Source, SocialDomain] | None:
-    """The parts of a task with procedural scenes; None for other scenes."""
-    if options.scenes != "procedural":
-        return None
-    _check_procedural(options)
-    family = ProceduralScenes(
-        options.name, terse=False, is_scripted=options.partner != MODEL, kinds=rules.kinds
-    )
+def _procedural(options: SocialOptions, rules: Rules) -> tuple[Source, SocialDomain]:
+    """The parts of a task with procedural scenes."""
+    has_partner = options.partner != MODEL
+    if has_partner:
+        temperament(options.partner)  # raises here for an unknown one
+    idle = {
+        "seats": options.seats != "both",
+        "partner": has_partner and options.partner != FAIR,
+        "profiles": options.profiles is not None,
+        "casts_per_scene": options.casts_per_scene != 1,
+    }
+    for name in (name for name, is_set in idle.items() if is_set):
+        raise ConfigurationError(
+            f"{name} is {getattr(options, name)!r:.80}, and procedural scenes have one cast, "
+            f"characters, scripted partners and a seat for the student of their own: leave it out, "
+            f"or set scenes=all; partner={MODEL} is possible, too"
+        )
+    family = ProceduralScenes(options.name, terse=False, is_scripted=has_partner, kinds=rules.kinds)
     sizes = {s: round(options.n_procedural * share) for s, share in options.fractions.items()}
     source = ProceduralSource(
         options.name, tuple(SKILLS), family.draw_instance, sizes=sizes, seed=options.seed
@@ -148,36 +126,6 @@ def _profiles(given: Profiles | str | Path | None) -> Profiles:
             "of a dump are dump.profiles"
         )
     return given
-
-
-def _check_procedural(options: SocialOptions) -> None:
-    """Refuse options that have no effect on procedural scenes.
-
-    Raises:
-        ConfigurationError: naming the option.
-    """
-    check_seats(options.seats)
-    partner = options.partner
-    if options.seats != "both":
-        raise ConfigurationError(
-            f"seats is {options.seats!r}, and a procedural scene has one seat for the student: "
-            "leave it out"
-        )
-    if partner != MODEL and temperament(partner) is not TEMPERAMENTS[_PARTNER]:
-        raise ConfigurationError(
-            f"partner is {partner!r}, and procedural scenes have scripted partners of their own: "
-            f"leave it out, or set partner={MODEL}"
-        )
-    if options.profiles is not None:
-        raise ConfigurationError(
-            f"profiles is {str(options.profiles)!r:.80}, and procedural scenes have characters of "
-            "their own: leave it out"
-        )
-    if options.casts_per_scene != 1:
-        raise ConfigurationError(
-            f"casts_per_scene is {options.casts_per_scene}, and a procedural scene has one: leave "
-            "it out"
-        )
 
 
 def _warn_if_greedy(options: SocialOptions) -> None:

@@ -1,7 +1,7 @@
 """Problems of code for tests: their rows, their tests, and a sandbox that fails."""
 
-from dataenvgym.domains.code.loaders import to_instance
 from dataenvgym.domains.code.problem import problem_of
+from dataenvgym.domains.code.task import to_instance
 from dataenvgym.errors import SandboxError
 from dataenvgym.sandbox import Limits
 from dataenvgym.tasks.rows import SourceRow

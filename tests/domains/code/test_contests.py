@@ -5,10 +5,9 @@ import zlib
 
 import pytest
 
-from dataenvgym.domains.code.loaders import to_instance
 from dataenvgym.domains.code.problem import CallTest, ProgramTest, StdioTest
 from dataenvgym.domains.code.sandboxed_tests import judge
-from dataenvgym.domains.code.task import CodeTask
+from dataenvgym.domains.code.task import CodeTask, to_instance
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, RejectionSamplingEngine
-from dataenvgym.domains.code.loaders import to_instance
 from dataenvgym.domains.code.problem import CodeProblem
-from dataenvgym.domains.code.task import CodeTask
+from dataenvgym.domains.code.task import CodeTask, to_instance
 from dataenvgym.errors import SandboxError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor

@@ -23,7 +23,7 @@ def test_a_problem_comes_back_from_the_data_of_its_instance():
 
 def test_an_instance_of_another_kind_is_refused_naming_the_field():
     instance = TaskInstance(id="p", task="t", instruction="?", data={"hidden": [{"kind": "call"}]})
-    with pytest.raises(InvalidInstanceError, match=r"'p' is not a code problem: data\.hidden\.0"):
+    with pytest.raises(InvalidInstanceError, match=r"'p': hidden\.0"):
         problem_of(instance)
     with pytest.raises(InvalidInstanceError, match="no tests"):
         problem_of(TaskInstance(id="p", task="t", instruction="?"))

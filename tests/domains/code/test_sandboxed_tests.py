@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dataenvgym.domains.code.loaders import to_instance
 from dataenvgym.domains.code.problem import problem_of
 from dataenvgym.domains.code.sandboxed_tests import NOT_RUN, judge
+from dataenvgym.domains.code.task import to_instance
 from dataenvgym.errors import EvaluationError, SandboxError
 from dataenvgym.sandbox import ExecutionResult, Limits
 from dataenvgym.tasks.rows import SourceRow

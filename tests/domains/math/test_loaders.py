@@ -1,7 +1,6 @@
 import pytest
 
-from dataenvgym.domains.math.loaders import to_instance
-from dataenvgym.domains.math.task import MathTask
+from dataenvgym.domains.math.task import MathTask, to_instance
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.tasks.rows import SourceRow
 

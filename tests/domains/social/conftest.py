@@ -2,7 +2,8 @@
 
 import pytest
 
-from dataenvgym.domains.social import Profiles, RelationshipProfile
+from dataenvgym.domains.social import Profiles
+from dataenvgym.domains.social.profiles import RelationshipProfile
 
 from . import social_scenes
 

@@ -1,6 +1,8 @@
 import pytest
 
-from dataenvgym.domains.social import AgeRange, Character, Profiles, casts, check_casts
+from dataenvgym.domains.social import Profiles, casts
+from dataenvgym.domains.social.loaders import check_casts
+from dataenvgym.domains.social.profiles import AgeRange, Character
 from dataenvgym.errors import InvalidInstanceError
 
 

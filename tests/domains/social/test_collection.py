@@ -2,16 +2,10 @@ import json
 
 import pytest
 
-from dataenvgym.domains.social import (
-    Deal,
-    SceneLog,
-    keep_profiles,
-    profiles_in,
-    read_profiles,
-    write_profiles,
-)
-from dataenvgym.domains.social.collection import CHARACTERS
-from dataenvgym.domains.social.scene_log import EPISODES
+from dataenvgym.domains.social import keep_profiles, read_profiles, write_profiles
+from dataenvgym.domains.social.collection import CHARACTERS, profiles_in
+from dataenvgym.domains.social.profiles import Deal
+from dataenvgym.domains.social.scene_log import EPISODES, SceneLog
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.store import open_store
 

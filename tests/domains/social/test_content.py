@@ -4,8 +4,9 @@ from collections import Counter
 
 import pytest
 
-from dataenvgym.domains.social import Relationship, casts, shipped_profiles
+from dataenvgym.domains.social import casts, shipped_profiles
 from dataenvgym.domains.social.phrases import mentions
+from dataenvgym.domains.social.profiles import Relationship
 
 
 @pytest.fixture(scope="module")

@@ -182,7 +182,7 @@ def test_the_judge_sees_all_that_the_seats_know_in_every_shipped_scene():
     for problem in map(problem_of, SocialTask("all", partner="model").instances):
         cast, scene = problem.cast, problem.scene
         for seat in cast.seats:
-            scoring = Scoring(tuple(DIMENSIONS))
+            scoring = Scoring(dimensions=tuple(DIMENSIONS))
             ask = next(scoring.of_seat(SceneState.begin(cast), seat))
             asked = ask.conversation[-1]
             facts = [scene.scenario.strip(), scene.relationship.value.replace("_", " ")]

@@ -1,17 +1,17 @@
 import pytest
 from pydantic import ValidationError
 
-from dataenvgym.domains.social import (
+from dataenvgym.domains.social.profiles import (
     AgeRange,
     Character,
     Deal,
     KeptSecret,
     Relationship,
     RelationshipProfile,
-    SceneLog,
     as_seen_by,
     as_seen_by_self,
 )
+from dataenvgym.domains.social.scene_log import SceneLog
 
 PUBLIC = {
     "age": 30,

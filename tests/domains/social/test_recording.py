@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from dataenvgym.domains.social import Profiles, SocialTask, SotopiaDump, read_sotopia, write_sotopia
+from dataenvgym.domains.social import Profiles, SocialTask, read_sotopia, write_sotopia
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.scene_log import EPISODES
+from dataenvgym.domains.social.sotopia_dump import SotopiaDump
 from dataenvgym.errors import StoreError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.store import MemoryStore, RedisStore, open_store

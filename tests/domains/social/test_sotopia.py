@@ -9,20 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dataenvgym.domains.social import (
-    AgeRange,
-    Goal,
-    Hint,
-    Relationship,
-    SeatScore,
-    SocialTask,
-    Utterance,
-    casts,
-    check_casts,
-    read_sotopia,
-    write_sotopia,
-)
+from dataenvgym.domains.social import SocialTask, casts, read_sotopia, write_sotopia
 from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.domains.social.loaders import check_casts
+from dataenvgym.domains.social.profiles import AgeRange, Goal, Hint, Relationship
+from dataenvgym.domains.social.scene_log import SeatScore, Utterance
 from dataenvgym.errors import BrokenFileError, ConfigurationError, InvalidInstanceError, StoreError
 from dataenvgym.predictors import ScriptedPredictor
 

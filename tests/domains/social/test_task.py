@@ -113,9 +113,9 @@ def test_a_patient_student_scores_higher_than_one_that_takes_the_first_price():
         ({"strategy_format": "Strategy:"}, "strategy_format is 'Strategy:'"),
         ({"trial": -1}, "trial is -1"), ({"scenes": "procedural", "trial": -1}, "trial is -1"),
         ({"scenes": "procedural", "partner": "tuogh"}, "Did you mean 'tough'"),
-        ({"scenes": "procedural", "partner": "tough"}, "scripted partners of their own"),
+        ({"scenes": "procedural", "partner": "tough"}, "partner is 'tough'"),
         ({"scenes": "procedural", "seats": "third"}, "seats is 'third'"),
-        ({"scenes": "procedural", "seats": "second"}, "one seat for the student"),
+        ({"scenes": "procedural", "seats": "second"}, "seats is 'second'"),
         ({"scenes": "procedural", "profiles": "mine"}, "profiles is 'mine'"),
         ({"scenes": "procedural", "casts_per_scene": 2}, "casts_per_scene is 2"),
     ],
@@ -182,7 +182,7 @@ def test_another_trial_in_which_something_draws_needs_no_warning(options, caplog
         ({"seat": 2}, "seat is 2, expected 0 to 1"),
         ({"partner": "nobody"}, "partner is 'nobody'"),
         ({"characters": []}, "2 seats and 0 characters"),
-        ({"scene": {"id": "x"}}, "field scene.scenario"),
+        ({"scene": {"id": "x"}}, "scene.scenario"),
     ],
 )
 def test_an_instance_that_is_not_a_scene_is_refused_with_its_id(change, complaint):
