@@ -12,10 +12,11 @@ from importlib.metadata import entry_points
 import gymnasium
 
 TEACHING_ENVIRONMENTS = {
-    "dataenvgym/OpenEnded-v0": "dataenvgym.config:make_open_ended",
-    "dataenvgym/SkillList-v0": "dataenvgym.config:make_skill_list",
-    "dataenvgym/SkillTree-v0": "dataenvgym.config:make_skill_tree",
+    "dataenvgym/OpenEnded-v0": ("dataenvgym.config:make_open_ended", "OpenEnded"),
+    "dataenvgym/SkillList-v0": ("dataenvgym.config:make_skill_list", "SkillList"),
+    "dataenvgym/SkillTree-v0": ("dataenvgym.config:make_skill_tree", "SkillTree"),
 }
+"""By id: the function that fills in defaults, and the class in `dataenvgym.environments`."""
 MAX_ITERATIONS = 5
 """Steps of a teaching episode, the same as the default of `episode.iterations`."""
 
@@ -31,6 +32,6 @@ def register_environments() -> None:
     for name, entry_point in task_environments().items():
         if name not in gymnasium.registry:
             gymnasium.register(id=name, entry_point=entry_point)
-    for name, entry_point in TEACHING_ENVIRONMENTS.items():
+    for name, (entry_point, _) in TEACHING_ENVIRONMENTS.items():
         if name not in gymnasium.registry:
             gymnasium.register(id=name, entry_point=entry_point, max_episode_steps=MAX_ITERATIONS)

@@ -190,9 +190,9 @@ def _spellings(value: str) -> set[str]:
 
 def _shown(url: str) -> str:
     keep_secrets_of(url)
-    return _QUERY.sub(rf"\1{REDACTED}", _USER.sub(_hide_user, url))
 
+    def hidden(match: re.Match[str]) -> str:
+        name, colon, _ = match[0].partition(":")
+        return f"{name}:{REDACTED}" if colon else REDACTED
 
-def _hide_user(match: re.Match[str]) -> str:
-    name, colon, _ = match[0].partition(":")
-    return f"{name}:{REDACTED}" if colon else REDACTED
+    return _QUERY.sub(rf"\1{REDACTED}", _USER.sub(hidden, url))

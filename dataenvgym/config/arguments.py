@@ -84,7 +84,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     kind = _kind(origin or hint)
     if kind is None:
-        return not (value is None and _is_group(hint))
+        is_group = isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel))
+        return not (value is None and is_group)
     if isinstance(value, bool):
         return kind is bool
     accepted: Any = {float: (int, float), Path: str}.get(kind, kind)
@@ -92,11 +93,6 @@ def _fits(value: Any, hint: Any) -> bool:
         return False
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return all(_fits(each, _inner(kind, parts)) for each in inner)
-
-
-def _is_group(hint: Any) -> bool:
-    """True for a class of options by name, such as SamplingParameters."""
-    return isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel))
 
 
 def _kind(hint: Any) -> Any:

@@ -31,6 +31,7 @@ from dataenvgym.interfaces import (
     TeacherInterface,
     TrainablePredictorInterface,
 )
+from dataenvgym.registration import TEACHING_ENVIRONMENTS
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -68,9 +69,11 @@ def build_environment(
         own = section_target(config, "environment")
         check_arguments(own, section, "environment")
         return make_own_environment(own, iterations, task, predictor, directory, options)
-    spec = _spec(str(config.environment.id))
-    if isinstance(spec, EnvSpec):
-        check_arguments(load_env_creator(str(spec.entry_point)), section, "environment")
+    spec: str | EnvSpec = str(config.environment.id)
+    if spec in TEACHING_ENVIRONMENTS:  # ours fill in defaults; a configuration has them all
+        its_class = f"dataenvgym.environments:{TEACHING_ENVIRONMENTS[spec][1]}"
+        check_arguments(load_env_creator(its_class), section, "environment")
+        spec = replace(gymnasium.spec(spec), entry_point=its_class)
     try:
         return gymnasium.make(
             spec,
@@ -85,22 +88,6 @@ def build_environment(
         raise ConfigurationError(f"environment.id: {error}") from error
     except TypeError as error:
         raise ConfigurationError(f"environment: {error}") from error
-
-
-_CLASSES = {
-    "dataenvgym.config:make_open_ended": "dataenvgym.environments:OpenEnded",
-    "dataenvgym.config:make_skill_list": "dataenvgym.environments:SkillList",
-    "dataenvgym.config:make_skill_tree": "dataenvgym.environments:SkillTree",
-}
-"""Our entry points fill in defaults; a configuration gives everything to the class."""
-
-
-def _spec(name: str) -> str | EnvSpec:
-    """The gymnasium spec of the environment with this id."""
-    spec = gymnasium.registry.get(name)
-    if spec is None or (its_class := _CLASSES.get(str(spec.entry_point))) is None:
-        return name
-    return replace(spec, entry_point=its_class)
 
 
 def make_open_ended(

@@ -17,15 +17,10 @@ from dataenvgym.config.instantiation import imported
 from dataenvgym.config.resolved import literal
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.options import Option, options_of
+from dataenvgym.registration import TEACHING_ENVIRONMENTS
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-
-_BY_ID = {
-    "dataenvgym/OpenEnded-v0": "dataenvgym.environments.OpenEnded",
-    "dataenvgym/SkillList-v0": "dataenvgym.environments.SkillList",
-    "dataenvgym/SkillTree-v0": "dataenvgym.environments.SkillTree",
-}
 
 
 def fill(config: DictConfig) -> DictConfig:
@@ -67,7 +62,8 @@ def class_options(section: Mapping[Any, Any], *, known: bool = False) -> Mapping
     Args:
         known: import no class that is not ours, for a section that a folder may have named.
     """
-    target = section.get("_target_", _BY_ID.get(str(section.get("id"))))
+    of_id = TEACHING_ENVIRONMENTS.get(str(section.get("id")))
+    target = section.get("_target_", of_id and f"dataenvgym.environments.{of_id[1]}")
     if "rubric" in section and "teachers" in section:
         target = "dataenvgym.judging.RubricJudge"
     with suppress(ConfigurationError):  # a class that cannot be imported is refused when built

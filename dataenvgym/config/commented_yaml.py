@@ -48,19 +48,14 @@ def annotated_yaml(
     Raises:
         ConfigurationError: as `compose`; with `resolve`, also if a value is missing.
     """
+    from omegaconf import OmegaConf
+
     config = compose(overrides, config_dir=config_dir, allow_missing=not resolve)
     if resolve:
-        config = _resolved(config)
+        config = OmegaConf.create(literal(OmegaConf.to_container(config, resolve=True)))
     comments = _Comments(chosen_options(overrides, config_dir), files_by_group(config_dir))
     comments.explain(config)
     return "\n".join(_lines(config, comments)) + "\n"
-
-
-def _resolved(config: DictConfig) -> DictConfig:
-    from omegaconf import OmegaConf
-
-    resolved: DictConfig = OmegaConf.create(literal(OmegaConf.to_container(config, resolve=True)))
-    return resolved
 
 
 class _Comments:
@@ -195,16 +190,11 @@ def _leaf(key: str, value: Any) -> list[str]:
     from omegaconf import OmegaConf
 
     if isinstance(value, str) and "\n" in value:
-        mark = "|" if value.endswith("\n") else "|-"
-        lines = [f"{key}: {mark}", *(f"  {line}" if line else "" for line in _text_lines(value))]
+        mark, text = "|" if value.endswith("\n") else "|-", value.removesuffix("\n").split("\n")
+        lines = [f"{key}: {mark}", *(f"  {line}" if line else "" for line in text)]
         try:
             if yaml.safe_load("\n".join(lines) + "\n") == {key: value}:
                 return lines
         except yaml.YAMLError:
             pass  # such as control characters, which need a quoted text
-    text = OmegaConf.to_yaml(OmegaConf.create({key: value}))
-    return text.rstrip("\n").split("\n")
-
-
-def _text_lines(text: str) -> list[str]:
-    return text.removesuffix("\n").split("\n")
+    return OmegaConf.to_yaml(OmegaConf.create({key: value})).rstrip("\n").split("\n")

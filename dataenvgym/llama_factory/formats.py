@@ -177,15 +177,12 @@ def _kto_row(record: KTODatum) -> Row:
 def _chat_row(record: ChatDatum | ScoredDatum, tool_format: ToolFormat) -> Row:
     messages = tool_format.flatten(record.conversation)
     leads = messages[0].role == "system"
-    return {
+    row: Row = {
         "conversations": _turns(messages[leads:]),
         "system": messages[0].content if leads else "",
         "tools": "",
     }
-
-
-def _scored_row(record: ScoredDatum, tool_format: ToolFormat) -> Row:
-    return _chat_row(record, tool_format) | {"weights": list(record.weights)}
+    return row | {"weights": list(record.weights)} if isinstance(record, ScoredDatum) else row
 
 
 def as_sharegpt(row: Row) -> Row:
@@ -210,7 +207,7 @@ def as_sharegpt(row: Row) -> Row:
 
 _WITH_TOOLS: Mapping[str, Callable[[Any, ToolFormat], Row]] = {
     "chat": _chat_row,
-    "scored": _scored_row,
+    "scored": _chat_row,
     "preference": _preference_row,
 }
 _ROW_OF: Mapping[str, Callable[[Any], Row]] = {

@@ -26,7 +26,6 @@ class ScriptedPredictor:
     Attributes:
         trainings: number of trainings since the base.
         records: number of records in all trainings since the base.
-        records: how many records it was trained on since the base, all trainings together.
     """
 
     def __init__(self, answer: Callable[[Conversation], str | Failure]) -> None:

@@ -26,7 +26,7 @@ from dataenvgym.external import cache_directory
 from dataenvgym.external.processes import created_at, end_process_tree, is_alive
 from dataenvgym.storage import read_json, write_json
 
-_GRACE = 10.0
+GRACE = 10.0
 """Seconds that a server gets to end by itself."""
 _KILLED_SECONDS = 5.0
 """Seconds that killed processes may take to disappear."""
@@ -99,7 +99,7 @@ class Lease:
         (self.folder / "users").mkdir(parents=True, exist_ok=True)
         (self.folder / "users" / self._me).touch()
 
-    def leave(self, *, grace: float = _GRACE) -> None:
+    def leave(self, *, grace: float = GRACE) -> None:
         """Stop being a user; the last user ends the server, which gets `grace` seconds for that."""
         with self.alone():
             (self.folder / "users" / self._me).unlink(missing_ok=True)
@@ -117,7 +117,7 @@ class Lease:
                 file.unlink(missing_ok=True)
         return found
 
-    def end_server(self, *, grace: float = _GRACE) -> None:
+    def end_server(self, *, grace: float = GRACE) -> None:
         """End the server and all its children, even if it has ended itself."""
         if (server := self.last()) is not None:
             if server.is_alive:

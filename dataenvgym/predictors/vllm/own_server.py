@@ -20,7 +20,7 @@ from dataenvgym.external.processes import (
     free_port,
     is_free,
 )
-from dataenvgym.predictors.vllm.leases import Lease, RunningServer, end_left_over
+from dataenvgym.predictors.vllm.leases import GRACE, Lease, RunningServer, end_left_over
 from dataenvgym.predictors.vllm.options import RequestOptions
 from dataenvgym.predictors.vllm.placeholder_adapters import write_zero_adapter
 from dataenvgym.predictors.vllm.server import AWAY_SECONDS, POLL_SECONDS, VllmServer
@@ -30,8 +30,6 @@ from dataenvgym.run_warnings import warn_run
 
 _SHORT_GRACE = 0.5
 """Seconds that a server which does not answer yet gets to end by itself; it loses no work."""
-
-
 _UNTOUCHED = "untouched"
 
 
@@ -119,10 +117,7 @@ class OwnServer(VllmServer):
     def close(self) -> None:
         """Stop using it; its last user ends the server."""
         super().close()
-        if self._is_up:
-            self._lease.leave()
-        else:
-            self._lease.leave(grace=_SHORT_GRACE)
+        self._lease.leave(grace=GRACE if self._is_up else _SHORT_GRACE)
 
     def _put_untouched(self) -> None:
         """Let the untouched student answer under the name of an adapter that changes nothing.
@@ -195,7 +190,13 @@ class OwnServer(VllmServer):
             ServerError: if it ends instead, or takes too long; it is then ended.
         """
         self._is_up = False
-        if not self._wait("the vLLM server is starting", self._start_timeout, self._check_runs):
+
+        def check() -> None:
+            if not self.running.is_alive:
+                log = end_of_log(self.log, 25)
+                raise ServerError(f"the vLLM server ended while it started. {log}")
+
+        if not self._wait("the vLLM server is starting", self._start_timeout, check):
             end_process_tree(self.running.pid, grace=_SHORT_GRACE)
             raise ServerError(
                 f"the vLLM server did not come up within {self._start_timeout:.0f} s "
@@ -203,7 +204,3 @@ class OwnServer(VllmServer):
             )
         self._is_up = True
         self._look()
-
-    def _check_runs(self) -> None:
-        if not self.running.is_alive:
-            raise ServerError(f"the vLLM server ended while it started. {end_of_log(self.log, 25)}")

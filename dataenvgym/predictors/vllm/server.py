@@ -131,9 +131,8 @@ class VllmServer(ABC):
             self._call("POST", "/v1/unload_lora_adapter", {"lora_name": self._served(name)})
 
     def _load(self, name: str, folder: Path) -> None:
-        payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
         try:
-            self._manage("/v1/load_lora_adapter", payload)
+            self._manage(*self._loading(name, folder))
         except ServerError as error:
             if error.status is None:
                 raise
@@ -142,6 +141,10 @@ class VllmServer(ABC):
             raise AdapterError(
                 f"the server does not take the adapter in {folder}: {error}"
             ) from error
+
+    def _loading(self, name: str, folder: Path) -> tuple[str, dict[str, str]]:
+        payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
+        return "/v1/load_lora_adapter", payload
 
     def _unload(self, name: str) -> None:
         try:
@@ -220,9 +223,8 @@ class VllmServer(ABC):
         served = self._served_names()
         for name, folder in self.adapter_lock.adapters.items():
             if self._served(name) not in served:
-                payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
                 try:
-                    self._call("POST", "/v1/load_lora_adapter", payload)
+                    self._call("POST", *self._loading(name, folder))
                 except ServerError as error:
                     if self._served(name) not in self._served_names():
                         raise ServerError(

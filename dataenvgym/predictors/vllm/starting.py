@@ -229,13 +229,6 @@ def _command(command: str | Sequence[str] | None, variant: Variant) -> tuple[str
     return tuple(words)
 
 
-def _files(student: str) -> list[tuple[str, int, int]]:
-    """A value that changes when the student's files do; a hub name is returned unchanged."""
-    files = sorted(Path(student).glob("*")) if Path(student).is_dir() else []
-    stats = [(file.name, file.stat()) for file in files if file.is_file()]
-    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
-
-
 def _own_dtype(student: str) -> str:
     """The floating point type of a student's weights; vLLM would convert float32 to half."""
     try:
