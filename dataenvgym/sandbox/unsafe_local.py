@@ -23,12 +23,36 @@ from typing import Self
 import psutil
 
 from dataenvgym.errors import SandboxError
-from dataenvgym.sandbox import local_start
 from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits, Status
 from dataenvgym.sandbox.outcome import result_of
 from dataenvgym.sandbox.program import Program, check_inherited_limits, checked_program
 from dataenvgym.sandbox.supervision import Streams, supervise
 
+# A program of its own: no code of ours may run between a fork and an exec if there are threads.
+_START = """
+import os, resource, signal, sys
+split = sys.argv.index("--")
+for name in [name for name in dir(resource) if name.startswith("RLIMIT_")]:
+    number = getattr(resource, name)  # the soft limits are not those of the user's shell
+    hard = resource.getrlimit(number)[1]
+    resource.setrlimit(number, (8 * 2**20 if name == "RLIMIT_STACK" else hard, hard))
+os.umask(0o022)
+for setting in sys.argv[1:split]:
+    name, _, amount = setting.partition("=")
+    number = getattr(resource, name)
+    hard = resource.getrlimit(number)[1]
+    value = int(amount) if hard == resource.RLIM_INFINITY else min(int(amount), hard)
+    resource.setrlimit(number, (value, value))
+for number in (signal.SIGPIPE, signal.SIGXFSZ):
+    signal.signal(number, signal.SIG_DFL)
+command = sys.argv[split + 1:]
+try:
+    os.execvp(command[0], command)
+except OSError as error:
+    os.write(2, f"{command[0]}: {error.strerror}\\n".encode())
+    os._exit(127)
+"""
+"""Sets limits, RESOURCE=AMOUNT ... before "--", and becomes the command behind it."""
 _HEADROOM = 32 * 2**20  # of address space, for an interpreter before it runs anything
 
 
@@ -136,7 +160,7 @@ class _Run:
         program = self._program
         wanted = program.command or (sys.executable, "-s", "-B", "-X", "utf8", str(self._main))
         settings = [f"{name}={amount}" for name, amount in _rlimits(program.limits).items()]
-        return [sys.executable, "-I", "-S", local_start.__file__, *settings, "--", *wanted]
+        return [sys.executable, "-I", "-S", "-c", _START, *settings, "--", *wanted]
 
     def _environment(self) -> dict[str, str]:
         return {

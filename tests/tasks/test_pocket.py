@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.tasks.pocket import family_of, find_skill, read_exercise
+from dataenvgym.tasks.source import SPLITS
 from tools.pocket.recipes import STUDENTS
 
 RNG = np.random.default_rng
@@ -19,6 +21,21 @@ FAMILY_OF = {skill: family for family in FAMILIES for skill in family.phrasings}
 
 def test_no_skill_belongs_to_two_families():
     assert len(FAMILY_OF) == sum(len(family.phrasings) for family in FAMILIES)
+
+
+@pytest.mark.parametrize(
+    "make", [PocketMathTask, PocketCodeTask, PocketToolsTask, PocketSocialTask]
+)
+def test_the_same_problems_come_again_in_equal_shares_of_the_skills_each_in_one_split(make):
+    task, skills = make(), family_of(make()).skills
+    assert len(skills) >= 16
+    assert len({skill.category for skill in skills.values()}) >= 4
+    counts = Counter(instance.skill for instance in task.instances)
+    assert set(counts) == set(skills)
+    assert len(set(counts.values())) == 1
+    assert task.instances == make().instances != make(seed=1).instances
+    keys = [{task.domain.overlap_key(i.instruction) for i in task.on(s).instances} for s in SPLITS]
+    assert sum(map(len, keys)) == len(set().union(*keys))
 
 
 @pytest.mark.parametrize("skill", FAMILY_OF)

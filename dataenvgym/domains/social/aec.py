@@ -241,7 +241,14 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
             self._texts = texts
             self.agent_selection = self._waiting.pop(0)
             return
-        scene = self._after(texts)
+        actions: dict[int, Action] = {}
+        notes: dict[int, str] = {}
+        for seat in self.scene.acting:
+            try:
+                actions[seat] = read_action(said_in(texts[seat] or ""), self.rules.kinds)
+            except InvalidActionText as error:
+                notes[seat] = f"invalid action: {error}"
+        scene = self.scene.after(actions, notes)
         live = (_seat_of(agent) for agent in self.agents if not self.terminations[agent])
         over = [seat for seat in live if scene.ending is not None or seat not in scene.present]
         scored = {seat: self._scores(scene, seat) for seat in over}
@@ -275,17 +282,6 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         self._waiting = [f"seat_{seat}" for seat in seats]
         if self._waiting:
             self.agent_selection = self._waiting.pop(0)
-
-    def _after(self, texts: Mapping[int, str | None]) -> SceneState:
-        """The scene after a turn in which the seats wrote these texts."""
-        actions: dict[int, Action] = {}
-        notes: dict[int, str] = {}
-        for seat in self.scene.acting:
-            try:
-                actions[seat] = read_action(said_in(texts[seat] or ""), self.rules.kinds)
-            except InvalidActionText as error:
-                notes[seat] = f"invalid action: {error}"
-        return self.scene.after(actions, notes)
 
     def _scores(self, scene: SceneState, seat: int) -> dict[str, float]:
         asking: Any = self._scoring.of_seat(scene, seat)

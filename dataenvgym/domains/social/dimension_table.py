@@ -7,26 +7,19 @@ interval.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from rich.console import Console
 from rich.text import Text
 
 from dataenvgym.cli.evaluation_tables import table_of, uncut
-from dataenvgym.domains.social.evaluators import DIMENSIONS, overall
-from dataenvgym.domains.social.problem import problem_of
-from dataenvgym.domains.social.recording import SceneRecorder, episode_id
-from dataenvgym.domains.social.scene_log import EPISODES, Stuck, stuck
+from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.domains.social.scene_log import Stuck
 from dataenvgym.episodes.texts import counts, one_line, score, several
 from dataenvgym.judging.panel import Value, krippendorff_alpha
 from dataenvgym.metrics.estimators import Estimate, clustered_estimate
-from dataenvgym.metrics.files import EvaluationFiles
-from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import Model
-from dataenvgym.seeding import derive_seed
-from dataenvgym.store import Store
-from dataenvgym.tasks.base import Purpose
 
 NAMES = (*DIMENSIONS, "overall")
 HARD = "hard"
@@ -66,77 +59,6 @@ class EpisodeRow(Model):
     stuck: tuple[Stuck | None, ...] = ()
     error: str | None = None
     fault: str | None = None
-
-
-def rows_of(
-    files: EvaluationFiles,
-    samples: Sequence[Sample],
-    store: Store,
-    recorder: SceneRecorder,
-    *,
-    trial: int = 0,
-    are_seats_alike: bool = False,
-    judges: Collection[str] = ("judge",),
-) -> list[EpisodeRow]:
-    """Make a row for each sample, in their order.
-
-    Args:
-        store: has the episodes.
-        recorder: knows the models of the characters.
-        are_seats_alike: True if every seat is the student's.
-        judges: speakers whose failure leaves a finished episode.
-    """
-    instances = {instance.id: instance for instance in files.read_instances()}
-    ids = [
-        episode_id(  # of the saved episode, see `rollouts.instance_rollout`
-            Purpose(files.directory.name, sample.phase),
-            sample.instance_id,
-            derive_seed(sample.seed, "rollout", sample.instance_id),
-        )
-        for sample in samples
-    ]
-    rows: list[EpisodeRow] = []
-    for id, sample, episode in zip(ids, samples, store.get_many(EPISODES, ids), strict=True):
-        problem = problem_of(instances[sample.instance_id])
-        seats = problem.cast.seats
-        if sample.error is not None and sample.fault not in judges:
-            episode = None  # it broke off; a saved episode is from an earlier try
-        scores: list[dict[str, float] | None] = [None for _ in seats]
-        if sample.error is None:
-            scores[problem.seat] = dict(sample.scores)
-            for seat, score in enumerate(episode.scores if episode else ()):
-                if score is not None and seat != problem.seat:
-                    mean = overall(score.dimensions)
-                    scores[seat] = score.dimensions | ({} if mean is None else {"overall": mean})
-        dialogue = tuple(
-            (turn, said.sender, said.recipient, said.text)
-            for turn, utterances in enumerate(episode.turns[1:] if episode else ())
-            for said in utterances
-        )
-        names = problem.cast.names if episode else ()
-        rows.append(
-            EpisodeRow(
-                id=id,
-                instance=sample.instance_id,
-                sample=sample.sample,
-                trial=trial,
-                scene=problem.scene.id,
-                subsets=problem.scene.subsets,
-                cast=tuple(c.id for c in problem.characters),
-                seats=tuple(seats) if are_seats_alike else (problem.seat,),
-                models=recorder.models_of(problem),
-                scores=tuple(scores),
-                by_judge=episode.by_judge if episode else (),
-                turns=len(episode.turns) - 1 if episode else None,
-                dialogue=dialogue,
-                stuck=tuple(
-                    stuck(text for _, who, _, text in dialogue if who == name) for name in names
-                ),
-                error=sample.error,
-                fault=sample.fault,
-            )
-        )
-    return rows
 
 
 class DimensionScores(Model):

@@ -15,16 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.building import recording_domain
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.domains.social.dimension_table import (
-    DimensionTable,
-    EpisodeRow,
-    dimension_table,
-    rows_of,
-)
+from dataenvgym.domains.social.dimension_table import DimensionTable, EpisodeRow, dimension_table
 from dataenvgym.domains.social.domain import SocialDomain
-from dataenvgym.domains.social.evaluators import DIMENSIONS
-from dataenvgym.domains.social.problem import MODEL, problem_of
-from dataenvgym.domains.social.recording import SceneRecorder
+from dataenvgym.domains.social.evaluators import DIMENSIONS, overall
+from dataenvgym.domains.social.problem import MODEL, SocialProblem, problem_of
+from dataenvgym.domains.social.recording import SceneRecorder, episode_id
+from dataenvgym.domains.social.scene_log import EPISODES, SceneLog, stuck
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, Refuses, TaskInterface
@@ -32,9 +28,10 @@ from dataenvgym.metrics.files import EvaluationFiles, read_models, write_models
 from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import TaskInstance
 from dataenvgym.rollouts.speakers import CURRENT, StudentSpeaker
+from dataenvgym.seeding import derive_seed
 from dataenvgym.storage import write_json
 from dataenvgym.store import FileStore, MemoryStore, Store
-from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.base import Purpose, Task
 from dataenvgym.tasks.first_prompts import first_prompts
 from dataenvgym.workspace import naming_damage
 
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
 
 CHUNK = 32
 """The default of `chunk` for scenes: the most problems that a killed evaluation plays again."""
-_API = "openai"
 _EPISODES, _ROWS, _TABLE = "episodes", DimensionTable.files["episodes"], "dimensions.json"
 LONGER = (
     "Choose task=pocket_social, whose scenes are made for a small student, or a model with a "
@@ -160,17 +156,60 @@ class Scenes:
     def _write_rows(
         self, path: Path, files: EvaluationFiles, samples: Sequence[Sample], store: Store
     ) -> list[EpisodeRow]:
-        rows = rows_of(
-            files,
-            samples,
-            store,
-            SceneRecorder(self._names),
-            trial=self._trial,
-            are_seats_alike=self.are_seats_alike,
-            judges=self._scoring.judges,
-        )
+        """Write a row for each sample, in their order; the store has the episodes."""
+        instances = {instance.id: instance for instance in files.read_instances()}
+        ids = [
+            episode_id(  # of the saved episode, see `rollouts.instance_rollout`
+                Purpose(files.directory.name, sample.phase),
+                sample.instance_id,
+                derive_seed(sample.seed, "rollout", sample.instance_id),
+            )
+            for sample in samples
+        ]
+        rows = []
+        for id, sample, episode in zip(ids, samples, store.get_many(EPISODES, ids), strict=True):
+            if sample.error is not None and sample.fault not in self._scoring.judges:
+                episode = None  # it broke off; a saved episode is from an earlier try
+            rows.append(self._row(id, sample, problem_of(instances[sample.instance_id]), episode))
         write_models(path, rows)
         return rows
+
+    def _row(
+        self, id: str, sample: Sample, problem: SocialProblem, episode: SceneLog | None
+    ) -> EpisodeRow:
+        seats = problem.cast.seats
+        scores: list[dict[str, float] | None] = [None for _ in seats]
+        if sample.error is None:
+            scores[problem.seat] = dict(sample.scores)
+            for seat, score in enumerate(episode.scores if episode else ()):
+                if score is not None and seat != problem.seat:
+                    mean = overall(score.dimensions)
+                    scores[seat] = score.dimensions | ({} if mean is None else {"overall": mean})
+        dialogue = tuple(
+            (turn, said.sender, said.recipient, said.text)
+            for turn, utterances in enumerate(episode.turns[1:] if episode else ())
+            for said in utterances
+        )
+        names = problem.cast.names if episode else ()
+        said_by = [[text for _, who, _, text in dialogue if who == name] for name in names]
+        return EpisodeRow(
+            id=id,
+            instance=sample.instance_id,
+            sample=sample.sample,
+            trial=self._trial,
+            scene=problem.scene.id,
+            subsets=problem.scene.subsets,
+            cast=tuple(c.id for c in problem.characters),
+            seats=tuple(seats) if self.are_seats_alike else (problem.seat,),
+            models=SceneRecorder(self._names).models_of(problem),
+            scores=tuple(scores),
+            by_judge=episode.by_judge if episode else (),
+            turns=len(episode.turns) - 1 if episode else None,
+            dialogue=dialogue,
+            stuck=tuple(map(stuck, said_by)),
+            error=sample.error,
+            fault=sample.fault,
+        )
 
     def _write_table(self, folder: Path, rows: Sequence[EpisodeRow]) -> DimensionTable:
         table = dimension_table(rows, self._names)
@@ -212,7 +251,7 @@ def _who(section: Any, adapter: Path | None = None) -> Any:
 
     if section.get("model") is not None:
         url = str(section.get("base_url")).rstrip("/").removesuffix("/v1")
-        return _API, section.model, url
+        return "openai", section.model, url
     if "student" in section:
         return "weights", section.student, str(adapter or section.get("adapter"))
     return OmegaConf.to_container(section, resolve=True)

@@ -13,11 +13,10 @@ from dataenvgym.domains.code.execution_engine import ExecutionEngine
 from dataenvgym.domains.code.task import CodeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Reply
-from dataenvgym.records import PreferenceDatum, SupervisedDatum
+from dataenvgym.records import SupervisedDatum
 from dataenvgym.sandbox import open_sandbox
 
-from ...fakes import Student
+from ...fakes import Teacher
 from .problems import Broken
 
 pytestmark = pytest.mark.skipif(
@@ -60,19 +59,9 @@ BAD = {
 }
 
 
-class Teacher:
-    """Gives the scripted answers, one after the other, and then nothing new."""
-
-    def __init__(self, *answers):
-        self.answers = [*answers]
-        self.asked = []
-        self.schemas = []
-
-    def ask(self, conversations, sampling, *, purpose):
-        self.asked += [c[-1].content for c in conversations]
-        self.schemas.append(sampling.json_schema)
-        texts = [self.answers.pop(0) if self.answers else [] for _ in conversations]
-        return [Reply(text=t if isinstance(t, str) else json.dumps({"records": t})) for t in texts]
+def scripted(*answers):
+    """Gives these records, one answer after the other, and then nothing new."""
+    return Teacher(*({"records": records} for records in (*answers, *[[]] * 9)))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +80,7 @@ def generate(engine, count, *, skill="sums"):
 
 def test_code_that_passes_its_own_tests_becomes_a_record(task):
     fenced = written(11, code="So:\n```python\ndef add11(x):\n    return x + 11\n```")
-    teacher = Teacher([written(10), fenced])
+    teacher = scripted([written(10), fenced])
     engine = ExecutionEngine(teacher, task)
     one, two = generate(engine, 2)
     assert one == SupervisedDatum(
@@ -106,14 +95,14 @@ def test_code_that_passes_its_own_tests_becomes_a_record(task):
     assert two.output == "```python\ndef add11(x):\n    return x + 11\n```"
     assert task.domain.judge_record(one) is task.domain.judge_record(two) is True
     assert teacher.asked[0].startswith("Write 2 new training records.")
-    record = teacher.schemas[0]["properties"]["records"]["items"]
+    record = teacher.samplings[0].json_schema["properties"]["records"]["items"]
     assert record["required"] == ["instruction", "output", "tests"]
     assert record["properties"]["tests"]["type"] == "array"
 
 
 @pytest.mark.parametrize("kind", BAD)
 def test_code_that_fails_or_tests_that_prove_nothing_are_dropped_and_requested_again(kind, task):
-    teacher = Teacher([BAD[kind], written(20)], [written(21)])
+    teacher = scripted([BAD[kind], written(20)], [written(21)])
     engine = ExecutionEngine(teacher, task, attempts=2)
     records = generate(engine, 2)
     assert ["add20" in r.instruction for r in records] == [True, False]
@@ -123,7 +112,9 @@ def test_code_that_fails_or_tests_that_prove_nothing_are_dropped_and_requested_a
 
 
 def test_the_reasons_are_counted(task):
-    engine = ExecutionEngine(Teacher([*BAD.values(), written(30)]), task, batch_size=11, attempts=1)
+    engine = ExecutionEngine(
+        scripted([*BAD.values(), written(30)]), task, batch_size=11, attempts=1
+    )
     assert len(generate(engine, 11)) == 1
     assert engine.dropped == {"wrong": 5, "vacuous": 1, "malformed": 4}
 
@@ -147,7 +138,7 @@ class Counting:
 def test_code_that_passes_by_chance_is_dropped(tmp_path):
     lucky = "def add1(x):\n    return x + 1 - int(open('runs').read() > '0')\n"
     task = CodeTask({"train": tmp_path / "none.jsonl"}, sandbox=Counting)
-    teacher = Teacher([written(1, code=lucky), written(2)])
+    teacher = scripted([written(1, code=lucky), written(2)])
     engine = ExecutionEngine(teacher, task, attempts=1, skills=["sums"])
     engine._problems = ()
     (record,) = generate(engine, 2)
@@ -158,7 +149,7 @@ def test_code_that_passes_by_chance_is_dropped(tmp_path):
 
 def test_a_sandbox_that_fails_drops_records_and_says_so(task, tmp_path, caplog):
     broken = CodeTask({"train": tmp_path / "none.jsonl"}, sandbox=Broken)
-    engine = ExecutionEngine(Teacher([written(1)]), broken, attempts=1, skills=["sums"])
+    engine = ExecutionEngine(scripted([written(1)]), broken, attempts=1, skills=["sums"])
     engine._problems = ()
     assert generate(engine, 1) == []
     assert engine.dropped == {"not judged": 1, "malformed": 0}
@@ -166,44 +157,18 @@ def test_a_sandbox_that_fails_drops_records_and_says_so(task, tmp_path, caplog):
 
 
 def test_the_tests_can_be_kept_out_of_the_instruction(task):
-    (record,) = generate(ExecutionEngine(Teacher([written(1)]), task, show_tests=0), 1)
+    (record,) = generate(ExecutionEngine(scripted([written(1)]), task, show_tests=0), 1)
     assert record.instruction == "Write add1(x), which returns x + 1."
     assert task.domain.judge_record(record) is None
 
 
 def test_a_task_without_a_sandbox_is_refused():
     for make in (
-        lambda: ExecutionEngine(Teacher(), PocketMathTask()),
-        lambda: ExecutionEngine(Teacher()),
+        lambda: ExecutionEngine(scripted(), PocketMathTask()),
+        lambda: ExecutionEngine(scripted()),
     ):
         with pytest.raises(ConfigurationError, match="has none: choose a task with code"):
             make()
-
-
-def adds_evenly(question, sampling):
-    """Adds rightly to even numbers only; has no code for one of them."""
-    k = int(question.split("(")[0].removeprefix("Write add"))
-    if k == 5:
-        return "I do not know."
-    return f"def add{k}(x):\n    return x + {k - k % 2}\n"
-
-
-def test_the_students_code_that_fails_is_rejected_and_the_teachers_chosen(task):
-    records = [written(k) for k in range(2, 8)]
-    engine = PreferenceEngine(
-        ExecutionEngine(Teacher(records), task, batch_size=6, attempts=1), task, rounds=1
-    )
-    plan = (Assignment(3, skill="sums"),)
-    pairs = engine.generate(plan, Student(adds_evenly), np.random.default_rng(0))
-    assert sorted(pair.instruction.split("(")[0] for pair in pairs) == [
-        "Write add3",
-        "Write add5",
-        "Write add7",
-    ]
-    for pair in pairs:
-        assert isinstance(pair, PreferenceDatum)
-        assert task.domain.judge_record(pair) is True
-        assert pair.rejected == adds_evenly(pair.instruction, None)
 
 
 @pytest.mark.parametrize(
@@ -213,5 +178,5 @@ def test_the_configurations_make_the_engines(name, kind, task, tmp_path):
     config = compose(
         ["task=code_jsonl", f"task.sources={tmp_path}", "agent=skill_list", f"agent/engine={name}"]
     )
-    agent = build_agent(config, task=task, teacher=Teacher())
+    agent = build_agent(config, task=task, teacher=scripted())
     assert isinstance(agent.engine, kind)

@@ -58,12 +58,6 @@ def test_once_the_program_is_gone_the_other_tests_are_not_run(judged, code, reas
     assert verdict.results[1].message == NOT_RUN
 
 
-def test_methods_of_a_solution_class_may_be_called(judged, box):
-    code = "class Solution:\n    def f(self, x):\n        return x + 1\n"
-    assert judged(code, box, hidden=[[[1], {}, 2]]).passed
-    assert judged(code, box, entry_point="Solution.f", hidden=[[[1], {}, 2]]).passed
-
-
 def test_results_that_are_right_in_another_form_count_too(judged, box):
     test = {"kind": "call", "args": [1], "expected": [[1]], "accepts": [[1]]}
     assert judged("def f(x):\n    return (x,)\n", box, hidden=[test]).passed

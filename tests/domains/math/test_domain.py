@@ -2,18 +2,11 @@
 
 import pytest
 
-from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.domains.math.task import MathTask
 from dataenvgym.scoring import Verdict
 
 TASK = PocketMathTask(n_validation=1)
 (INSTANCE,) = TASK.instances
-
-
-def test_math_tasks_share_their_answers():
-    assert isinstance(MathTask("none.jsonl").domain, MathDomain)
-    assert isinstance(TASK.domain, MathDomain)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,9 @@
-import subprocess
-import sys
-import warnings
-
 import gymnasium
-import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.math.environment import MathEnvironment
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import Message, TaskInstance
 
 ID = "dataenvgym/Math-v0"
@@ -73,21 +67,10 @@ def test_the_student_sees_the_system_prompt_and_the_template_but_never_the_gold_
     assert HALF.answer not in repr((conversation, info))
 
 
-def test_a_template_without_the_instruction_is_refused():
-    with pytest.raises(ConfigurationError, match=r"\{instruction\}"):
-        MathEnvironment(template="Solve this.")
-
-
 def test_an_instance_without_a_gold_answer_cannot_be_scored():
     instance = TaskInstance(id="open", task="t", instruction="Warum?")
     with pytest.raises(InvalidInstanceError, match="'open' has no gold answer"):
         MathEnvironment([instance]).reset()
-
-
-def test_the_checker_of_gymnasium_finds_nothing_to_warn_about():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(gymnasium.make(ID).unwrapped)
 
 
 def test_the_bare_id_is_the_pocket_task_and_takes_other_instances_too():
@@ -97,28 +80,3 @@ def test_the_bare_id_is_the_pocket_task_and_takes_other_instances_too():
     assert bare.unwrapped.instances == PocketMathTask(split="validation").instances
     other = gymnasium.make(ID, instances=[HALF], template="Aufgabe: {instruction}")
     assert other.reset()[0][0].content == "Aufgabe: Was ist $1-\\frac12$?"
-
-
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_the_id_makes_vector_environments_of_both_kinds(mode):
-    options = {"shared_memory": False} if mode == "async" else {}
-    environments = gymnasium.make_vec(
-        ID, num_envs=2, vectorization_mode=mode, vector_kwargs=options, instances=[HALF]
-    )
-    try:
-        observations, _ = environments.reset(seed=0)
-        assert [o[0].content for o in observations] == [HALF.instruction] * 2
-        _, rewards, terminated, _, _ = environments.step(("Also ½: #### 0.5", "日本"))
-        assert np.array_equal(rewards, [1.0, 0.0])
-        assert terminated.all()
-    finally:
-        environments.close()
-
-
-def test_registering_costs_no_heavy_import():
-    code = (
-        "import sys, dataenvgym.domains.math.environment, dataenvgym.domains.math.task\n"
-        "heavy = {'torch', 'transformers', 'datasets', 'sympy', 'reasoning_gym'}\n"
-        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -162,30 +162,6 @@ def test_scripted_partners_are_not_bound_by_talk_and_do_not_follow_it(partner):
 # --- acts -----------------------------------------------------------------------------------------
 
 
-@EACH
-@pytest.mark.parametrize(
-    ("moves", "agreed"),
-    [
-        ("130 A", 130),
-        ("130 110 A", 110),
-        ("130 110 - A", None),  # its counteroffer ended the offer
-        ("A A", None),
-        ("130 - A", None),  # its own
-        ("130 - W A", None),
-        ("130 - W - 120 A", 120),
-        ("130 - 120 A", 120),
-        ("130 A 120 A", 130),  # a deal is final
-        ("130 A W", 130),
-        ("130 W A", None),
-        ("130 W - A", 130),  # only its owner withdraws an offer
-    ],
-)
-def test_a_deal_is_an_open_offer_that_the_other_side_accepts(rules, moves, agreed):
-    offer, accept, withdraw = FORMS[rules]
-    acts = {"A": accept, "W": withdraw, "-": "Hm."}
-    assert price(*(acts.get(m) or offer.format(m) for m in moves.split()), rules=rules) == agreed
-
-
 @pytest.mark.parametrize("spoken", [False, True])
 def test_random_bargains_agree_with_their_definition(spoken):
     """In words of single turns, without any state that is carried along."""
@@ -321,12 +297,3 @@ def test_a_seat_reads_that_an_act_in_another_form_is_talk():
         assert len(talk(text).events) == 1, text
     third = talk("Hm.", "Hm.", "[action] accept", seats=3)
     assert not any(event.note for event in third.events)  # has nothing to accept
-
-
-def test_acts_are_written_in_the_forms_of_their_scene():
-    for rules in (DONE, SPOKEN):
-        acts = Acts.of(sale(), rules.kinds)
-        assert write_action(acts.offer(1200)) == FORMS[rules][0].format("1,200")
-        assert write_action(acts.accept()) == FORMS[rules][1]
-        trading = Acts.of(scene(3, swap=SWAP), rules.kinds)
-        assert trading.read(trading.swap("lamp", "Ring"), 0) == Trade(LAMP, RING)

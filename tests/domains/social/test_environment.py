@@ -1,17 +1,14 @@
 """`Social-v0`: the student's seat, its partners, the judge."""
 
-import itertools
 import json
 
-import gymnasium
 import pytest
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.social.environment import SocialEnvironment, make_default
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import problem_of
-from dataenvgym.domains.social.scene import Rules, SceneState, rules_of
+from dataenvgym.domains.social.scene import SceneState, rules_of
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import SpeakerError
@@ -223,37 +220,7 @@ def test_epo_ends_one_turn_later_and_refuses_other_actions():
     assert "not possible here" in environment.step("[action] runs")[0][-1].content
 
 
-@pytest.mark.parametrize("order", ["round_robin", "random", "simultaneous"])
-def test_three_seats_play_in_every_order(order):
-    environment = begun(
-        instance(sale(n=3)), rules=Rules(order=order), others={"partner": says("Hm.")}
-    )
-    done = False
-    while not done:
-        conversation, _, done, truncated, _ = environment.step("Hm.")
-        assert not truncated
-    assert environment.state.n_turns == 20
-    roles = [m.role for m in conversation]
-    assert all(one != other for one, other in itertools.pairwise(roles))
-    assert {e.seat for e in environment.state.events} == {0, 1, 2}
-
-
 def test_the_scene_is_over_for_a_student_that_leaves():
     environment = begun(instance(sale(n=3)), others={"partner": says("Hm.")})
     _, _, done, *_ = environment.step("[leave]")
     assert done
-
-
-def make():
-    return gymnasium.make("dataenvgym/Social-v0")
-
-
-@pytest.mark.parametrize("kind", [SyncVectorEnv, AsyncVectorEnv])
-def test_both_vector_kinds_negotiate(kind):
-    options = {"shared_memory": False} if kind is AsyncVectorEnv else {}
-    environments = kind([make, make], **options)
-    environments.reset(seed=0)
-    conversations, rewards, *_ = environments.step(("[action] offer 1 euros", "[leave]"))
-    assert next(c[-1].role for c in conversations) == "user"
-    assert rewards.shape == (2,)
-    environments.close()

@@ -160,18 +160,6 @@ def test_a_killed_evaluation_resumes_and_ends_like_an_undisturbed_one(scenes, se
     assert len(server.requests) == 12  # two from a first seat, one from a second one
 
 
-def test_a_finished_evaluation_sends_no_requests_and_another_trial_is_another_evaluation(
-    scenes, server, folder
-):
-    first = scenes("--limit", "4")
-    server.requests.clear()
-    again = scenes("--limit", "4")
-    assert server.requests == []
-    assert "finished already" in again.out
-    assert scenes("task.trial=1", "--limit", "4").code == first.code == 0
-    assert len(list((folder / "evaluations").iterdir())) == 2
-
-
 def test_redis_that_goes_in_the_middle_ends_it_and_the_same_command_continues(
     scenes, server, folder, own_redis
 ):
@@ -238,17 +226,6 @@ def test_a_folder_with_another_name_keeps_its_rows(scenes, folder):
     assert rows_in(folder, "f") == rows
 
 
-def test_scenes_are_judged_again_by_another_judge_of_the_same_name(scenes, dataenvgym, server):
-    scenes("name=e", "--limit", "2")
-    refused = dataenvgym("rescore", "e", "task.others.judge=openai/judge-2")
-    assert refused.code == 2
-    assert "task.others.judge.model=NAME" in refused.err
-    server.requests.clear()
-    again = dataenvgym("rescore", "e", "--trust", "task.others.judge.model=judge-2")
-    assert again.code == 0
-    assert {payload["model"] for payload in server.requests} == {"judge-2"}
-
-
 def means(folder):
     table = orjson.loads((folder / "dimensions.json").read_bytes())
     return table["models"]["judge"], table["columns"][0]["dimensions"]["knowledge"]["mean"]
@@ -281,19 +258,6 @@ def test_scenes_that_lack_an_answer_of_the_student_have_no_new_table(scenes, dat
     new = folder / "evaluations" / "e" / "rescored-001"
     assert (new / "results.json").exists()
     assert not (new / "dimensions.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"judge": "judge"}, "judge is 'judge', expected vllm/BASE"),
-        ({"partner": "openai/"}, "partner is 'openai/'"),
-    ],
-)
-def test_impossible_options_are_users_errors(scenes, options, expected):
-    result = scenes(**options)
-    assert result.code == 2
-    assert expected in result.err
 
 
 def test_a_store_that_is_named_once_all_scenes_are_played_gets_nothing_and_that_is_said(scenes):

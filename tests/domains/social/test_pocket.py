@@ -158,16 +158,6 @@ def test_tries_agree_if_they_say_the_same(task):
     assert one == other != third
 
 
-def test_your_own_task_has_the_same_prompt_in_its_records():
-    framed = PocketSocialTask(**SMALL, system_prompt="Be brief.", template="Scene: {instruction}")
-    for record in written(framed, 1):
-        problem = problem_of(framed.domain, record)
-        prompt = framed.domain.prompt(problem)
-        conversation = getattr(record, "conversation", None) or record.prompt
-        assert conversation[: len(prompt)] == prompt
-        assert framed.domain.judge_record(record)
-
-
 def test_a_strategist_of_the_student_is_asked_and_followed(task):
     """The speaker knows the gold move once it is advised anything at all."""
 

@@ -10,8 +10,7 @@ from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.domains.social.sotopia_dump import SotopiaDump
 from dataenvgym.errors import StoreError
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.store import MemoryStore, RedisStore, open_store
-from dataenvgym.store.redis import RedisSettings
+from dataenvgym.store import MemoryStore, open_store
 from dataenvgym.tasks.base import attempts_for
 
 from .social_scenes import instance, people, sale, scene
@@ -152,30 +151,6 @@ def test_episodes_are_written_in_sotopias_fields(tmp_path):
     write_sotopia(tmp_path / "dump", dump)
     theirs = tuple(e.model_copy(update={"by_judge": ()}) for e in kept)  # they have one judge
     assert read_sotopia(tmp_path / "dump").episodes == theirs
-
-
-def test_a_server_that_is_lost_in_the_middle_is_an_error_and_the_scene_can_be_played_again(
-    own_redis,
-):
-    url, process = own_redis
-    store = RedisStore(RedisSettings(url))
-    task = SocialTask()
-    problem = task.instances[0]
-
-    def answer(conversation):
-        if any(m.role == "assistant" for m in conversation):
-            process.kill()
-            process.wait()
-        return "Hello."
-
-    task.domain.record_in(store)
-    with attempts_for("mine", "sample-000"), pytest.raises(StoreError, match="redis://127"):
-        task.attempt(ScriptedPredictor(answer), [problem])
-    # the next one, on a server that is there
-    again, other = SocialTask(), MemoryStore()
-    (completed,) = played(again, other, [problem], "Hello.", "[leave]")
-    assert completed.error is None
-    assert len(other.ids(EPISODES)) == 1
 
 
 def test_a_scene_that_fails_says_so_once_a_store_that_was_lost_is_back(tmp_path):

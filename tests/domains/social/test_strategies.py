@@ -1,12 +1,10 @@
 """Strategists: who is asked, who reads a strategy, and how it is written."""
 
-import gymnasium
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 from dataenvgym.config import build_task, compose
 from dataenvgym.domains.social.actions import read_action
-from dataenvgym.domains.social.environment import PlayOptions, SocialEnvironment, make_default
+from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.prompts import dialogue, seat_conversation
 from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.strategies import Strategies
@@ -14,10 +12,8 @@ from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.rollouts import rollout
-from dataenvgym.tasks.options import LONG_REPLIES
 
-from .social_scenes import begun, instance, sale, scene, state
+from .social_scenes import begun, instance, sale, state
 
 ADVISED = {"role": "strategist", "strategists": ("partner",)}
 
@@ -143,18 +139,6 @@ def test_a_speaker_that_fails_is_named_and_the_scene_is_as_before(name):
     assert (failed.value.fault, environment.state.events) == (name, ())
 
 
-def test_an_own_strategist_that_fails_is_named():
-    asked = probe(strategist=Failure(reason="down"))
-    (done,) = rollout(
-        ScriptedPredictor(lambda conversation: "Hi."),
-        [instance(sale())],
-        lambda: SocialEnvironment((), PlayOptions(strategists=("own",))),
-        sampling=LONG_REPLIES,
-        others=asked.others,
-    )
-    assert (done.error, done.fault) == ("strategist: down", "strategist")
-
-
 def test_a_speaker_without_an_action_is_its_own_failure():
     asked = probe(speaker="")
     environment = begun(instance(sale()), role="strategist", others=asked.others)
@@ -209,14 +193,6 @@ def test_a_strategy_takes_no_turn():
     assert (after.n_turns, after.acting) == (1, (1,))
     stale = Strategies().advised(state(), 0, "Wait.").after({})
     assert stale.n_stale == 1
-
-
-def test_the_environment_with_a_strategist_passes_gymnasiums_check():
-    others = probe(partner_strategist="Wait.").others
-    environment = gymnasium.make(
-        "dataenvgym/Social-v0", instances=[instance(scene())], **ADVISED, others=others
-    )
-    check_env(environment.unwrapped, skip_render_check=True)
 
 
 def test_the_configuration_makes_a_strategist():

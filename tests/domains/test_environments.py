@@ -1,0 +1,80 @@
+"""The registered environments of the domains."""
+
+import shutil
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import dataenvgym  # noqa: F401 - registers the ids
+from dataenvgym.domains.code.problem import CodeProblem
+from dataenvgym.records import TaskInstance
+
+from ..processes import python
+from .social.social_scenes import instance, sale
+
+ADD = CodeProblem(entry_point="f", hidden=[[[1], {}, 2]])
+EACH = {  # id: a problem, a right reply, a wrong one
+    "Math": (
+        TaskInstance(id="half", task="t", instruction="1 - 1/2?", answer="\\frac{1}{2}"),
+        "Also ½: #### 0.5",
+        "日本",
+    ),
+    "Code": (
+        TaskInstance(id="add", task="t", instruction="Write f.", data=ADD.data()),
+        "def f(x):\n    return x + 1\n",
+        "def f(x):\n    return x\n",
+    ),
+    "Social": (
+        instance(sale(least=140, most=100), partner="fair"),
+        "[leave]",
+        "[action] offer 1 euros",
+    ),
+}
+
+
+@pytest.fixture(params=EACH)
+def domain(request):
+    if request.param == "Code" and shutil.which("bwrap") is None:
+        pytest.skip("needs bubblewrap (Debian: bubblewrap)")
+    return f"dataenvgym/{request.param}-v0", *EACH[request.param]
+
+
+def test_the_checker_of_gymnasium_finds_nothing_to_warn_about(domain):
+    id, problem, *_ = domain
+    environment = gymnasium.make(id, instances=[problem])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(environment.unwrapped, skip_render_check=True)
+    environment.close()
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_vector_environments_of_both_kinds_score_replies(mode, domain):
+    id, problem, right, wrong = domain
+    environments = gymnasium.make_vec(
+        id,
+        num_envs=2,
+        vectorization_mode=mode,
+        vector_kwargs={"shared_memory": False} if mode == "async" else {},
+        instances=[problem],
+    )
+    try:
+        environments.reset(seed=0)
+        _, rewards, terminated, _, _ = environments.step((right, wrong))
+        assert np.array_equal(rewards, [1.0, 0.0])
+        assert terminated[0]
+    finally:
+        environments.close()
+
+
+@pytest.mark.parametrize("domain", ["math", "code", "social"])
+def test_environments_and_tasks_cost_no_heavy_import(domain):
+    heavy = {"torch", "transformers", "datasets", "sympy", "reasoning_gym", "doctest", "redis"}
+    code = (
+        f"import sys, dataenvgym.domains.{domain}.environment, dataenvgym.domains.{domain}.task\n"
+        f"assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
+    )
+    python("-c", code, check=True)
