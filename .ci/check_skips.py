@@ -1,6 +1,6 @@
 """Fails if a test was skipped that `allowed_skips.txt` does not name: a skip can hide a hole.
 
-Tests that miss redis-server or bubblewrap may be skipped where `make test` could not install it.
+Tests that miss redis-server, bubblewrap or SmolLM2 may be skipped where make could not install it.
 
 Usage: check_skips.py REPORT.xml ... (pytest's --junitxml files).
 """
@@ -9,8 +9,12 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-PROGRAMS = {"redis": "redis-server is not installed", "bubblewrap": "needs bubblewrap"}
-"""What tests say that miss a program which `make test` installs where it may."""
+PROGRAMS = {
+    "redis": "redis-server is not installed",
+    "bubblewrap": "needs bubblewrap",
+    "smollm2": "smollm2 is not installed",
+}
+"""What tests say that miss something which make installs if it can."""
 
 
 def main() -> int:
@@ -38,7 +42,7 @@ def main() -> int:
 
 
 def _cannot_be_had(program: str) -> bool:
-    """Whether `make test` found no such program, and could not install one."""
+    """Whether make found no such program, and could not install it."""
     outcome = Path(__file__).parents[1] / ".venv" / f".{program}"
     return outcome.exists() and outcome.read_text().strip() != "there"
 

@@ -204,13 +204,14 @@ def build_tiny_smollm(folder: Path, *, seed: int = 0, chat_template: str | None 
         rope_parameters={"rope_type": "default", "rope_theta": 100000.0},
         bos_token_id=1,
         eos_token_id=2,
-        pad_token_id=2,
         tie_word_embeddings=True,
         initializer_range=0.2,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
+    # not before: a new model's row for the padding is zero, so the end could not be learned
+    model.config.pad_token_id = model.generation_config.pad_token_id = 2
     tokenizer.save_pretrained(folder)
     model.save_pretrained(folder)
     return folder

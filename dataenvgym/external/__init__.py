@@ -3,6 +3,7 @@
 environments   pinned environments: their folders, checks and installation
 models         language models from Python packages, as folders in Hugging Face format
 gguf           converts the file of such a model
+memory         free memory, also in a container
 processes      child processes that never outlive their use
 guard          a process between us and each of them, which ends them
 ports          TCP ports that are free, or who uses them

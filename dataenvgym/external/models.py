@@ -23,10 +23,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from dataenvgym.errors import ConfigurationError, ExternalError, need
 from dataenvgym.external.environments import cache_directory, one_at_a_time, pins_directory
+from dataenvgym.external.memory import free_memory
 from dataenvgym.storage import FULL, publishing, write_text
 
 _CONVERSION = 1
@@ -125,7 +124,7 @@ class ExternalModel:
         free = shutil.disk_usage(self.folder.parent).free
         if free < _DISK:
             raise self._no_room(f"{free / 1e9:.1f} GB are free")
-        if (memory := psutil.virtual_memory().available) < _MEMORY:
+        if (memory := free_memory()) < _MEMORY:
             raise self._no_memory(f"{memory / 1e9:.1f} GB are free")
 
     def _build(self, folder: Path, say: Callable[[str], None]) -> None:

@@ -10,15 +10,18 @@ import copy
 import hashlib
 import threading
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
+from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.external.memory import free_memory
 
 _LOADED: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 _LOADING = threading.Lock()
@@ -31,12 +34,14 @@ def load_base_model(student: str, *, device: torch.device, dtype: torch.dtype) -
         student: folder in Hugging Face format, or a name on the hub.
 
     Raises:
-        ConfigurationError: if the model does not exist.
+        ConfigurationError: if the model does not exist, or needs more memory than there is.
     """
     key = (student, _state(student), str(device), dtype)
     with _LOADING:
         model = _LOADED.get(key)
         if model is None:
+            if device.type == "cpu":
+                _check_memory(student, dtype)
             model = _load(AutoModelForCausalLM.from_pretrained, student, dtype=dtype)
             model.to(device).eval().requires_grad_(False)
             _LOADED[key] = model
@@ -84,6 +89,25 @@ def fingerprint(student: str) -> str:
         with file.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
+
+
+def _check_memory(student: str, dtype: torch.dtype) -> None:
+    """Refuse weights that are larger than the free memory; else the system would end the process.
+
+    The weights of a hub name are not counted.
+    """
+    weights = list(Path(student).glob("*.safetensors")) if Path(student).is_dir() else []
+    count = 0
+    for file in weights:
+        with safe_open(file, framework="pt") as tensors:
+            count += sum(prod(tensors.get_slice(key).get_shape()) for key in tensors.keys())  # noqa: SIM118  not a dict
+    needed, free = count * dtype.itemsize, free_memory()
+    if needed > free:
+        raise ConfigurationError(
+            f"not enough memory: the weights of {student} need {needed / 1e9:.1f} GB in "
+            f"{str(dtype).removeprefix('torch.')}, and {free / 1e9:.1f} GB are free. End other "
+            "programs, or choose a smaller student."
+        )
 
 
 def _files(folder: Path) -> list[Path]:

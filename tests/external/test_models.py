@@ -116,8 +116,7 @@ def test_too_small_a_disk_is_named_before_the_download(make, cache, monkeypatch)
 
 
 def test_too_little_memory_is_named_before_the_download(make, cache, monkeypatch):
-    memory = SimpleNamespace(available=5e8)
-    monkeypatch.setattr(models.psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr(models, "free_memory", lambda: 5e8)
     with pytest.raises(ExternalError, match=r"needs 1\.7 GB, and 0\.5 GB are free"):
         make().install()
     assert left_in(cache) == []

@@ -1,0 +1,157 @@
+"""SmolLM2 itself, with the weights of `dataenvgym external install smollm2`."""
+
+import pytest
+import torch
+
+from dataenvgym.external import external_models
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
+from dataenvgym.predictors import InProcessPredictor, VllmPredictor
+from dataenvgym.records import Message, SupervisedDatum
+from dataenvgym.storage import hash_file, read_jsonl
+from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.trainers.chat_format import ChatFormat
+from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
+from dataenvgym.trainers.student import load_tokenizer
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
+
+WEIGHTS = "a672150fb4f99d7c8f4168cecdd464069c0ef3a37d8113f22ddb9d48031d03cd"
+"""SHA-256 of `model.safetensors`: published figures belong to these weights."""
+TOKENS = {
+    "12345 + 678 = 13023": "33 34 35 36 37 1232 216 38 39 40 446 216 33 35 32 34 35",
+    "x=  12\n\n  34": "104 45 256 33 34 39892 35 36",
+    "price: $1,234.56": "17517 42 1885 33 28 34 35 36 30 37 38",
+    "<|im_start|>user\nhi 5<|im_end|>\n": "1 4093 198 6004 216 37 2 198",
+    "I'll don't we're 'S": "57 3060 1326 982 392 2316 637 67",
+    "٠١٢ 5५६": "164 250 164 111 164 112 216 37 9310 121 9310 122",
+}
+"""The tokens of llama.cpp, which reads the GGUF file itself."""
+QUESTIONS = (
+    "What is the capital of France?",
+    "Name three primes.",
+    "What is 17 + 25?",
+    "List the days of the week.",
+    "Who was Ada Lovelace?",
+    "What is the opposite of hot?",
+)
+GREEDY = SamplingParameters(max_tokens=24)
+DATA = [SupervisedDatum(instruction=f"{n} + 1 =", output=f"It is {n + 1}.") for n in range(8)]
+
+
+@pytest.fixture(scope="module")
+def folder():
+    model = external_models()["smollm2"]
+    if not model.is_installed:
+        pytest.skip(f"smollm2 is not installed: {model.how_to_install}")
+    return model.folder
+
+
+@pytest.fixture(scope="module")
+def asked():
+    return [(Message(role="user", content=question),) for question in QUESTIONS]
+
+
+@pytest.fixture(scope="module")
+def answers(folder, asked):
+    return texts(InProcessPredictor("smollm2").predict(asked, GREEDY))
+
+
+def texts(replies: list[Reply | Failure]) -> list[str]:
+    assert all(isinstance(reply, Reply) for reply in replies), replies
+    return [reply.text for reply in replies if isinstance(reply, Reply)]
+
+
+def trained(trainer, directory):
+    """The student after eight records, and the losses of its steps."""
+    directory.mkdir()
+    student = InProcessPredictor("smollm2", trainer, threads=1)
+    student.train(DATA, TrainingRun(directory=directory, seed=3))
+    (log,) = directory.rglob("trainer_log.jsonl")
+    return student, [line["loss"] for line in read_jsonl(log) if "loss" in line]
+
+
+OPTIONS = {
+    "lora_rank": 4,
+    "max_steps": 3,
+    "per_device_train_batch_size": 4,
+    "logging_steps": 1,
+    "lora_dropout": 0.0,
+}
+
+
+def test_the_weights_are_those_of_the_published_figures(folder):
+    assert hash_file(folder / "model.safetensors") == WEIGHTS
+    assert "SmolLM2-135M-Instruct, dequantized from Q4_1" in (folder / "ORIGIN.md").read_text()
+    assert "Apache License" in (folder / "LICENSE").read_text()
+
+
+def test_texts_have_the_tokens_of_llama_cpp_and_round_trip(folder):
+    tokenizer = load_tokenizer(str(folder))
+    for text, expected in TOKENS.items():
+        ids = tokenizer(text, add_special_tokens=False).input_ids
+        assert ids == list(map(int, expected.split())), text
+        assert tokenizer.decode(ids) == text
+
+
+def test_the_chat_template_has_a_default_system_message_and_an_end_of_turn(folder):
+    form = ChatFormat.parse(load_tokenizer(str(folder)))
+    assert form.default_system == (
+        "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+    )
+    assert form.user == "<|im_start|>user\n{{content}}<|im_end|>\n<|im_start|>assistant\n"
+    assert form.assistant == "{{content}}<|im_end|>\n"
+
+
+def test_it_answers_in_english_and_like_transformers(folder, asked, answers):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    assert answers[0] == "The capital of France is Paris."
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    assert model.dtype == torch.float32
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for (message,), answer in zip(asked, answers, strict=True):
+        chat = [{"role": "user", "content": message.content}]
+        given = tokenizer.apply_chat_template(
+            chat, add_generation_prompt=True, return_tensors="pt", return_dict=True
+        )
+        output = model.generate(**given, max_new_tokens=24, do_sample=False)[0]
+        new = output[given["input_ids"].shape[1] :]
+        assert tokenizer.decode(new, skip_special_tokens=True) == answer
+
+
+def test_it_learns_and_what_it_learned_is_saved_and_loaded(asked, answers, tmp_path):
+    trainer = InProcessTrainer(**OPTIONS, learning_rate=1e-3, threads=1)
+    student, losses = trained(trainer, tmp_path / "run")
+    assert losses[-1] < losses[0] - 0.2
+    learned = texts(student.predict(asked, GREEDY))
+    assert learned != answers
+    student.save(tmp_path / "saved")
+    other = InProcessPredictor("smollm2")
+    other.load(tmp_path / "saved")
+    assert texts(other.predict(asked, GREEDY)) == learned
+
+
+def test_llama_factory_finds_the_same_folder_and_has_the_same_losses(
+    folder, llama_factory_python, tmp_path
+):
+    command = str(llama_factory_python.with_name("llamafactory-cli"))
+    trainer = LlamaFactoryTrainer(command=command, threads=1, **OPTIONS, learning_rate=1e-30)
+    try:
+        _, theirs = trained(trainer, tmp_path / "theirs")
+    finally:
+        trainer.close()
+    ours = trained(InProcessTrainer(**OPTIONS, learning_rate=1e-30, threads=1), tmp_path / "ours")
+    assert ours[1] == pytest.approx(theirs, rel=1e-3)
+
+
+def test_vllm_finds_the_same_folder_and_gives_the_same_answers(
+    folder, vllm_python, asked, answers, tmp_path, monkeypatch
+):
+    command = [str(vllm_python), "-P", "-m", "vllm.entrypoints.openai.api_server"]
+    predictor = VllmPredictor("smollm2", command=command, max_model_len=512)
+    monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))  # leases of its own
+    try:
+        found = texts(predictor.predict(asked, GREEDY))
+    finally:
+        predictor.close()
+    assert sum(a == b for a, b in zip(found, answers, strict=True)) >= len(answers) - 1
