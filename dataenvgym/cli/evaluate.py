@@ -68,7 +68,7 @@ def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGy
         prepared = prepare_evaluation(arguments.overrides, **_options(arguments))
         settings = prepared.settings
         instances = instances_of(prepared.task, int(settings.samples), arguments.limit)
-        prepared.student.build(prepared.config)
+        predictor = prepared.student.build(prepared.config)
     except DataEnvGymError as error:
         if str(error) not in map(str, needs):
             raise
@@ -76,10 +76,14 @@ def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGy
         console.print("\nNothing was asked, and the plan is not known without the above.")
         return
     problems = "" if instances is None else f", {several(len(instances), 'problem')}"
+    name = prepared.config.student.get("path") or "your own"
+    student = f"{name}, by {type(predictor).__name__}"
+    if prepared.student.is_taught:
+        student = f"{prepared.student.name}: {student}"
     facts = [
         ("evaluation", str(prepared.directory)),
         ("task", f"{task_of(prepared.task).name}, {settings.split} split{problems}"),
-        ("student", prepared.student.name),
+        ("student", student),
         ("samples", str(settings.samples)),
     ]
     show_facts(console, [*facts, *lacking(prepared.config, needs, ("predictor",))])

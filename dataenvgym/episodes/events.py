@@ -11,9 +11,9 @@ One line of JSON for each event, with its `time` (seconds since 1970) and its na
     iteration  the iteration's entry in `summary.json`
     end        status, error
 
-Each time that the run is continued, there is another `start`. Of the many counts only some are
-written, so that the file stays small. `EventReader` follows a run in another process, as the
-executors' drivers do; the run itself never reads the file.
+Each time that the run is continued, there is another `start`. Of the many counts only some and the
+last one of a phase are written, so that the file stays small. `EventReader` follows a run in
+another process, as the executors' drivers do; the run itself never reads the file.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class EventLog(EpisodeCallback):
         self._waiting: list[bytes] | None = [] if waits else None
         self._clock = clock
         self._counted_at, self._counted = float("-inf"), (0, 0)
+        self._unwritten: ProgressMessage | None = None
         self._is_whole = False
         self._lock = threading.Lock()
 
@@ -80,6 +81,7 @@ class EventLog(EpisodeCallback):
         self._known = plan.n_finished - 1
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        self._write_last_count()
         self._counted_at = float("-inf")
         if event == "begin":
             self._write("begin", iteration=iteration, phase=phase)
@@ -95,12 +97,11 @@ class EventLog(EpisodeCallback):
         with self._lock:
             waited, (before, of) = self._clock() - self._counted_at, self._counted
             is_near = total == of and 0 <= done - before < total / 100
+            self._unwritten = message
             if waited < _PERIOD or (is_near and waited < _LONGEST):
                 return
             self._counted_at, self._counted = self._clock(), (done, total)
-        self._write(
-            "progress", text=escaped(message), done=done, total=total, skipped=message.skipped
-        )
+        self._write_last_count()
 
     def on_warning(self, warning: RunWarning) -> None:
         self._write("warning", **warning.model_dump(mode="json"))
@@ -110,7 +111,15 @@ class EventLog(EpisodeCallback):
             self._write("iteration", **summary.model_dump(mode="json"))
 
     def on_end(self, summary: Summary) -> None:
+        self._write_last_count()
         self._write("end", status=summary.status, error=summary.error)
+
+    def _write_last_count(self) -> None:
+        with self._lock:
+            message, self._unwritten = self._unwritten, None
+        if message is not None:
+            numbers = {"done": message.done, "total": message.total, "skipped": message.skipped}
+            self._write("progress", text=escaped(message), **numbers)
 
     def _write(self, event: str, **facts: Any) -> None:
         value = {"time": time.time(), "event": event, **facts}

@@ -33,6 +33,10 @@ _STUDENT = ("student", "predictor", "trainer")
 _SECTIONS = ("task", *_STUDENT)
 _FREE = ("samples", "metrics", "problems", "judge")
 _TEACHERS = "judge.teachers."
+_OF_PROBLEMS = frozenset(
+    f"task.{name}" for name in ("split", "limit", "fractions", "n_train", "n_validation", "n_test")
+)
+"""Options of tasks that choose problems, and change nothing in how samples are judged."""
 
 
 def addition_of(
@@ -152,6 +156,11 @@ def settings_to_rescore(
     settings, overrides, chosen = with_judges(settings, parsed)
     known = ["metrics", *decisive_values(OmegaConf.create({"task": settings.task}))]
     for override in parse_overrides(overrides):
+        if override.key in _OF_PROBLEMS:
+            raise ConfigurationError(
+                f"{override.text!r} chooses problems, and rescore judges the samples of the "
+                "evaluation's problems: leave it out, or draw others with dataenvgym eval"
+            )
         if override.key != "metrics" and not override.key.startswith(("task.", "judge.")):
             raise ConfigurationError(
                 f"{override.text!r} changes nothing in how the samples are judged."

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from typing import Any
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.records import (
@@ -44,6 +45,15 @@ class Domain(ABC):
     answer_form: str = ""
     has_tools: bool = False
     asks_others: bool = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for old, new in {"told": "teacher_context", "gold_complaints": "gold_errors"}.items():
+            if old in vars(cls):
+                raise ConfigurationError(
+                    f"{cls.__qualname__}.{old} is the old name of a hook, which is called "
+                    f"{new} now: rename it"
+                )
 
     @abstractmethod
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:

@@ -50,10 +50,14 @@ def test_of_many_counts_those_a_second_and_a_percent_apart_are_written(tmp_path)
         now += 0.125
     assert [e["done"] for e in events(tmp_path)] == list(range(0, 10000, 100))
     log.on_phase("begin", 1, "train", 0.0)
-    for done in range(100):  # slower than a percent in half a minute
+    assert [e.get("done") for e in events(tmp_path)[100:]] == [9999, None]
+    for done in range(101):  # slower than a percent in half a minute
         count(done, 100000)
         now += 10.0
-    assert [e["done"] for e in events(tmp_path)[101:]] == list(range(0, 100, 3))
+    counted = list(range(0, 100, 3))
+    assert [e["done"] for e in events(tmp_path)[102:]] == counted
+    log.on_phase("end", 1, "train", 1.0)
+    assert [e.get("done") for e in events(tmp_path)[102:]] == [*counted, 100, None]
 
 
 def test_a_reader_gets_new_events_of_whole_lines_also_of_a_run_that_starts_over(play, tmp_path):

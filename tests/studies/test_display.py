@@ -10,7 +10,7 @@ from rich.console import Console
 from dataenvgym.episodes.callbacks import EpisodePlan
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.progress import ProgressMessage
-from dataenvgym.studies.display import ExpectedTime, StudyDisplay
+from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
 
 
 def iteration(number, score, records=0):
@@ -155,3 +155,9 @@ def drawn(display):
     console.print(display.bars.get_renderable())
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
     return [line.rstrip() for line in text.splitlines()]
+
+
+def test_a_damaged_line_of_events_does_not_hide_the_time_of_the_others(tmp_path):
+    test = b'{"event": "phase", "phase": "test", "seconds": 2.5}\n'
+    (tmp_path / "events.jsonl").write_bytes(test + b'{"event": "pha\n[]\n{}\n' + test)
+    assert run_seconds(summary("finished"), tmp_path) == 5.0

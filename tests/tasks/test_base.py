@@ -366,3 +366,11 @@ def test_a_tasks_report_has_the_corpus_scores_of_its_domain():
     task = Counted(domain=Counting())
     completed = task.evaluate(ScriptedPredictor(lambda conversation: "#### 1"))
     assert task.generate_performance_report(completed).scores == {"right": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("told", "teacher_context"), ("gold_complaints", "gold_errors")]
+)
+def test_a_domain_with_a_hook_of_an_old_name_is_refused(old, new):
+    with pytest.raises(ConfigurationError, match=rf"Mine\.{old}.*{new}"):
+        type("Mine", (Domain,), {old: lambda self: ""})

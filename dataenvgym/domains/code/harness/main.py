@@ -36,8 +36,13 @@ _PR_SET_DUMPABLE = 4
 def main() -> None:
     """Judge one solution, as the messages on stdin ask."""
     orders, out = os.dup(0), os.dup(1)
-    _hide()
-    _import_nothing_of_the_run()
+    # keep other processes of this user from reading this one's memory and files
+    if sys.platform == "linux" and ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
+        raise OSError("prctl(PR_SET_DUMPABLE) failed")
+    # import nothing from the run's own folders: the candidate may write modules there
+    program = os.path.dirname(getattr(sys.modules["__main__"], "__file__", ""))
+    own = {os.path.realpath(place) for place in ("", program)}
+    sys.path[:] = [place for place in sys.path if os.path.realpath(place) not in own]
     message = pipes.receive(orders)
     candidate = Candidate()
     os.write(out, b"ready\n")  # any failure from here on is caused by the candidate
@@ -49,19 +54,6 @@ def main() -> None:
     for result in _results(candidate, orders, setup):
         pipes.send(out, setup["nonce"].encode() + result)
     os._exit(0)
-
-
-def _hide() -> None:
-    """Keep other processes of this user from reading this one's memory and files."""
-    if sys.platform == "linux" and ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
-        raise OSError("prctl(PR_SET_DUMPABLE) failed")
-
-
-def _import_nothing_of_the_run() -> None:
-    """Remove the run's own folders from the import path: the candidate may write modules there."""
-    program = os.path.dirname(getattr(sys.modules["__main__"], "__file__", ""))
-    own = {os.path.realpath(place) for place in ("", program)}
-    sys.path[:] = [place for place in sys.path if os.path.realpath(place) not in own]
 
 
 def _results(candidate: Candidate, orders: int, setup: dict[str, Any]) -> Iterator[bytes]:

@@ -141,7 +141,9 @@ def encode(value: Any) -> Any:
     if isinstance(value, Decimal):
         return {"Decimal": str(value)}
     if isinstance(value, type):
-        return _encoded_class(value)
+        if vars(builtins).get(value.__name__) is not value:
+            raise NotPlainError(f"the class {value.__name__}, which is not plain data")
+        return {"type": value.__name__}
     if callable(getattr(value, "__next__", None)):
         return _encoded_iterator(value)
     for name, view in _VIEWS.items():
@@ -175,7 +177,7 @@ def decode(value: Any) -> Any:
     if name == "range":
         return range(*map(decode, parts))
     if name == "Fraction":
-        return _fraction(*parts)
+        return Fraction(*(p if type(p) is int else _number(p["int"], _LONGEST_PART) for p in parts))
     if name == "Decimal":
         return Decimal(_short(parts, _LONGEST_DECIMAL))
     if name == "type":
@@ -210,10 +212,6 @@ def _number(text: str, longest: int = LONGEST_NUMBER) -> int:
     return int(_short(text, longest), 16)
 
 
-def _fraction(*parts: Any) -> Fraction:
-    return Fraction(*(p if type(p) is int else _number(p["int"], _LONGEST_PART) for p in parts))
-
-
 def _short(digits: str, longest: int) -> str:
     if len(digits) > longest:
         raise ValueError(f"a number of {len(digits)} digits, expected at most {longest}")
@@ -226,12 +224,6 @@ def _class(name: str) -> type:
     if not isinstance(found, type) or found.__name__ != name:
         raise ValueError(f"no class {name!r}")
     return found
-
-
-def _encoded_class(kind: type) -> dict[str, str]:
-    if vars(builtins).get(kind.__name__) is not kind:
-        raise NotPlainError(f"the class {kind.__name__}, which is not plain data")
-    return {"type": kind.__name__}
 
 
 def _all_encoded(items: Iterable[Any]) -> list[Any]:
