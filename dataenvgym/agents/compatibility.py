@@ -32,7 +32,17 @@ def check_fit(
     if not isinstance(agent, Agent | TreeAgent):
         return
     policy, engine = agent.policy, agent.engine
-    _acts_as(agent, policy)
+    method = "act" if isinstance(agent, TreeAgent) else "plan"
+    if not callable(getattr(policy, method, None)):
+        way_out = (
+            "use agent=skill_tree"
+            if callable(getattr(policy, "act", None))
+            else "use a policy for trees (agent/policy=tree_...), or agent=skill_list"
+        )
+        raise ConfigurationError(
+            f"{_title(policy)} has no method `{method}`, which {type(agent).__name__} asks for: "
+            f"{way_out}"
+        )
     if engine is not None:
         _writes_something(policy, engine)
         if isinstance(engine, Prepares):
@@ -82,21 +92,6 @@ def check_fit(
             "Choose another engine (`dataenvgym list` shows them), your own agent "
             "(agent=my_module.MyAgent), or task=pocket_math or another pocket task for "
             "agent/engine=pocket"
-        )
-
-
-def _acts_as(agent: Agent | TreeAgent, policy: object) -> None:
-    """Refuse a tree policy in an agent that writes records, and a plain policy in a tree agent."""
-    method = "act" if isinstance(agent, TreeAgent) else "plan"
-    if not callable(getattr(policy, method, None)):
-        way_out = (
-            "use agent=skill_tree"
-            if callable(getattr(policy, "act", None))
-            else "use a policy for trees (agent/policy=tree_...), or agent=skill_list"
-        )
-        raise ConfigurationError(
-            f"{_title(policy)} has no method `{method}`, which {type(agent).__name__} asks for: "
-            f"{way_out}"
         )
 
 

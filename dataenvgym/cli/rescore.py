@@ -63,7 +63,7 @@ def _lines(rescored: Sequence[Rescored], n_gone: int) -> list[str]:
     """The changes: in all, and sample by sample."""
     changed = [r for r in rescored if r.has_changed]
     lines = [f"{len(changed)} of {several(len(rescored), 'sample')} changed"]
-    kinds = Counter((r.verdict_before, r.verdict) for r in changed)
+    kinds = Counter((r.before.verdict, r.verdict) for r in changed)
     for (before, now), count in sorted(kinds.items()):
         same = f"{now} as before, with another reward or answer"
         what = same if before == now else f"{before} -> {now}"
@@ -109,6 +109,6 @@ def _new_errors(rescored: Sequence[Rescored]) -> list[str]:
 def _sides(r: Rescored) -> str:
     sides = [
         f"{verdict} ({judgment.reward:g}, {one_line(repr(judgment.answer_class), 40)})"
-        for verdict, judgment in ((r.verdict_before, r.before), (r.verdict, r))
+        for verdict, judgment in ((r.before.verdict, r.before), (r.verdict, r))
     ]
     return " -> ".join(sides)

@@ -120,7 +120,6 @@ class RecordChecks:
         Warns if test problems are unknown (see `EvaluatedProblems`).
         """
         problems = EvaluatedProblems(task, others)
-        problems.warn_of_unknown_tests()
         domain = task_of(task).domain
         return cls(
             problems=problems,

@@ -151,7 +151,7 @@ def _plain(words: Iterable[str]) -> list[str]:
 
 
 class EvaluatedProblems:
-    """Makes the overlap check of a task, and keeps it up to date.
+    """Makes the overlap check of a task, and keeps it up to date; warns of unknown test problems.
 
     A task with `instances` (and with `on`, for other splits) offers its problems. For any other
     task, problems become known through the completed instances of an evaluation.
@@ -168,14 +168,17 @@ class EvaluatedProblems:
         self._overlap_answer = adapted.domain.overlap_answer
         self._name = adapted.name
         has_test = adapted.offers("on") and "test" in adapted.splits
-        self._unknown: list[str] = []
         self._instances = list(known_instances(adapted.on("validation")))
         self.learns = not self._instances
         """True if the validation problems are known only from evaluations."""
         for test in (*([adapted.on("test")] if has_test else []), *map(task_of, others)):
             self._instances += known_instances(test)
             if not test.offers("instances"):
-                self._unknown.append(test.name)
+                warn_run(
+                    f"NOT CHECKED for overlap: the test problems of task {test.name!r} are "
+                    "unknown, because it has no `instances`, so training records may give them "
+                    "away. Give the task an attribute `instances`, or keep the two apart yourself"
+                )
         self._known = {(i.id, i.instruction) for i in self._instances}
 
     def overlap(self) -> EvaluationOverlap:
@@ -197,15 +200,6 @@ class EvaluatedProblems:
         self._known |= {(i.id, i.instruction) for i in new}
         self._instances += new
         return bool(new)
-
-    def warn_of_unknown_tests(self) -> None:
-        """Warn if it is unknown which problems the student is tested on."""
-        for name in self._unknown:
-            warn_run(
-                f"NOT CHECKED for overlap: the test problems of task {name!r} are unknown, because "
-                "it has no `instances`, so training records may give them away. Give the task an "
-                "attribute `instances`, or keep the two apart yourself"
-            )
 
     def warn_of_no_texts(self) -> None:
         """Warn if no validation problem has a text to compare records with."""

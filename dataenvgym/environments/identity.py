@@ -40,10 +40,14 @@ def identity_of(
     by its result (for the in-process one: the hash of the student's weights, and the trainer's
     options), and so are the task's other speakers.
     """
+    instances: str | None = None
+    if task_of(task).offers("instances"):
+        hashed = b"".join(map(hashed_json, known_instances(task)))
+        instances = hashlib.sha256(hashed).hexdigest()[:16]
     identity = {
         "environment": environment,
         "task": task_of(task).name,
-        "instances": _instances_hash(task),
+        "instances": instances,
         **options,
     }
     if others := task_of(task).others:
@@ -126,12 +130,3 @@ def _warn_of_other_versions(directory: Path, before: Any) -> None:
             f"{directory.name} was begun with other versions ({', '.join(changes)}): its results "
             "may differ from those of a run with one version throughout"
         )
-
-
-def _instances_hash(task: TaskInterface) -> str | None:
-    if not task_of(task).offers("instances"):
-        return None
-    digest = hashlib.sha256()
-    for instance in known_instances(task):
-        digest.update(hashed_json(instance))
-    return digest.hexdigest()[:16]

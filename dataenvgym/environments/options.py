@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, get_args
 
@@ -118,10 +118,6 @@ class TeachingOptions:
         return aim_reached(
             last.val_score, last.n_records_total, self.target_score, self.max_records
         )
-
-    def described(self) -> dict[str, Any]:
-        """The options by name, for the episode's identity."""
-        return asdict(self)
 
 
 def _is_count(value: object) -> bool:

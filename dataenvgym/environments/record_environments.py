@@ -70,19 +70,16 @@ class OpenEnded(RecordEnvironment):
     def observe(
         self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
     ) -> Observation:
-        return {
-            "completed": tuple(map(self._without_skill, completed)),
-            "report": report.model_copy(update={"skills": ()}),
-        }
-
-    def _without_skill(self, completed: CompletedTaskInstance) -> CompletedTaskInstance:
-        instance = completed.instance
-        if instance.skill is None and instance.category is None:
-            return completed
-        if instance.id not in self._unlabeled:
-            plain = instance.model_copy(update={"skill": None, "category": None})
-            self._unlabeled[instance.id] = plain
-        return completed.model_copy(update={"instance": self._unlabeled[instance.id]})
+        shown = []
+        for c in completed:
+            instance = c.instance
+            if instance.skill is not None or instance.category is not None:
+                if instance.id not in self._unlabeled:
+                    plain = instance.model_copy(update={"skill": None, "category": None})
+                    self._unlabeled[instance.id] = plain
+                c = c.model_copy(update={"instance": self._unlabeled[instance.id]})
+            shown.append(c)
+        return {"completed": tuple(shown), "report": report.model_copy(update={"skills": ()})}
 
 
 class SkillList(RecordEnvironment):

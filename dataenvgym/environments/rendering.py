@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dataenvgym.environments.iterations import IterationResult
-from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
+from dataenvgym.errors import shorten
 from dataenvgym.records import PerformanceReport
 
 if TYPE_CHECKING:
@@ -15,20 +15,6 @@ if TYPE_CHECKING:
 RENDER_MODES = ("ansi",)
 _WIDEST = 23
 """The most characters of a name, so that a forest fits into 80 columns."""
-
-
-def checked_mode(mode: str | None) -> str | None:
-    """Return the render mode if it exists.
-
-    Raises:
-        ConfigurationError: for an unknown mode.
-    """
-    if mode is not None and mode not in RENDER_MODES:
-        raise ConfigurationError(
-            f"render_mode is {mode!r}, expected 'ansi' (text) or None."
-            f"{did_you_mean(str(mode), RENDER_MODES)}"
-        )
-    return mode
 
 
 def headline(results: Sequence[IterationResult]) -> str:
@@ -89,7 +75,10 @@ def _score(value: float | None) -> str:
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int) -> str:
     """Align columns under their names; the first `texts` columns are left-aligned."""
-    lines = [names, *([_short(cell) for cell in row] for row in rows)]
+    lines = [names]
+    for row in rows:  # printable, on one line, and cut if too wide
+        cells = ("".join(c if c.isprintable() else " " for c in cell) for cell in row)
+        lines.append([shorten(cell, _WIDEST) for cell in cells])
     widths = [max(len(line[i]) for line in lines) for i in range(len(names))]
     aligned = (
         [
@@ -99,9 +88,3 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int) -
         for line in lines
     )
     return "\n".join("  ".join(line).rstrip() for line in aligned)
-
-
-def _short(text: str) -> str:
-    """Make the text printable, on one line, and cut it if it is too wide."""
-    text = "".join(c if c.isprintable() else " " for c in text)
-    return shorten(text, _WIDEST)

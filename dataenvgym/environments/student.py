@@ -75,21 +75,13 @@ class Student:
         self._is_lost = False
 
     def hold(self, adapter: int | None) -> None:
-        """Load the adapter of an iteration, if another episode took the predictor since.
-
-        Raises:
-            RunDirectoryError: if the adapter is damaged.
-        """
+        """Load the adapter of an iteration, if another episode took the predictor since."""
         if self._is_lost:
             self.load(adapter)
             self.take()
 
     def load(self, adapter: int | None) -> None:
-        """Load the adapter of an iteration; None loads the base student.
-
-        Raises:
-            RunDirectoryError: if the adapter is damaged.
-        """
+        """Load the adapter of an iteration; None loads the base student."""
         load_adapter(self._predictor, self._episode.iterations, adapter)
 
     def go_back(self, adapter: int | None, error: BaseException) -> None:
@@ -108,11 +100,7 @@ class Student:
         seed: int,
         clock: PhaseClock,
     ) -> int | None:
-        """Train on the accepted records; return the iteration whose adapter is then active.
-
-        Args:
-            seed: the episode's seed.
-        """
+        """Train on the accepted records; return the iteration whose adapter is then active."""
         if not accepted:
             return history.last.adapter
         incremental = self._options.mode == "incremental"

@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat
 
@@ -28,8 +29,9 @@ from dataenvgym.environments.identity import identity_of
 from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.options import Mode, ResetOptions, TeachingOptions, parse_action
 from dataenvgym.environments.phases import PhaseClock
-from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headline, skill_table
+from dataenvgym.environments.rendering import RENDER_MODES, headline, skill_table
 from dataenvgym.environments.teaching_episode import TeachingEpisode
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import (
     Describes,
     RecordCheckInterface,
@@ -97,7 +99,12 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     ) -> None:
         expect(task, TaskInterface, "task")
         expect(predictor, TrainablePredictorInterface, "predictor")
-        self.render_mode = checked_mode(render_mode)
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise ConfigurationError(
+                f"render_mode is {render_mode!r}, expected 'ansi' (text) or None."
+                f"{did_you_mean(str(render_mode), RENDER_MODES)}"
+            )
+        self.render_mode = render_mode
         self.task = task
         self.predictor = predictor
         self.options = TeachingOptions(mode, replay, target_score, max_records, similarity)
@@ -302,7 +309,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         return self._episode
 
     def _identity(self) -> dict[str, Any]:
-        options = {**self.options.described(), "seed": self._seed}
+        options = {**asdict(self.options), "seed": self._seed}
         if self.labeler is not None and isinstance(self.labeler, Describes):
             options["skills"] = self.labeler.describe()
         if self.quality:

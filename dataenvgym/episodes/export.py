@@ -152,16 +152,23 @@ def _row(record: TrainingDatum) -> dict[str, Any]:
         sides = {s: _turns(answer) for s, answer in zip(_SIDES, record.segments, strict=True)}
         fields = {"system": record.system} | sides
     if isinstance(record, ChatDatum | ScoredDatum | PreferenceDatum) and record.messages:
-        fields["tools"] = _json([tool.model_dump(mode="json") for tool in record.tools])
+        fields["tools"] = orjson.dumps(
+            [tool.model_dump(mode="json") for tool in record.tools]
+        ).decode()
         fields["messages"] = _turns(record.messages)
     return {**record.provenance.model_dump(mode="json"), **fields}
 
 
 def _turns(messages: Conversation) -> list[dict[str, Any]]:
     return [
-        {**fields, "content": spoken(message), "tool_calls": _json(fields["tool_calls"])}
+        {
+            **message.model_dump(mode="json"),
+            "content": spoken(message),
+            "tool_calls": orjson.dumps(
+                [c.model_dump(mode="json") for c in message.tool_calls]
+            ).decode(),
+        }
         for message in messages
-        for fields in [message.model_dump(mode="json")]
     ]
 
 
@@ -169,10 +176,6 @@ def _kind(record: TrainingDatum) -> str:
     """The kind of a record; preferences between turns of conversations have other columns."""
     is_turn = isinstance(record, PreferenceDatum) and bool(record.messages)
     return f"{record.kind}_chat" if is_turn else record.kind
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
 
 
 def _file(kind: str, sizes: dict[str, int]) -> str:

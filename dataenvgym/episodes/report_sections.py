@@ -22,7 +22,6 @@ from dataenvgym.episodes.texts import (
     score,
 )
 from dataenvgym.episodes.warning_log import warning_lines
-from dataenvgym.llm.budget import TeacherUsage
 from dataenvgym.records import SkillReport
 
 SAMPLES = 3
@@ -37,7 +36,11 @@ def report_lines(run: RunFiles) -> Iterator[str]:
     yield ""
     yield f"**{cell(outcome(run.summary))}**"
     yield ""
-    yield from _warnings(run)
+    if run.summary.warnings:
+        yield "## Warnings"
+        yield ""
+        yield from (f"- {cell(line)}" for line in warning_lines(run.summary.warnings))
+        yield ""
     yield "![Validation score by iteration, overall and by skill](curve.png)"
     yield from _what_ran(run)
     yield from _iterations(run)
@@ -47,16 +50,6 @@ def report_lines(run: RunFiles) -> Iterator[str]:
     yield from _still_wrong(run)
     yield from _files(run)
     yield from _timings(run)
-
-
-def _warnings(run: RunFiles) -> Iterator[str]:
-    if not run.summary.warnings:
-        return
-    yield "## Warnings"
-    yield ""
-    for line in warning_lines(run.summary.warnings):
-        yield f"- {cell(line)}"
-    yield ""
 
 
 def _what_ran(run: RunFiles) -> Iterator[str]:
@@ -75,25 +68,20 @@ def _what_ran(run: RunFiles) -> Iterator[str]:
     }
     if "test" in summary.problems:
         rows["test instances"] = summary.problems["test"]
-    if summary.teacher is not None:
-        rows["teacher"] = _asked(summary.teacher)
+    if (usage := summary.teacher) is not None:
+        numbers = {
+            "requests": usage.requests,
+            "cached": usage.cached,
+            "unasked for lack of budget": usage.unasked,
+            "failed": usage.failed,
+            "unanswered": usage.unanswered,
+            "unusable": usage.malformed,
+            "tokens": usage.prompt_tokens + usage.completion_tokens,
+        }
+        cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
+        rows["teacher"] = ", ".join([*(f"{n} {name}" for name, n in numbers.items() if n), cost])
     yield from _section("Setup")
     yield from markdown_table(["", ""], rows.items())
-
-
-def _asked(usage: TeacherUsage) -> str:
-    """A teacher's requests and cost, on one line."""
-    numbers = {
-        "requests": usage.requests,
-        "cached": usage.cached,
-        "unasked for lack of budget": usage.unasked,
-        "failed": usage.failed,
-        "unanswered": usage.unanswered,
-        "unusable": usage.malformed,
-        "tokens": usage.prompt_tokens + usage.completion_tokens,
-    }
-    cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
-    return ", ".join([*(f"{n} {name}" for name, n in numbers.items() if n), cost])
 
 
 def _iterations(run: RunFiles) -> Iterator[str]:

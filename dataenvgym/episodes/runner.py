@@ -80,7 +80,12 @@ def run_episode(
         raise ConfigurationError(f"iterations is {iterations!r}, expected 1 or more")
     refuse_misfit(environment, agent)
     is_temporary = teaching.is_temporary and directory is None
-    folder = _run_directory(teaching, directory)
+    folder = teaching.directory if directory is None else Path(directory)
+    if not teaching.is_temporary and teaching.directory.absolute() != folder.absolute():
+        raise ConfigurationError(
+            f"directory is {str(directory)!r}, and the environment keeps its episode in "
+            f"{str(teaching.directory)!r}: give only one of them"
+        )
     options: dict[str, Any] = {"directory": folder, "fresh" if is_temporary else "resume": True}
     if test_task is None:
         task = task_of(teaching.task)
@@ -178,19 +183,6 @@ def refuse_misfit(environment: gymnasium.Env[Any, Any], agent: object) -> None:
             f"agent {name_of(agent)!r} does not fit {type(environment.unwrapped).__name__}: "
             f"it {way_out}"
         )
-
-
-def _run_directory(teaching: TeachingEnvironmentInterface, directory: str | Path | None) -> Path:
-    """The folder that the environment or the argument names; both may name the same one."""
-    if directory is None:
-        return teaching.directory
-    given = Path(directory)
-    if not teaching.is_temporary and teaching.directory.absolute() != given.absolute():
-        raise ConfigurationError(
-            f"directory is {str(directory)!r}, and the environment keeps its episode in "
-            f"{str(teaching.directory)!r}: give only one of them"
-        )
-    return given
 
 
 def _is_finished(directory: Path, iterations: int, *, tested: bool) -> bool:

@@ -121,7 +121,13 @@ def show_iteration(
     after = run.completed(number)
     before = run.completed(0) if number else []
     if skill is not None:
-        _check_skill(run, after, skill)
+        known = {c.instance.skill for c in after} | {r.provenance.skill for r in run.records()}
+        names = sorted(name for name in known if name)
+        if skill not in names:
+            listed = f"It has: {', '.join(names)}" if names else "Its instances have no gold skills"
+            raise ConfigurationError(
+                f"{run.directory} has no skill {skill!r}.{did_you_mean(skill, names)} {listed}."
+            )
     title = f"iteration {number} of {run.summary.task}, taught by {run.summary.agent}"
     if number == 0:
         title = f"base student on {run.summary.task}"
@@ -188,7 +194,11 @@ def _show_answers(
         shown = [(f"iteration {number}" if number else "base student", completed)]
         if instance.id in before:
             shown.insert(0, ("base student", before[instance.id]))
-        common = _common_start([c for _, c in shown])
+        common = 0  # first messages that are the same in all, and not the student's
+        for messages in zip(*(c.transcript for _, c in shown), strict=False):
+            if messages[0].role == "assistant" or any(m != messages[0] for m in messages):
+                break
+            common += 1
         console.print(Text(plain(conversation(completed.transcript[:common])), style="dim"))
         table = Table(box=box.SQUARE, expand=True, show_lines=False)
         for name, one in shown:
@@ -206,16 +216,6 @@ def _verdict(name: str, completed: CompletedTaskInstance) -> Text:
     return Text(f"{name}: wrong ({completed.reward:g})", style="red")
 
 
-def _common_start(completed: Sequence[CompletedTaskInstance]) -> int:
-    """The number of first messages that are the same in all, and not the student's."""
-    count = 0
-    for messages in zip(*(c.transcript for c in completed), strict=False):
-        if messages[0].role == "assistant" or any(m != messages[0] for m in messages):
-            break
-        count += 1
-    return count
-
-
 def _rest(completed: CompletedTaskInstance, start: int) -> str:
     parts = [conversation(completed.transcript[start:])] if completed.transcript[start:] else []
     parts += [f"error: {completed.error}"] if completed.error else []
@@ -225,17 +225,6 @@ def _rest(completed: CompletedTaskInstance, start: int) -> str:
 
 def _is_for(datum: TrainingDatum, skill: str | None) -> bool:
     return skill is None or datum.provenance.skill == skill
-
-
-def _check_skill(run: RunFiles, after: Sequence[CompletedTaskInstance], skill: str) -> None:
-    known = {c.instance.skill for c in after} | {r.provenance.skill for r in run.records()}
-    names = sorted(name for name in known if name)
-    if skill not in names:
-        listed = f"it has: {', '.join(names)}" if names else "its instances have no gold skills"
-        raise ConfigurationError(
-            f"{run.directory} has no skill {skill!r}.{did_you_mean(skill, names)} "
-            f"{listed[0].upper()}{listed[1:]}."
-        )
 
 
 def _tell_left(console: Console, left: int) -> None:

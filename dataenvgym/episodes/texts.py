@@ -20,7 +20,12 @@ def plain(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(_spelled(c) for c in text.replace("\r\n", "\n"))
+    return "".join(
+        c.encode("unicode_escape", "surrogatepass").decode("ascii")
+        if c in _BIDI or (c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp"))
+        else c
+        for c in text.replace("\r\n", "\n")
+    )
 
 
 def one_line(text: str, width: int = 80) -> str:
@@ -111,13 +116,11 @@ def conversation(messages: Conversation) -> str:
 
 def record(datum: TrainingDatum) -> str:
     """A record as text: the prompt and the answer or answers, each under its role or label."""
-    turns = ((f"{label}: " if label else "", messages) for label, messages in datum.turns())
-    return "\n".join(f"{label}{_answer(messages)}" for label, messages in turns)
-
-
-def _answer(answer: Conversation) -> str:
-    first, *more = answer
-    return "\n  ".join([_said(first), *map(_turn, more)])
+    lines = []
+    for label, (first, *more) in datum.turns():
+        said = "\n  ".join([_said(first), *map(_turn, more)])
+        lines.append(f"{label}: {said}" if label else said)
+    return "\n".join(lines)
 
 
 def _turn(message: Message) -> str:
@@ -129,9 +132,3 @@ def _said(message: Message) -> str:
     tools = "".join(f"\n  may call {tool.name}: {tool.description}" for tool in message.tools)
     calls = "".join(f"\n  calls {c.name}({c.arguments})" for c in message.tool_calls)
     return f"{message.content}{tools}{calls}"
-
-
-def _spelled(c: str) -> str:
-    if c in "\n\t" or not (unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _BIDI):
-        return c
-    return c.encode("unicode_escape", "surrogatepass").decode("ascii")

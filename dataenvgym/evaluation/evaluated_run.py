@@ -167,7 +167,9 @@ def _refuse_another(directory: Path, config: DictConfig, chosen: Collection[str]
         ("task", "instances", "task=NAME task.KEY=VALUE"),
         ("predictor", "predictor", "student=NAME, predictor=NAME or model=KIND/NAME"),
     ):
-        before, now = (_answering(identity.get(key)) for identity in (known, found))
+        before, now = (identity.get(key) for identity in (known, found))
+        if section == "predictor":  # without its training
+            before, now = ({**(one or {}), "training": None} for one in (before, now))
         if section not in chosen and before != now:
             raise RunDirectoryError(
                 f"{directory} was made in Python, so it has no config.yaml that names its "
@@ -175,13 +177,6 @@ def _refuse_another(directory: Path, config: DictConfig, chosen: Collection[str]
                 f"name it ({ways}; your own class as {section}=my_module.MyClass), or "
                 "evaluate in Python: predictor.load(ADAPTER), then task.evaluate(predictor)"
             )
-
-
-def _answering(described: Any) -> Any:
-    """The description of a student without its training."""
-    if not isinstance(described, dict):
-        return described
-    return {name: value for name, value in described.items() if name != "training"}
 
 
 def _relink(config: DictConfig, sections: Sequence[str], config_dir: str | Path | None) -> None:

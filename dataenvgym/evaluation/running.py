@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
@@ -17,11 +17,7 @@ from dataenvgym.environments.identity import (
     refuse_another,
     write_identity,
 )
-from dataenvgym.errors import (
-    ConfigurationError,
-    InvalidInstanceError,
-    RunDirectoryError,
-)
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, RunDirectoryError
 from dataenvgym.evaluation.directory import (
     EVALUATIONS,
     addition_of,
@@ -39,21 +35,13 @@ from dataenvgym.evaluation.evaluated_run import (
     student_of,
 )
 from dataenvgym.evaluation.evaluation import Evaluation
-from dataenvgym.interfaces import (
-    PredictorInterface,
-    TaskInterface,
-)
-from dataenvgym.judging import RubricJudge
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.metrics.additions import EvaluationAddition
 from dataenvgym.metrics.files import EvaluationFiles
 from dataenvgym.metrics.judged_samples import JudgedSamples, judge_samples
 from dataenvgym.metrics.metric import parse_metrics, quoted_metrics
 from dataenvgym.metrics.results import completed_of, sum_up
-from dataenvgym.metrics.sampling import (
-    check_samples,
-    draw_samples,
-    instances_of,
-)
+from dataenvgym.metrics.sampling import check_samples, draw_samples, instances_of
 from dataenvgym.rollouts import close_speakers, student_speakers
 from dataenvgym.rollouts.speakers import FORMER
 from dataenvgym.tasks.adapted_task import task_of
@@ -196,7 +184,12 @@ def run_evaluation(
             on_begin(directory)
             draw_samples(files, task, predictor, instances, samples, retry_errors=retry_errors)
     check_stored(task, directory)
-    judged = None if judge is None else _judged(files, judge, settings, samples)
+    judged: JudgedSamples | None = None
+    if judge is not None:
+        with closing(judge), EVALUATIONS.opened(directory, settings):
+            settings.problems = EVALUATIONS.read(directory).get("problems")
+            EVALUATIONS.keep(directory, settings)
+            judged = judge_samples(files, judge, completed_of(files, samples), samples)
     return Evaluation(
         directory=directory,
         results=sum_up(files, task, metrics, samples, judged),
@@ -227,20 +220,6 @@ def _begin(
         write_identity(files.directory, identity)
     if addition is not None:
         addition.begin(task, files.directory)
-
-
-def _judged(
-    files: EvaluationFiles, judge: RubricJudge, settings: DictConfig, samples: int
-) -> JudgedSamples:
-    """Let the judge score the existing samples."""
-    directory = files.directory
-    try:
-        with EVALUATIONS.opened(directory, settings):
-            settings.problems = EVALUATIONS.read(directory).get("problems")
-            EVALUATIONS.keep(directory, settings)
-            return judge_samples(files, judge, completed_of(files, samples), samples)
-    finally:
-        judge.close()
 
 
 def _draw_if_greedy(config: DictConfig, overrides: Sequence[str]) -> None:

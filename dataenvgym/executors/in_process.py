@@ -26,7 +26,6 @@ class InProcessExecutor:
     """The default executor: it needs no setup, and debuggers work."""
 
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
-        """Run the episodes, one after another."""
         return [
             run_here(episode, open_run(episode.config, fresh=episode.fresh)) for episode in episodes
         ]

@@ -76,6 +76,10 @@ class ExecutorInterface(Protocol):
         """Run all episodes to their end; return one outcome for each, in order.
 
         An episode with an impossible configuration leaves its run directory unchanged.
+
+        Raises:
+            ConfigurationError: if the executor itself cannot work; nothing has started then.
+            KeyboardInterrupt: after Ctrl-C here or in an episode; all episodes have ended then.
         """
         ...
 

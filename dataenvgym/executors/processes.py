@@ -79,11 +79,6 @@ class ProcessExecutor:
         self.workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
 
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
-        """Run all episodes to their end; return one outcome for each, in order.
-
-        Raises:
-            KeyboardInterrupt: after Ctrl-C here or in a child; all episodes have ended then.
-        """
         _preload(episodes)
         with tempfile.TemporaryDirectory(prefix="dataenvgym-") as folder:
             return drive(episodes, _Children(Path(folder)), at_once=self.workers)
@@ -190,7 +185,12 @@ def _run_child(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # for programs that run in it
     signal.signal(signal.SIGTERM, interrupt)
-    _redirect(log)
+    # the episode's output goes to a file, and the traceback of a crash
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    os.close(descriptor)
+    faulthandler.enable()
     os.environ.clear()
     os.environ.update(variables)
     threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
@@ -202,15 +202,6 @@ def _run_child(
     except (KeyboardInterrupt, ConnectionError):
         pass
     sys.exit(128 + signal.SIGTERM)
-
-
-def _redirect(path: str) -> None:
-    """Send the episode's output to a file, and the traceback of a crash."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for stream in (1, 2):
-        os.dup2(descriptor, stream)
-    os.close(descriptor)
-    faulthandler.enable()
 
 
 def _end_with(connection: Connection) -> None:

@@ -110,7 +110,9 @@ def refuse_unshared(directories: Iterable[Path], needs: Mapping[str, float]) -> 
         for node in ray.nodes()
         if node["Alive"] and all(node["Resources"].get(k, 0) >= n for k, n in needs.items())
     ]
-    for folder in {_existing(directory.parent) for directory in directories}:
+    parents = {directory.parent for directory in directories}
+    folders = {next(p for p in (parent, *parent.parents) if p.is_dir()) for parent in parents}
+    for folder in folders:
         probe = folder / f".dataenvgym-{uuid.uuid4().hex}.tmp"
         probe.touch()
         try:
@@ -127,13 +129,6 @@ def refuse_unshared(directories: Iterable[Path], needs: Mapping[str, float]) -> 
                 f"Ray cluster do not see: {', '.join(blind)}. Set runs_dir (for a study, "
                 "--studies-dir) to a folder on storage that all machines share"
             )
-
-
-def _existing(folder: Path) -> Path:
-    """The folder, or its nearest existing parent; a relative path stays relative."""
-    while not folder.is_dir():
-        folder = folder.parent
-    return folder
 
 
 def _look(ray: Any, node: str, probe: Path) -> Any:
@@ -237,12 +232,6 @@ class RayExecutor:
         self.max_restarts = max_restarts
 
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
-        """Run all episodes to their end; return one outcome for each, in order.
-
-        Raises:
-            ConfigurationError: see above; nothing has started then.
-            KeyboardInterrupt: after Ctrl-C here or in a task; all episodes have ended then.
-        """
         own = {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus}
         needs = {"CPU": self.cpus_per_episode, "GPU": self.gpus_per_predictor}
         with cluster(self.address, own, needs):

@@ -88,7 +88,6 @@ class Judge(Generic[VerdictT]):
         return judged
 
     def close(self) -> None:
-        """Disconnect."""
         for teacher in self.teachers.values():
             if isinstance(teacher, Closes):
                 teacher.close()

@@ -79,7 +79,18 @@ class RubricJudge:
             )
         check_at_least(1, max_characters=max_characters)
         self._prompt = as_prompt(prompt, needs=("conversation",), may=("answer", *_VALUES))
-        self._rubric = rubric if rubric_file is None else _read(rubric_file)
+        if rubric_file is not None:
+            try:
+                rubric = Path(rubric_file).expanduser().read_text(encoding="utf-8").strip()
+            except (OSError, ValueError) as error:
+                raise ConfigurationError(
+                    f"rubric_file: {rubric_file} cannot be read: {error}"
+                ) from error
+            if not rubric:
+                raise ConfigurationError(
+                    f"rubric_file: {rubric_file} is empty, expected what to judge by"
+                )
+        self._rubric = rubric
         self.aggregation = aggregation
         self.min_judges = min_judges
         self.level = level
@@ -98,7 +109,6 @@ class RubricJudge:
         self._kind = kind
 
     def describe(self) -> dict[str, Any]:
-        """The settings that determine the verdicts, as JSON."""
         return {
             "judges": {
                 name: teacher.describe()
@@ -134,7 +144,6 @@ class RubricJudge:
         *,
         but: Sequence[Mapping[str, RubricVerdict]] | None = None,
     ) -> list[Judged[RubricVerdict]]:
-        """The verdict of each judge; see `Judge.ask`."""
         return self._judge.ask(questions, but=but)
 
     def score(self, judged: Judged[RubricVerdict]) -> float | None:
@@ -151,7 +160,6 @@ class RubricJudge:
         return self._judge.teachers.keys()
 
     def close(self) -> None:
-        """Disconnect."""
         self._judge.close()
 
 
@@ -172,13 +180,3 @@ def _check_choice(name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         hint = did_you_mean(str(value), known)
         raise ConfigurationError(f"{name} is {value!r}, expected one of {', '.join(known)}.{hint}")
-
-
-def _read(file: str | Path) -> str:
-    try:
-        text = Path(file).expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"rubric_file: {file} cannot be read: {error}") from error
-    if not text:
-        raise ConfigurationError(f"rubric_file: {file} is empty, expected what to judge by")
-    return text

@@ -104,11 +104,7 @@ class Price(Model):
 
 
 def parse_price(price: Price | Mapping[str, float] | None) -> Price | None:
-    """The price in a configuration; None if the price is unknown.
-
-    Raises:
-        ConfigurationError: if it is not a price.
-    """
+    """The price in a configuration; None if it is unknown; ConfigurationError if it is none."""
     if price is None or isinstance(price, Price):
         return price
     try:

@@ -149,7 +149,7 @@ class ReplyCache(Protocol):
     """Stores replies by key; used from any thread and by several processes at once."""
 
     def get(self, keys: Sequence[str]) -> list[Reply | None]:
-        """The reply under each key, or None."""
+        """The reply under each key, or None; ExternalError if it cannot be read."""
         ...
 
     def put(self, key: str, reply: Reply) -> None:
@@ -181,11 +181,6 @@ class FolderCache:
         self._locks = KeyLocks(self.folder / ".claims")
 
     def get(self, keys: Sequence[str]) -> list[Reply | None]:
-        """The reply under each key, or None.
-
-        Raises:
-            ExternalError: if the folder cannot be read.
-        """
         return [self._read(key) for key in keys]
 
     def put(self, key: str, reply: Reply) -> None:
@@ -204,7 +199,6 @@ class FolderCache:
             log.warning("the cache in %s refused a reply: %s", self.folder, error)
 
     def claim(self, key: str) -> Reply | bool:
-        """The reply, if it is stored; otherwise whether the key was free and is now ours."""
         if not self._locks.acquire(key):
             return False
         if (reply := self._read(key)) is not None:
@@ -213,7 +207,6 @@ class FolderCache:
         return True
 
     def release(self, key: str) -> None:
-        """Release a claim."""
         self._locks.release(key)
 
     def renew(self) -> None:

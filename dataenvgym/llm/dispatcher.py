@@ -145,7 +145,7 @@ class Dispatcher:
             call.settle(outcome)
 
     def _hang_up(self, call: Call) -> None:
-        self._loop.soon(_cancel_worker, call)
+        self._loop.soon(lambda: call.worker and call.worker.cancel())
 
     # --- in the loop ---
 
@@ -227,7 +227,7 @@ class Dispatcher:
             generation = 0
             if revival is not None:
                 generation = revival.generation
-                if revival.is_under_way:
+                if revival.under_way is not None:
                     if error := await revival.after(generation):
                         return error
                     continue
@@ -276,7 +276,15 @@ class Dispatcher:
         if answer.status == 404 and self._revival is not None:
             return Trouble(reason, disconnected=True)  # restarted, it has forgotten the model
         if refuses_all(answer.status, has_answered=self._has_answered):
-            return _refusal(self._options.url, answer.status, reason)
+            to_check = (
+                "the model's name and base_url"
+                if answer.status == 404
+                else "the key in the environment variable that api_key_variable names"
+            )
+            url = without_secrets(self._options.url)
+            return ServerError(
+                f"the server at {url} refuses: {reason}. Check {to_check}", status=answer.status
+            )
         return Failure(reason=reason)
 
     async def _finish(self) -> None:
@@ -285,19 +293,3 @@ class Dispatcher:
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._settle()
         await self._session.close()
-
-
-def _refusal(url: str, status: int, reason: str) -> ServerError:
-    to_check = (
-        "the model's name and base_url"
-        if status == 404
-        else "the key in the environment variable that api_key_variable names"
-    )
-    return ServerError(
-        f"the server at {without_secrets(url)} refuses: {reason}. Check {to_check}", status=status
-    )
-
-
-def _cancel_worker(call: Call) -> None:
-    if call.worker is not None:
-        call.worker.cancel()

@@ -32,39 +32,30 @@ class Revival:
         self.generation = 0
         self._revive = revive
         self._give_up = give_up
-        self._under_way: asyncio.Task[None] | None = None
+        self.under_way: asyncio.Task[None] | None = None
         self._errors: dict[int, DataEnvGymError] = {}
-
-    @property
-    def is_under_way(self) -> bool:
-        return self._under_way is not None
 
     async def after(self, generation: int) -> DataEnvGymError | None:
         """Wait for a server later than this generation's; return the error if none will come."""
         if generation == self.generation:
-            if self._under_way is None:
-                self._under_way = asyncio.create_task(self._bring_back())
-            await asyncio.shield(self._under_way)
+            if self.under_way is None:
+                self.under_way = asyncio.create_task(self._bring_back())
+            await asyncio.shield(self.under_way)
         return self._errors.get(generation)
 
     async def _bring_back(self) -> None:
         try:
             await in_daemon_thread(self._revive)
         except Exception as error:  # noqa: BLE001  each call that waits gets the error
-            lost = _attributed(error)
+            lost = error
+            if not isinstance(lost, DataEnvGymError):
+                lost = ServerError(f"the server died, and bringing it back failed: {error!r}")
+                lost.__cause__ = error
             self._errors[self.generation] = lost
             self._give_up(lost)
         finally:
             self.generation += 1
-            self._under_way = None
-
-
-def _attributed(error: Exception) -> DataEnvGymError:
-    if isinstance(error, DataEnvGymError):
-        return error
-    lost = ServerError(f"the server died, and bringing it back failed: {error!r}")
-    lost.__cause__ = error
-    return lost
+            self.under_way = None
 
 
 _AHEAD_S = 1.0

@@ -121,7 +121,18 @@ def parse_reply(body: bytes) -> Reply | Failure:
             reason=f"the server gave no answer (finish_reason {ended!r}): {_shown(body)}"
         )
     finish_reason: Literal["stop", "length"] = "length" if ended == "length" else "stop"
-    return Reply(text=text, finish_reason=finish_reason, **_token_counts(answer.get("usage")))
+    usage = answer.get("usage")  # if the server reports it
+    counts = (
+        usage.get(name) if isinstance(usage, dict) else None
+        for name in ("prompt_tokens", "completion_tokens")
+    )
+    prompt, completion = (n if type(n) is int and n >= 0 else None for n in counts)
+    return Reply(
+        text=text,
+        finish_reason=finish_reason,
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+    )
 
 
 def _with_calls(text: Any, calls: Any) -> Any:
@@ -135,14 +146,6 @@ def _with_calls(text: Any, calls: Any) -> Any:
             arguments = orjson.loads(arguments) if isinstance(arguments, str) else arguments
         named.append((function["name"], arguments))
     return (text + "\n" if text else "") + calls_text(named)
-
-
-def _token_counts(usage: Any) -> dict[str, int]:
-    """The number of tokens of prompt and reply, if the server reports them."""
-    if not isinstance(usage, dict):
-        return {}
-    counts = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
-    return {name: n for name, n in counts.items() if type(n) is int and n >= 0}
 
 
 def server_message(body: bytes) -> str:

@@ -52,11 +52,6 @@ class RedisCache:
         self._renewed_at = time.monotonic()
 
     def get(self, keys: Sequence[str]) -> list[Reply | None]:
-        """The reply under each key, or None.
-
-        Raises:
-            ExternalError: if the server cannot be reached or refuses, and never answered before.
-        """
         from redis.exceptions import RedisError
 
         if self._is_given_up:
@@ -78,7 +73,6 @@ class RedisCache:
         return [(e and from_entry(k, e)) or None for k, e in zip(keys, entries, strict=True)]
 
     def put(self, key: str, reply: Reply) -> None:
-        """Store a reply."""
         from redis.exceptions import ResponseError
 
         def keep(server: Any) -> None:
@@ -90,8 +84,6 @@ class RedisCache:
         self._unless_lost(keep)
 
     def claim(self, key: str) -> Reply | bool:
-        """The reply, if it is stored; otherwise whether the key was free and is now ours."""
-
         def claim(server: Any) -> Reply | bool:
             with server.pipeline() as both:
                 both.set(_CLAIM + key, self._owner, nx=True, px=int(1000 * _CLAIM_S))
@@ -109,13 +101,11 @@ class RedisCache:
         return True if claimed is None else claimed
 
     def release(self, key: str) -> None:
-        """Release a claim."""
         if key in self._claims:
             self._claims.discard(key)
             self._unless_lost(lambda server: server.eval(_RELEASE, 1, _CLAIM + key, self._owner))
 
     def renew(self) -> None:
-        """Renew all claims; otherwise they expire some seconds after they were made."""
         with self._lock:
             if time.monotonic() - self._renewed_at < _RENEW_S:
                 return

@@ -78,7 +78,6 @@ class StudentTeacher(MeteredTeacher):
         self._predicting = threading.Lock()
 
     def identity(self) -> str:
-        """The student's name, and a hash of its adapter."""
         predictor = self._predictor
         known = {"predictor": predictor.describe() if isinstance(predictor, Describes) else None}
         if isinstance(predictor, Saves):
@@ -89,7 +88,6 @@ class StudentTeacher(MeteredTeacher):
         return orjson.dumps(known, default=str, option=orjson.OPT_SORT_KEYS).decode()
 
     def body(self, request: TeacherRequest) -> bytes:
-        """The request in the form of a server's."""
         return chat_payload(request.conversation, request.sampling, model=self.model)
 
     def send(self, requests: Sequence[TeacherRequest]) -> Sequence[Future[RequestOutcome]]:
@@ -106,7 +104,6 @@ class StudentTeacher(MeteredTeacher):
         return list(futures.values())
 
     def describe(self) -> dict[str, Any]:
-        """The settings of the teacher."""
         return {"name": type(self).__name__}
 
     def _predict(

@@ -111,7 +111,13 @@ class TeacherAsk:
         try:
             while self._open or self._elsewhere or waiting:
                 batch: list[TeacherRequest] = []
-                while waiting and self._take_slot(batch):
+                while waiting:
+                    is_busy = bool(self._open or batch)
+                    # wait for a place among the requests only if nothing else can be done
+                    if (is_busy and not self._teacher.is_tried) or not self._teacher.slots.acquire(
+                        blocking=not is_busy
+                    ):
+                        break
                     request = waiting.popleft()
                     is_ours = self._claim(request)
                     if is_ours and (spent := spent or self._log.account.reserve()) is None:
@@ -137,12 +143,6 @@ class TeacherAsk:
                 self._teacher.slots.release()
             self._shared.give_all_back()
         return n_unasked, spent
-
-    def _take_slot(self, batch: list[TeacherRequest]) -> bool:
-        """Take a place among the requests in progress; wait only if nothing else can be done."""
-        if not self._teacher.is_tried and (self._open or batch):
-            return False
-        return self._teacher.slots.acquire(blocking=not (self._open or batch))
 
     def _claim(self, request: TeacherRequest) -> bool:
         """Whether the request is ours to make; if not, it is answered, or another run makes it.

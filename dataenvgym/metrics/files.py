@@ -22,7 +22,6 @@ import orjson
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.metrics.samples import Sample
-from dataenvgym.metrics.tallies import Tally
 from dataenvgym.records import Model, TaskInstance
 from dataenvgym.storage import read_jsonl, write_jsonl
 from dataenvgym.workspace import naming_damage
@@ -172,11 +171,6 @@ class EvaluationFiles:
     def is_begun(self) -> bool:
         """True if there is any sample."""
         return any((self.directory / "samples").glob("*.jsonl"))
-
-    # --- tallies ---
-
-    def write_tallies(self, tallies: Iterable[Tally]) -> None:
-        write_models(self.directory / "tallies.jsonl", tallies)
 
 
 def write_models(path: Path, models: Iterable[Model]) -> None:

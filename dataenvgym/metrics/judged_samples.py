@@ -70,9 +70,7 @@ class JudgedSamples:
         """The score of each row."""
         return [self.judge.score(Judged(row.verdicts, row.unscored)) for row in self.rows]
 
-    def added_to(
-        self, completed: Sequence[CompletedTaskInstance], /
-    ) -> list[CompletedTaskInstance]:
+    def added_to(self, completed: Sequence[CompletedTaskInstance]) -> list[CompletedTaskInstance]:
         """Add the named score `judge` to the samples that have one; keep their order."""
         left = iter(self.scores)
         scores = [None if c.error is not None else next(left) for c in completed]
@@ -81,7 +79,7 @@ class JudgedSamples:
             for c, score in zip(completed, scores, strict=True)
         ]
 
-    def result(self, name: str, /) -> JudgeResult:
+    def result(self, name: str) -> JudgeResult:
         """The metric, under this name."""
         by_instance: dict[str, list[float]] = {}
         said = [Judged(row.verdicts, row.unscored) for row in self.rows]

@@ -115,7 +115,12 @@ class Metric:
         over_instances = estimate(found)
         value, sd = over_instances.mean, None
         if self.form == _AVERAGE:
-            value, sd = _over_samples(tallies, self.k)
+            # mean and deviation of the accuracies of the first k samples over all instances
+            columns = ([t.outcomes[i] for t in tallies if i < len(t.outcomes)]
+                       for i in range(self.k))  # fmt: skip
+            judged = ([o for o in column if o is not None] for column in columns)
+            over = estimate([math.fsum(column) / len(column) for column in judged if column])
+            value, sd = over.mean, over.sd
         return MetricResult(
             name=self.name,
             value=value,
@@ -196,14 +201,6 @@ def check_metrics(metrics: Sequence[Metric], samples: int) -> None:
                 f"{metric.name} needs k = {metric.k} samples of each instance, and there are "
                 f"n = {samples}: draw more (samples={metric.k}), or ask for a smaller k"
             )
-
-
-def _over_samples(tallies: Sequence[Tally], k: int) -> tuple[float | None, float | None]:
-    """Mean and standard deviation of the first k samples' accuracies over all instances."""
-    columns = [[t.outcomes[i] for t in tallies if i < len(t.outcomes)] for i in range(k)]
-    judged = [[o for o in column if o is not None] for column in columns]
-    found = estimate([math.fsum(column) / len(column) for column in judged if column])
-    return found.mean, found.sd
 
 
 def quoted_metrics(override: str) -> str:

@@ -113,15 +113,6 @@ class Rescored(Judgment, _Place):
     before: Judgment
 
     @property
-    def verdict(self) -> str:
-        """Its new verdict: "right", "wrong" or "error"."""
-        return _verdict(self)
-
-    @property
-    def verdict_before(self) -> str:
-        return _verdict(self.before)
-
-    @property
     def needs_student(self) -> bool:
         """True if it was judged before, but now needs another answer of the student."""
         return self.before.error is None and UNANSWERED in (self.error or "")
@@ -129,11 +120,10 @@ class Rescored(Judgment, _Place):
     @property
     def has_changed(self) -> bool:
         """True if its verdict, its reward or its answer has changed."""
-        return (self.verdict, self.reward, self.answer_class) != (
-            self.verdict_before,
-            self.before.reward,
-            self.before.answer_class,
+        now, before = (
+            (judged.verdict, judged.reward, judged.answer_class) for judged in (self, self.before)
         )
+        return now != before
 
 
 def rescore(
@@ -166,8 +156,16 @@ def rescore(
             f"are judged again: draw new ones, or give another speaker (task.others.{who})"
         )
     tried.domain.check_ready()
-    # an error that concerns all samples is raised once
-    _check_environment(tried, type(task).__name__)
+    try:  # an error that concerns all samples is raised once
+        environment = tried.make_environment()
+    except DataEnvGymError:
+        raise
+    except Exception as error:  # a task's code may raise anything
+        raise ConfigurationError(
+            f"{type(task).__name__} cannot make its environment: {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(environment, Closes):
+        environment.close()
     # a speaker with only `predict` may not support calls from several threads
     alone = any(not isinstance(other, Submits) for other in tried.others.values())
     threads = 1 if alone else tried.threads
@@ -244,31 +242,18 @@ def rescore_folder(
     instances = {name: today.get(name, instance) for name, instance in saved.items()}
     judged = rescore(task, instances, drawn, run=files.directory.name)
     rescored = tuple(r for r, _ in judged)
-    tallies = {
-        "before": tally_all(task, list(saved.values()), ((s.instance_id, s) for s in drawn)),
-        "after": tally_all(task, list(instances.values()), ((r.instance_id, r) for r in rescored)),
-    }
-    completed = {
-        "before": [s.completed(saved[s.instance_id]) for s in drawn],
-        "after": [c for _, c in judged],
-    }
-    said = None if judge is None else judge_samples(files, judge, completed["after"], samples)
-    results = {
-        "before": results_of(
-            task, tallies["before"], completed["before"], metrics, samples, results_before(files)
-        ),
-        "after": results_of(task, tallies["after"], completed["after"], metrics, samples, said),
-    }
+    completed = [c for _, c in judged]
+    tallies = tally_all(task, list(saved.values()), ((s.instance_id, s) for s in drawn))
+    done = [s.completed(saved[s.instance_id]) for s in drawn]
+    before = results_of(task, tallies, done, metrics, samples, results_before(files))
+    tallies = tally_all(task, list(instances.values()), ((r.instance_id, r) for r in rescored))
+    said = None if judge is None else judge_samples(files, judge, completed, samples)
+    after = results_of(task, tallies, completed, metrics, samples, said)
     is_whole = not any(r.needs_student for r in rescored)
     if not is_whole:
         nothing = {"value": None, "half_width": None, "sd": None}
-        left = [
-            m if m.name == ERROR_RATE else m.model_copy(update=nothing)
-            for m in results["after"].metrics
-        ]
-        results["after"] = results["after"].model_copy(
-            update={"metrics": tuple(left), "report": None}
-        )
+        left = [m if m.name == ERROR_RATE else m.model_copy(update=nothing) for m in after.metrics]
+        after = after.model_copy(update={"metrics": tuple(left), "report": None})
     names = [re.fullmatch(r"rescored-(\d+)", p.name) for p in files.directory.iterdir()]
     last = max((int(name[1]) for name in names if name is not None), default=0)
     directory = files.directory / f"rescored-{last + 1:03d}"
@@ -276,30 +261,11 @@ def rescore_folder(
         if settings is not None:
             write_text(new / "config.yaml", settings)
         write_models(new / "scores.jsonl", rescored)
-        write_models(new / "tallies.jsonl", tallies["after"])
-        write_json(new / "results.json", results["after"].model_dump(mode="json"))
+        write_models(new / "tallies.jsonl", tallies)
+        write_json(new / "results.json", after.model_dump(mode="json"))
         if is_whole:
             pairs = zip(drawn, rescored, strict=True)
             also(new, [s.model_copy(update=dict(r.judgment)) for s, r in pairs])
     return RescoringResult(
-        directory, rescored, results["before"], results["after"], len(saved.keys() - today.keys())
+        directory, rescored, before, after, n_gone=len(saved.keys() - today.keys())
     )
-
-
-def _check_environment(task: Task, title: str) -> None:
-    try:
-        environment = task.make_environment()
-    except DataEnvGymError:
-        raise
-    except Exception as error:  # a task's code may raise anything
-        raise ConfigurationError(
-            f"{title} cannot make its environment: {type(error).__name__}: {error}"
-        ) from error
-    if isinstance(environment, Closes):
-        environment.close()
-
-
-def _verdict(judgment: Judgment) -> str:
-    if judgment.error is not None:
-        return "error"
-    return "right" if judgment.was_correct else "wrong"

@@ -5,11 +5,11 @@ The metric `judge` is computed from judges' verdicts (see `judged_samples`), not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.metrics.files import EvaluationFiles
+from dataenvgym.metrics.files import EvaluationFiles, write_models
+from dataenvgym.metrics.judged_samples import JudgedSamples
 from dataenvgym.metrics.metric import JudgeResult, Metric, MetricResult
 from dataenvgym.metrics.tallies import Tally, tally_all
 from dataenvgym.records import CompletedTaskInstance, Model, PerformanceReport
@@ -33,26 +33,12 @@ class EvaluationResults(Model):
     report: PerformanceReport | None
 
 
-class JudgesSamples(Protocol):
-    """The judges' verdicts on an evaluation's samples."""
-
-    def result(self, name: str, /) -> JudgeResult | MetricResult:
-        """The metric of this name."""
-        ...
-
-    def added_to(
-        self, completed: Sequence[CompletedTaskInstance], /
-    ) -> Sequence[CompletedTaskInstance]:
-        """Add the judges' scores, as a named score, to the samples that have one."""
-        ...
-
-
 def sum_up(
     files: EvaluationFiles,
     task: TaskInterface,
     metrics: Sequence[Metric],
     samples: int,
-    judged: JudgesSamples | None = None,
+    judged: JudgedSamples | None = None,
 ) -> EvaluationResults:
     """Write `tallies.jsonl` and `results.json` for the first `samples` samples of each instance.
 
@@ -68,7 +54,7 @@ def sum_up(
     tallies = tally_all(task, instances, ((s.instance_id, s) for s in drawn))
     completed = [s.completed(by_id[s.instance_id]) for s in drawn]
     results = results_of(task, tallies, completed, metrics, samples, judged)
-    files.write_tallies(tallies)
+    write_models(files.directory / "tallies.jsonl", tallies)
     write_json(files.directory / "results.json", results.model_dump(mode="json"))
     return results
 
@@ -79,49 +65,36 @@ def results_of(
     completed: Sequence[CompletedTaskInstance],
     metrics: Sequence[Metric],
     samples: int,
-    judged: JudgesSamples | None = None,
+    judged: JudgedSamples | Mapping[str, MetricResult] | None = None,
 ) -> EvaluationResults:
-    """Compute the results of these tallies, samples and verdicts."""
-    if judged is not None:
+    """Compute the results of these tallies, samples and verdicts.
+
+    Args:
+        judged: the verdicts, or the metrics of earlier verdicts (`results_before`).
+    """
+    if isinstance(judged, JudgedSamples):
         completed = judged.added_to(completed)
+        judged = {m.name: judged.result(m.name) for m in metrics if m.needs_judge}
     any_scored = any(c.error is None for c in completed)
     return EvaluationResults(
         samples=samples,
         metrics=tuple(
             metric.of(tallies)
             if judged is None or not metric.needs_judge
-            else judged.result(metric.name)
+            else judged.get(metric.name, MetricResult(name=metric.name, value=None, n=0))
             for metric in metrics
         ),
         report=report_of(task, completed) if any_scored else None,
     )
 
 
-class _Written:
-    """The metrics of judges in `results.json`."""
-
-    def __init__(self, metrics: Sequence[MetricResult]) -> None:
-        self._by_name = {metric.name: metric for metric in metrics}
-
-    def result(self, name: str, /) -> MetricResult:
-        return self._by_name.get(name, MetricResult(name=name, value=None, n=0))
-
-    def added_to(
-        self, completed: Sequence[CompletedTaskInstance], /
-    ) -> Sequence[CompletedTaskInstance]:
-        return completed
-
-
-def results_before(files: EvaluationFiles) -> JudgesSamples:
-    """The judges' metrics from `results.json`; empty without a metric of judges.
-
-    Raises:
-        RunDirectoryError: if the file is damaged.
-    """
+def results_before(files: EvaluationFiles) -> dict[str, MetricResult]:
+    """The metrics in `results.json` by name; RunDirectoryError if the file is damaged."""
     if not (path := files.directory / "results.json").exists():
-        return _Written(())
+        return {}
     with naming_damage(path, "remove it, and `dataenvgym eval` writes it again"):
-        return _Written(EvaluationResults.model_validate(read_json(path)).metrics)
+        written = EvaluationResults.model_validate(read_json(path))
+    return {metric.name: metric for metric in written.metrics}
 
 
 def completed_of(files: EvaluationFiles, samples: int) -> list[CompletedTaskInstance]:

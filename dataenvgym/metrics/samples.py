@@ -28,6 +28,13 @@ class Judgment(Model):
     answer_class: str | None = None
 
     @property
+    def verdict(self) -> str:
+        """It is "right", "wrong" or "error"."""
+        if self.error is not None:
+            return "error"
+        return "right" if self.was_correct else "wrong"
+
+    @property
     def judgment(self) -> Judgment:
         """The result without the try itself."""
         return Judgment(**{name: getattr(self, name) for name in Judgment.model_fields})

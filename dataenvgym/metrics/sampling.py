@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.metrics.files import EvaluationFiles
-from dataenvgym.metrics.samples import Sample, samples_of
+from dataenvgym.metrics.samples import samples_of
 from dataenvgym.progress import counting
 from dataenvgym.records import TaskInstance, check_ids
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, one_by_one, task_of
@@ -37,13 +37,9 @@ def instances_of(
         )
     if instances is not None and not len(instances):
         raise ConfigurationError(f"{type(task).__name__} has no problems to evaluate")
-    _check_ids(task, instances or ())
+    check_ids(instances or (), f"task {task_of(task).name!r}")
     _check_offered(task, instances, samples)
     return None if instances is None else tuple(instances)[:limit]
-
-
-def _check_ids(task: TaskInterface, instances: Sequence[TaskInstance]) -> None:
-    check_ids(instances, f"task {task_of(task).name!r}")
 
 
 def _check_offered(
@@ -111,7 +107,12 @@ def draw_samples(
     with counting("problems", samples * len(instances)) as counter:
         for sample in range(samples):
             for number, chunk in enumerate(chunks):
-                kept = _kept(files, sample, number, chunk, retry_errors=retry_errors)
+                there = files.part(sample, number).exists()
+                kept = {
+                    s.instance_id: s
+                    for s in (files.read_part(sample, number, chunk) if there else ())
+                    if s.error is None or not retry_errors
+                }
                 counter.skip(len(kept))
                 if asked := [instance for instance in chunk if instance.id not in kept]:
                     seed = sample_seed(tried.sampling.seed, sample)
@@ -121,21 +122,6 @@ def draw_samples(
                     drawn = samples_of(tried, completed, sample=sample, seed=seed)
                     kept |= {s.instance_id: s for s in drawn}
                     files.write_part(sample, number, (kept[instance.id] for instance in chunk))
-
-
-def _kept(
-    files: EvaluationFiles,
-    sample: int,
-    number: int,
-    chunk: Sequence[TaskInstance],
-    *,
-    retry_errors: bool,
-) -> dict[str, Sample]:
-    """The file's samples, by instance, that need not be drawn again."""
-    if not files.part(sample, number).exists():
-        return {}
-    there = files.read_part(sample, number, chunk)
-    return {s.instance_id: s for s in there if s.error is None or not retry_errors}
 
 
 def _evaluate_whole(
@@ -149,10 +135,10 @@ def _evaluate_whole(
         retry_errors and any(s.error is not None for s in files.read_samples(1))
     ):
         return
+    name = f"task {task_of(task).name!r}"
     if not (completed := evaluated_by(task, predictor)):
-        name = task_of(task).name
-        raise EvaluationError(f"task {name!r} evaluated no problem, expected at least one")
-    _check_ids(task, [c.instance for c in completed])
+        raise EvaluationError(f"{name} evaluated no problem, expected at least one")
+    check_ids([c.instance for c in completed], name)
     seed = task_of(task).sampling.seed
     files.write_instances(c.instance for c in completed)
     for number, chunk in enumerate(files.chunks(samples_of(task, completed, sample=0, seed=seed))):

@@ -63,11 +63,6 @@ class AlreadyKnownCheck:
     def passes(
         self, records: Sequence[TrainingDatum], predictor: PredictorInterface
     ) -> list[bool | Failure]:
-        """For each record, True if the student does not know it yet; `Failure` if unknown.
-
-        Raises:
-            PredictionError: if the student no longer answers at all.
-        """
         try:
             attemptable(self._task)
         except ConfigurationError as error:  # a task without environments cannot be judged

@@ -84,11 +84,6 @@ class WrongAnswerCheck:
     def passes(
         self, records: Sequence[TrainingDatum], predictor: PredictorInterface
     ) -> list[bool | Failure]:
-        """For each record, True if its answers are as labeled; `Failure` if a question failed.
-
-        Raises:
-            PredictionError: if the teacher no longer answers at all.
-        """
         verdicts: list[bool | Failure | None] = []
         for record in records:
             try:

@@ -67,7 +67,13 @@ class Driver:
         workers = [pool.submit(self._work) for _ in range(threads) if pool]
         try:
             while waiting := self._next_round(steps=pool is None):
-                for ready in list(self._answered(waiting)):
+                answered: list[Ready] = []
+                with counting("replies", len(waiting)) as count:
+                    for speaker, chunk in self._chunks(waiting):
+                        replies = speaker.predict([self._rollouts[i] for i in chunk])
+                        answered += zip(chunk, replies, strict=True)
+                        count.reach(len(answered))
+                for ready in answered:
                     self._ready.put(ready)
             for worker in workers:
                 worker.result()
@@ -93,15 +99,6 @@ class Driver:
             self._end()
             return []
         return sorted(asked)
-
-    def _answered(self, waiting: Sequence[int]) -> Iterator[tuple[int, ReplyOrFailure]]:
-        n_answered = 0
-        with counting("replies", len(waiting)) as count:
-            for speaker, chunk in self._chunks(waiting):
-                replies = speaker.predict([self._rollouts[i] for i in chunk])
-                n_answered += len(chunk)
-                count.reach(n_answered)
-                yield from zip(chunk, replies, strict=True)
 
     def _chunks(self, waiting: Sequence[int]) -> Iterator[tuple[Speaker, list[int]]]:
         """Batches of questions, each for one speaker."""

@@ -174,7 +174,6 @@ class TeacherSpeaker:
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:
-        """One reply or failure for each conversation, in their order."""
         try:
             return self.teacher.ask(conversations, sampling, purpose=self.purpose)
         except BudgetSpentError as error:
@@ -183,15 +182,12 @@ class TeacherSpeaker:
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters
     ) -> Future[Reply | Failure]:
-        """A future of the reply or failure to one conversation."""
         return self._pool.submit(lambda: self.predict([conversation], sampling)[0])
 
     def describe(self) -> Any:
-        """The description of the teacher."""
         return _described(self.teacher)
 
     def close(self) -> None:
-        """Disconnect."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         close_speakers({self.purpose: self.teacher})
 

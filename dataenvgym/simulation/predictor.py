@@ -132,7 +132,6 @@ class SimulatedPredictor(RemembersFormer):
     # --- learning ---
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
-        """Learn from the number of records of each skill."""
         plain = map(self._key.template.unframe, training_data)
         counted = Counter(skill_of(record, self._places) for record in plain)
         counts = np.array([counted[skill] for skill in self.curves.skills], dtype=float)
@@ -150,15 +149,9 @@ class SimulatedPredictor(RemembersFormer):
         self.remember_former(former)
 
     def save(self, path: Path) -> None:
-        """Write the accuracies to the folder `path`."""
         _write(path, self._student)
 
     def load(self, path: Path) -> None:
-        """Load the accuracies that `save` or `train` wrote.
-
-        Raises:
-            AdapterError: if there are none, or they have other skills.
-        """
         student = SimulatedStudent(self.curves)
         try:
             state = read_json(path / _STATE)
@@ -169,22 +162,15 @@ class SimulatedPredictor(RemembersFormer):
         self._student, self._folder, self._former = student, path, "unknown"
 
     def with_adapter(self, folder: Path | None) -> SimulatedPredictor:
-        """Another student with the same curves and the accuracies in `folder`; None: the base.
-
-        Raises:
-            AdapterError: as `load`.
-        """
         other = copy.copy(self)
         other.reset() if folder is None else other.load(folder)
         return other
 
     def reset(self) -> None:
-        """Become the base student again."""
         self._student, self._folder = SimulatedStudent(self.curves), None
         self.remember_former(None)
 
     def describe(self) -> dict[str, Any]:
-        """The student's identity, for the run directory."""
         digest = hashlib.sha256(self.curves.model_dump_json().encode()).hexdigest()
         return {"name": type(self).__name__, "curves": digest[:16], "seed": self.seed}
 

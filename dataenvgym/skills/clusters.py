@@ -122,20 +122,17 @@ def _k_means(vectors: Vectors, k: int, seed: int) -> list[int]:
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    k = min(k, _n_different(vectors))
+    if hasattr(vectors, "tocsr"):
+        rows = vectors.tocsr()
+        ends = zip(rows.indptr, rows.indptr[1:], strict=False)
+        n = len({(rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in ends})
+    else:
+        n = len(np.unique(vectors, axis=0))
+    k = min(k, n)  # the number of different rows
     with threadpool_limits(limits=1):
         found = KMeans(k, n_init=10, random_state=seed % 2**32).fit_predict(vectors)
     order = {group: i for i, group in enumerate(dict.fromkeys(found.tolist()))}
     return [order[group] for group in found.tolist()]
-
-
-def _n_different(vectors: Vectors) -> int:
-    """The number of different rows."""
-    if hasattr(vectors, "tocsr"):
-        rows = vectors.tocsr()
-        ends = zip(rows.indptr, rows.indptr[1:], strict=False)
-        return len({(rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in ends})
-    return len(np.unique(vectors, axis=0))
 
 
 def _centres(vectors: Vectors, groups: Sequence[int]) -> np.ndarray:

@@ -98,12 +98,6 @@ class DiscoveredSkills(CatalogLabeler):
         }
 
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        """Ask the teacher for labels, skills and categories.
-
-        Raises:
-            ConfigurationError: if none of its answers is usable.
-            BudgetSpentError, PredictionError: if it answered nothing at all.
-        """
         questions = [instance.instruction for instance in instances]
         names = self.teacher.name_skills(questions)
         labels = self._completed(questions, names)

@@ -134,11 +134,6 @@ class EndpointEmbedder:
         self._known: dict[str, np.ndarray] = {}
 
     def embed(self, texts: Sequence[str], corpus: Sequence[str] = ()) -> Vectors:
-        """Return one row for each text; the corpus is ignored.
-
-        Raises:
-            ServerError: if the server does not answer, or answers something else.
-        """
         missing = list(dict.fromkeys(t for t in texts if t not in self._known))
         for start in range(0, len(missing), self.batch_size):
             batch = missing[start : start + self.batch_size]
@@ -166,7 +161,7 @@ class EndpointEmbedder:
 
 def masked(text: str) -> str:
     """Replace every number, and every row of numbers, by the same word."""
-    return _ROW_OF_NUMBERS.sub(_NUMBER, text)
+    return _ROW_OF_NUMBERS.sub("0", text)
 
 
 def require_scikit_learn() -> None:
@@ -180,7 +175,6 @@ def require_scikit_learn() -> None:
         )
 
 
-_NUMBER = "0"
 _ROW_OF_NUMBERS = re.compile(r"\d+(?:[.,;:\s]*\d+)*")
 
 

@@ -27,11 +27,6 @@ class FilledGoldSkills(PlacingLabeler):
         return {}
 
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        """Take the gold skills, and fill in missing ones.
-
-        Raises:
-            ConfigurationError: if no instance has a gold skill.
-        """
         # if a skill's instances disagree on the category, the first one decides
         categories: dict[str, str | None] = {}
         for instance in instances:

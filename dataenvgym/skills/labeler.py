@@ -92,7 +92,12 @@ class CatalogLabeler(ABC):
 
     @abstractmethod
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        """Make the catalog, with a label for each of these instances (at least one)."""
+        """Make the catalog, with a label for each of these instances (at least one).
+
+        Raises:
+            ConfigurationError: if there is nothing to make it from.
+            BudgetSpentError, PredictionError: if a teacher answered nothing at all.
+        """
 
     @abstractmethod
     def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:

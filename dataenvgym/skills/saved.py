@@ -53,11 +53,6 @@ class SavedSkills(PlacingLabeler):
         return {"path": str(self.path)}
 
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        """Read the catalog, and label these instances.
-
-        Raises:
-            ConfigurationError: if it cannot be read, or belongs to another task.
-        """
         saved = read_catalog(self.path)
         if saved.task != self._task_name and not self.other_task:
             raise ConfigurationError(

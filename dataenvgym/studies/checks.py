@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.identity import decisive_values
@@ -118,7 +119,14 @@ def allowed(differences: Iterable[Difference], allow: Sequence[str]) -> list[Dif
         found.setdefault(difference.key, difference)
     refused = [d for d in found.values() if not any(_covers(key, d.key) for key in allow)]
     if refused:
-        keys = " ".join(f"--allow-unequal {key}" for key in _fewest([d.key for d in refused]))
+        sections = Counter(d.key.partition(".")[0] for d in refused)
+        fewest: list[str] = []  # sections where possible
+        for d in refused:
+            section = d.key.partition(".")[0]
+            several_of_it = section in EQUAL_SECTIONS and sections[section] > 1
+            if not any(_covers(key, d.key) for key in fewest):
+                fewest.append(section if several_of_it else d.key)
+        keys = " ".join(f"--allow-unequal {key}" for key in fewest)
         lines = "\n".join(f"  {d}" for d in refused[:8])
         if more := refused[8:]:
             lines += f"\n  and in {len(more)} more: {', '.join(d.key for d in more)}"
@@ -127,17 +135,6 @@ def allowed(differences: Iterable[Difference], allow: Sequence[str]) -> list[Dif
             f"Make these equal, or accept it, and the table will say so: {keys}"
         )
     return list(found.values())
-
-
-def _fewest(keys: Sequence[str]) -> list[str]:
-    """The fewest values of `--allow-unequal` that allow these keys: sections where possible."""
-    sections = [key.partition(".")[0] for key in keys]
-    found: list[str] = []
-    for key, section in zip(keys, sections, strict=True):
-        several = section in EQUAL_SECTIONS and sections.count(section) > 1
-        if not any(_covers(one, key) for one in found):
-            found.append(section if several else key)
-    return found
 
 
 def check_allowed_keys(allow: Sequence[str], configs: Iterable[DictConfig]) -> None:
@@ -212,9 +209,8 @@ def write_state(plan: StudyPlan, *, unfinished: Iterable[tuple[Cell, str]]) -> N
         "format": FORMAT,
         "name": plan.name,
         "command": study_command(plan),
-        "strategies": [{"name": s.name, "overrides": list(s.overrides)}
-                       for s in grid.strategies],
-        "tasks": [{"name": t.name, "overrides": list(t.overrides)} for t in grid.tasks],
+        "strategies": [asdict(strategy) for strategy in grid.strategies],
+        "tasks": [asdict(task) for task in grid.tasks],
         "seeds": list(grid.seeds),
         "fixed": list(grid.fixed),
         "baseline": plan.baseline,

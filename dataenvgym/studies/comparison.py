@@ -7,7 +7,7 @@ runs, which are then aggregated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -295,7 +295,7 @@ def described_config(directory: Path) -> DictConfig:
 
     summary = read_summary(directory)
     identity = read_identity(directory) or {}
-    options = TeachingOptions().described()
+    options = asdict(TeachingOptions())
     written = [one.n_records + sum(one.dropped.values()) for one in summary.iterations[1:]]
     content: dict[str, Any] = {
         "task": {"name": summary.task, "instances": identity.get("instances")},

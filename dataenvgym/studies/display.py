@@ -82,11 +82,8 @@ class ExpectedTime:
 
     def short(self) -> str:
         """`about 12 min left`, and the kinds not counted; "" if nothing is known."""
-        unknown, seconds = self.unknown, self.seconds
-        if not seconds:
-            return ""
-        kinds = f", not counting {', '.join(unknown)}" if unknown else ""
-        return f"about {minutes(seconds)} left{kinds}"
+        kinds = f", not counting {', '.join(self.unknown)}" if self.unknown else ""
+        return f"about {minutes(self.seconds)} left{kinds}" if self.seconds else ""
 
     def __str__(self) -> str:
         """`about 12 min`, and the kinds not counted."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from dataenvgym.config.composition import compose
 from dataenvgym.config.identity import check_folder_name, free_keys
@@ -101,7 +101,20 @@ class StudyPlan:
 
 
 class StudyOptions(TypedDict, total=False):
-    """Keyword arguments of `plan_study`, which `run_study` passes on."""
+    """Options of a study.
+
+    Attributes:
+        name: of its folder; None derives a name from the tasks and the common overrides.
+        strategies: further strategies, each "NAME: KEY=VALUE ...".
+        baseline: the strategy that the others are compared with; None takes random, or else the
+            first strategy.
+        bounds: also run the floor (no teaching) and the ceiling (gold data); by default True.
+        test: "t" or "sign_flip"; None takes sign_flip for 20 seeds or fewer.
+        allow_unequal: keys that may differ between strategies.
+        workers: processes at the same time; None takes as many as there are cores for the students.
+        studies_dir: the folder of studies, by default "studies".
+        config_dir: a folder with your own YAML files.
+    """
 
     name: str | None
     strategies: Sequence[str]
@@ -114,49 +127,32 @@ class StudyOptions(TypedDict, total=False):
     config_dir: str | Path | None
 
 
-def plan_study(
-    overrides: Sequence[str] = (),
-    *,
-    name: str | None = None,
-    strategies: Sequence[str] = (),
-    baseline: str | None = None,
-    bounds: bool = True,
-    test: Test | None = None,
-    allow_unequal: Sequence[str] = (),
-    workers: int | None = None,
-    studies_dir: str | Path = "studies",
-    config_dir: str | Path | None = None,
-) -> StudyPlan:
+def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -> StudyPlan:
     """Plan a study; touch no file.
 
     Args:
         overrides: Hydra's, with several values for keys that vary: `agent=random,skill_list`,
             `seed=range(10)`, `task=...` (see `grid`).
-        name: of its folder; None derives a name from the tasks and the common overrides.
-        strategies: further strategies, each "NAME: KEY=VALUE ...".
-        baseline: the strategy that the others are compared with; None takes random, or else the
-            first strategy.
-        bounds: also run the floor (no teaching) and the ceiling (gold data).
-        test: "t" or "sign_flip"; None takes sign_flip for 20 seeds or fewer.
-        allow_unequal: keys that may differ between strategies.
-        workers: processes at the same time; None takes as many as there are cores for the students.
+        options: see `StudyOptions`.
 
     Raises:
         ConfigurationError: for everything that `dataenvgym run` refuses, and for an impossible
             study: an unknown baseline, the same strategy twice, too many seeds for the test.
     """
+    strategies, config_dir = options.get("strategies", ()), options.get("config_dir")
+    workers, test = options.get("workers"), options.get("test")
     grid = parse_grid(overrides, strategies=strategies, config_dir=config_dir)
-    if name is None:
+    if (name := options.get("name")) is None:
         name = _default_name(grid, config_dir)
     else:
         check_folder_name(name, "--name")
-    directory = Path(studies_dir).expanduser() / name
+    directory = Path(options.get("studies_dir", "studies")).expanduser() / name
     is_chosen = any(parse_overrides([text])[0].key == "executor" for text in grid.fixed)
     extra = [] if is_chosen else ["executor=processes"]
     extra += [] if workers is None else [f"executor.workers={workers}"]
     cells = _Cells(grid, directory / "runs", extra, config_dir)
     planned = cells.of_strategies()
-    if bounds:
+    if options.get("bounds", True):
         planned += cells.of_bounds()
     planned.sort(key=lambda cell: (grid.seeds.index(cell.seed), cell.role != "floor"))
     first: dict[Path, Cell] = {}
@@ -177,9 +173,9 @@ def plan_study(
         named_strategies=tuple(strategies),
         grid=grid,
         cells=tuple(planned),
-        baseline=choose_baseline([s.name for s in grid.strategies], baseline),
+        baseline=choose_baseline([s.name for s in grid.strategies], options.get("baseline")),
         test=test,
-        allow_unequal=tuple(allow_unequal),
+        allow_unequal=tuple(options.get("allow_unequal", ())),
     )
 
 

@@ -44,7 +44,7 @@ def test_another_gold_answer_changes_the_verdicts_it_should(task, files):
         if r.error is None:
             assert r.was_correct == ("7" in said)
             assert r.before == sample.judgment
-    assert {(r.verdict_before, r.verdict) for r in rescored if r.has_changed} >= {
+    assert {(r.before.verdict, r.verdict) for r in rescored if r.has_changed} >= {
         ("right", "wrong"), ("wrong", "right"),
     }  # fmt: skip
 
@@ -151,7 +151,7 @@ def test_a_sample_whose_scorer_failed_is_judged_again(guess_task, guesser, tmp_p
     draw_samples(files, Broken(tries=1), guesser(), Broken().instances, 2)
     assert all(s.error.startswith("environment:") for s in files.read_samples(2))
     outcome = rescore_folder(files, guess_task(tries=1), parse_metrics(["error_rate"], 2), 2)
-    assert {r.verdict_before for r in outcome.rescored} == {"error"}
+    assert {r.before.verdict for r in outcome.rescored} == {"error"}
     assert "error" not in {r.verdict for r in outcome.rescored}
     mended = EvaluationFiles(tmp_path / "mended", chunk=3)
     draw_samples(mended, guess_task(tries=1), guesser(), guess_task().instances, 2)
@@ -177,7 +177,7 @@ def test_a_sample_whose_judge_failed_is_judged_again(guess_task, guesser, tmp_pa
     assert {s.error for s in files.read_samples(1)} == {"judge: HTTP 503"}
     mended = by(lambda conversation: conversation[-1].content)
     outcome = rescore_folder(files, mended, parse_metrics(["error_rate"], 1), 1)
-    assert {(r.verdict_before, r.error) for r in outcome.rescored} == {("error", None)}
+    assert {(r.before.verdict, r.error) for r in outcome.rescored} == {("error", None)}
 
 
 def test_an_environment_that_cannot_be_made_is_said_once(guess_task, files):

@@ -78,7 +78,6 @@ class BranchedTriesEngine(SelfTeachingEngine):
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """Return the records of the plan, up to `samples` of each problem."""
         self._lost = LostTries("branched_tries")
         records = super().generate(plan, predictor, rng)
         self._lost.warn(records)

@@ -45,7 +45,6 @@ class PocketEngine:
         return tuple(self._family.phrasings)
 
     def reads(self, question: str) -> bool:
-        """True if a question is one of the family's."""
         return self._family.read(question) is not None
 
     def generate(
@@ -90,7 +89,6 @@ class PocketEngine:
         return names[:count]
 
     def subskill_of(self, skill: str, instruction: str) -> str | None:
-        """The phrasing of an exercise."""
         exercise = self._family.read(instruction)
         return subskill_name(exercise.phrasing) if exercise and exercise.phrasing else None
 

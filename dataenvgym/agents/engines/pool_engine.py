@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from pydantic import JsonValue
@@ -52,7 +53,6 @@ class PoolEngine:
         return self.pool.skills
 
     def prepare(self) -> None:
-        """Make sure that there is a pool; raises `ConfigurationError` if not."""
         self.pool.prepare()
 
     def generate(
@@ -89,16 +89,9 @@ class PoolEngine:
         return {"taken": [*sorted(self._taken)], "size": len(self.pool.records)}
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        """Restore which records were taken.
-
-        Raises:
-            RunDirectoryError: if the pool has another size than when the run selected from it.
-        """
-        taken, size = state["taken"], state["size"]
-        assert isinstance(taken, list)
-        if size != len(self.pool.records):
+        if (size := state["size"]) != len(self.pool.records):
             raise RunDirectoryError(
                 f"the run selected from a pool of {size} records, and now it has "
                 f"{len(self.pool.records)}: bring the file back, or start the run over"
             )
-        self._taken = {position for position in taken if isinstance(position, int)}
+        self._taken = set(cast("list[int]", state["taken"]))

@@ -73,11 +73,6 @@ class PreferenceEngine:
         return replace(fit, needs="counts") if fit.needs == "nothing" else fit
 
     def prepare(self) -> None:
-        """Let the other engine load its data.
-
-        Raises:
-            ConfigurationError: if the task makes no environments to try the student in.
-        """
         attemptable(self._task)
         if isinstance(self.engine, Prepares):
             self.engine.prepare()

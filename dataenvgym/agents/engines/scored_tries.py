@@ -144,20 +144,17 @@ class ScoredTriesEngine(SelfTeachingEngine):
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """Return the records of the plan, up to `samples` of each problem."""
         self._lost = LostTries("scored_tries")
         records = super().generate(plan, predictor, rng)
         self._lost.warn(records)
         return records
 
     def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[ScoredDatum]:
-        """Make the records of the tries at one problem."""
         return self.learn_all([tries])[0]
 
     def learn_all(
         self, problems: Sequence[Sequence[CompletedTaskInstance]]
     ) -> list[Sequence[ScoredDatum]]:
-        """Make the records of several problems; ask the judge about all of them at once."""
         prompts = [self.task.domain.prompt(tries[0].instance) for tries in problems]
         played = [
             [_Try(done, students_turns(done, prompt)) for done in tries if self._lost.keeps(done)]

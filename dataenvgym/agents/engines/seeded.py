@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import cycle
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from pydantic import JsonValue
@@ -69,11 +70,6 @@ class SeededEngine:
         return self.seeds.skills
 
     def prepare(self) -> None:
-        """Load the seeds.
-
-        Raises:
-            ConfigurationError: if there are none, or the rewriter can read none of them.
-        """
         self.seeds.prepare()
         if not any(self.rewriter.reads(seed) for seed in self._plain if seed):
             raise ConfigurationError(
@@ -129,9 +125,7 @@ class SeededEngine:
         return {"written": [*sorted(self._written)]}
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        written = state["written"]
-        assert isinstance(written, list)
-        self._written = {str(key) for key in written}
+        self._written = set(cast("list[str]", state["written"]))
 
     @cached_property
     def _plain(self) -> list[SupervisedDatum | None]:

@@ -19,7 +19,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 
 import numpy as np
 from pydantic import JsonValue
@@ -87,15 +87,8 @@ class LearningProgress:
         }
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        self._weights = _numbers(state["weights"])
-        self._sums = _numbers(state["sums"])
-        self._planned = _numbers(state["planned"])
-        self._accuracies = _numbers(state["accuracies"])
-
-
-def _numbers(value: JsonValue) -> dict[str, float]:
-    assert isinstance(value, dict)
-    return {name: float(n) for name, n in value.items() if isinstance(n, int | float)}
+        for name in ("weights", "sums", "planned", "accuracies"):
+            setattr(self, f"_{name}", dict(cast("dict[str, float]", state[name])))
 
 
 _LEAST = 0.01

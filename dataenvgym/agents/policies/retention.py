@@ -9,6 +9,7 @@ right and are wrong now (forgetting events) are the examples.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from pydantic import JsonValue
@@ -96,11 +97,8 @@ class RetentionPolicy:
         return state
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        best, solved = state["best"], state["solved"]
-        assert isinstance(best, dict)
-        assert isinstance(solved, list)
-        self._best = {name: float(n) for name, n in best.items() if isinstance(n, int | float)}
-        self._solved = {str(i) for i in solved}
+        self._best = dict(cast("dict[str, float]", state["best"]))
+        self._solved = set(cast("list[str]", state["solved"]))
         inner = state.get("policy")
         if isinstance(self.policy, Stateful) and isinstance(inner, dict):
             self.policy.load_state_dict(inner)

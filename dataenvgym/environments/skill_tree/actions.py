@@ -59,23 +59,21 @@ def parse_tree_action(value: Any, forest: Forest) -> TreeAction:
             f"the action is {type(value).__name__}, expected a list of Explore and Exploit "
             "(at most one for each skill)"
         )
-    action = tuple(_parsed(move, i) for i, move in enumerate(value))
+    action: list[Explore | Exploit] = []
     named: set[str] = set()
-    for i, move in enumerate(action):
+    for i, given in enumerate(value):
+        try:
+            move = _MOVE.validate_python(given)
+        except ValidationError as error:
+            raise InvalidActionError(f"move {i}: {first_fault(error, skip=1)}") from None
         if move.skill in named:
             raise InvalidActionError(
                 f"move {i}: a second one for skill {move.skill!r}, expected at most one for each"
             )
         named.add(move.skill)
         _refuse_unknown(move, i, forest)
-    return action
-
-
-def _parsed(value: Any, index: int) -> Explore | Exploit:
-    try:
-        return _MOVE.validate_python(value)
-    except ValidationError as error:
-        raise InvalidActionError(f"move {index}: {first_fault(error, skip=1)}") from None
+        action.append(move)
+    return tuple(action)
 
 
 def _refuse_unknown(move: Explore | Exploit, index: int, forest: Forest) -> None:

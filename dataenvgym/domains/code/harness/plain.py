@@ -141,9 +141,10 @@ def encode(value: Any) -> Any:
     if isinstance(value, Decimal):
         return {"Decimal": str(value)}
     if isinstance(value, type):
-        if vars(builtins).get(value.__name__) is not value:
-            raise NotPlainError(f"the class {value.__name__}, which is not plain data")
-        return {"type": value.__name__}
+        name = value.__name__
+        if vars(builtins).get(name) is not value:
+            raise NotPlainError(f"the class {name}, which is not plain data")
+        return {"type": name}
     if callable(getattr(value, "__next__", None)):
         return _encoded_iterator(value)
     for name, view in _VIEWS.items():
