@@ -7,6 +7,7 @@ and the report grouped by them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Unpack
 
 from dataenvgym.environments.iterations import IterationFiles
@@ -58,14 +59,10 @@ class OpenEnded(RecordEnvironment):
 
     metadata: ClassVar[dict[str, Any]] = {**TeachingEnvironment.metadata, "shows_skills": False}  # type: ignore[misc]
 
-    def __init__(
-        self,
-        task: TaskInterface,
-        predictor: TrainablePredictorInterface,
-        **options: Unpack[EnvironmentOptions],
-    ) -> None:
-        super().__init__(task, predictor, **options)
-        self._unlabeled: dict[str, TaskInstance] = {}  # by id; the problems stay the same
+    @cached_property
+    def _unlabeled(self) -> dict[str, TaskInstance]:
+        """The problems without their skills, by id; they stay the same."""
+        return {}
 
     def observe(
         self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport

@@ -16,9 +16,8 @@ from dataenvgym.interfaces import (
     PredictorInterface,
     Reply,
     SamplingParameters,
-    TrainingRun,
 )
-from dataenvgym.records import Conversation, PerformanceReport, TrainingDatum
+from dataenvgym.records import Conversation, PerformanceReport
 
 
 class TimedPredictor(ForwardingPredictor):
@@ -85,6 +84,17 @@ class _Stopwatch:
                 self.seconds += time.perf_counter() - self._began
 
 
+def _refusing(method: str) -> Callable[..., NoReturn]:
+    def refuse(self: ShownStudent, *arguments: object, **named: object) -> NoReturn:
+        raise AgentError(
+            f"the agent called {method}() of the student, which only the environment may do: an "
+            "agent asks it with predict(), and teaches it with the records that it returns. For "
+            "experiments make your own predictor"
+        )
+
+    return refuse
+
+
 class ShownStudent(ForwardingPredictor):
     """The student without the methods that would change it; `trial` tries records.
 
@@ -112,30 +122,11 @@ class ShownStudent(ForwardingPredictor):
             raise AgentError("records can be tried by agents, policies and engines only")
         return self._trial(records)
 
-    def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> NoReturn:
-        """Raise AgentError."""
-        self._refuse("train")
-
-    def load(self, path: Path) -> NoReturn:
-        """Raise AgentError."""
-        self._refuse("load")
-
-    def reset(self) -> NoReturn:
-        """Raise AgentError."""
-        self._refuse("reset")
-
-    def remember_former(self, folder: Path | None) -> NoReturn:
-        """Raise AgentError."""
-        self._refuse("remember_former")
+    train, load, reset, remember_former = map(
+        _refusing, ("train", "load", "reset", "remember_former")
+    )
 
     def __getattr__(self, name: str) -> Any:
         if name == "_predictor":  # while a copy is being made
             raise AttributeError(name)
         return getattr(self._predictor, name)
-
-    def _refuse(self, method: str) -> NoReturn:
-        raise AgentError(
-            f"the agent called {method}() of the student, which only the environment may do: an "
-            "agent asks it with predict(), and teaches it with the records that it returns. For "
-            "experiments make your own predictor"
-        )

@@ -32,7 +32,7 @@ class RubricVerdict(Model):
     score: Finite
 
 
-class RubricJudge:
+class RubricJudge(Judge[RubricVerdict]):
     """Scores conversations; several judges are combined, and a judge that fails gives no score.
 
     Args:
@@ -94,19 +94,14 @@ class RubricJudge:
         self.aggregation = aggregation
         self.min_judges = min_judges
         self.level = level
-        self._sampling = SamplingParameters(
-            temperature=temperature, max_tokens=max_tokens, seed=seed
-        )
         self._max_characters = max_characters
         kind = create_model(
             "RubricVerdict",
             __base__=RubricVerdict,
             score=(float, Field(ge=self.low, le=self.high, allow_inf_nan=False)),
         )
-        self._judge: Judge[RubricVerdict] = Judge(
-            teachers, kind, retries=retries, sampling=self._sampling
-        )
-        self._kind = kind
+        sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens, seed=seed)
+        super().__init__(teachers, kind, retries=retries, sampling=sampling)
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -114,7 +109,7 @@ class RubricJudge:
                 name: teacher.describe()
                 if isinstance(teacher, Describes)
                 else {"name": type(teacher).__name__}
-                for name, teacher in sorted(self._judge.teachers.items())
+                for name, teacher in sorted(self.teachers.items())
             },
             "prompt": self._prompt.model_dump(mode="json"),
             "rubric": self._rubric,
@@ -132,19 +127,11 @@ class RubricJudge:
         shown = conversation_text(completed.transcript, most=self._max_characters)
         return question(
             self._prompt,
-            self._kind,
+            self.verdict,
             data={"conversation": shown, "answer": completed.instance.answer},
             values={"rubric": self._rubric, "low": f"{self.low:g}", "high": f"{self.high:g}"},
             attempt=attempt,
         )
-
-    def ask(
-        self,
-        questions: Sequence[Conversation],
-        *,
-        but: Sequence[Mapping[str, RubricVerdict]] | None = None,
-    ) -> list[Judged[RubricVerdict]]:
-        return self._judge.ask(questions, but=but)
 
     def score(self, judged: Judged[RubricVerdict]) -> float | None:
         """The judges' scores as one; None if too few gave one, or if they have no majority."""
@@ -157,10 +144,7 @@ class RubricJudge:
     @property
     def judges(self) -> Set[str]:
         """The names of the judges."""
-        return self._judge.teachers.keys()
-
-    def close(self) -> None:
-        self._judge.close()
+        return self.teachers.keys()
 
 
 def _checked_scale(scale: Any) -> tuple[float, float]:

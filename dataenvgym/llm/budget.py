@@ -127,9 +127,9 @@ class Budget(Model):
         max_cost: in US dollars, kept like `max_tokens`.
     """
 
-    max_requests: int | None = Field(default=None, ge=0)
-    max_tokens: int | None = Field(default=None, ge=0)
-    max_cost: float | None = Field(default=None, ge=0.0, allow_inf_nan=False)
+    max_requests: int | None = Field(default=None, ge=0, strict=True)
+    max_tokens: int | None = Field(default=None, ge=0, strict=True)
+    max_cost: float | None = Field(default=None, ge=0.0, allow_inf_nan=False, strict=True)
 
 
 class Account:
@@ -144,7 +144,7 @@ class Account:
         self._budget = budget
         self._price = price
         self._usage = usage
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @property
     def usage(self) -> TeacherUsage:
@@ -160,7 +160,7 @@ class Account:
         """Enter one request, to be made now; or return why the budget does not allow it."""
         with self._lock:
             if (spent := self._spent()) is None:
-                self._add(requests=1, unanswered=1)
+                self.add(requests=1, unanswered=1)
             return spent
 
     def count(self, outcome: Reply | Failure) -> None:
@@ -171,10 +171,10 @@ class Account:
         """
         with self._lock:
             if isinstance(outcome, Failure):
-                self._add(failed=1, unanswered=-1)
+                self.add(failed=1, unanswered=-1)
                 return
             counts = outcome.prompt_tokens, outcome.completion_tokens
-            self._add(
+            self.add(
                 prompt_tokens=counts[0] or 0,
                 completion_tokens=counts[1] or 0,
                 uncounted=int(None in counts),
@@ -188,30 +188,17 @@ class Account:
                     "answer took: limit its max_requests instead"
                 )
 
-    def count_cached(self) -> None:
-        """Enter a question that the cache answered."""
+    def add(self, **counts: int) -> None:
+        """Add to these fields of the usage, such as `cached=1`."""
         with self._lock:
-            self._add(cached=1)
-
-    def count_unasked(self, n: int) -> None:
-        """Enter questions that the budget did not reach."""
-        with self._lock:
-            self._add(unasked=n)
-
-    def count_malformed(self, n: int) -> None:
-        """Enter answers that could not be used."""
-        with self._lock:
-            self._add(malformed=n)
+            sums = {name: getattr(self._usage, name) + n for name, n in counts.items()}
+            self._usage = self._usage.model_copy(update=sums)
 
     def cost_of(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
         """US dollars for these tokens; None if that is unknown."""
         if self._price is None or prompt_tokens is None or completion_tokens is None:
             return None
         return self._price.cost(prompt_tokens, completion_tokens)
-
-    def _add(self, **counts: int) -> None:
-        sums = {name: getattr(self._usage, name) + n for name, n in counts.items()}
-        self._usage = self._usage.model_copy(update=sums)
 
     def _spent(self) -> str | None:
         usage, budget = self._usage, self._budget
@@ -242,16 +229,17 @@ def parse_budget(
         ConfigurationError: for an invalid limit, and for one in money if the price of the model
             is unknown.
     """
-    limits = {"max_requests": max_requests, "max_tokens": max_tokens, "max_cost": max_cost}
-    for name, limit in limits.items():
-        kinds = (int, float) if name == "max_cost" else (int,)
-        is_number = isinstance(limit, kinds) and not isinstance(limit, bool)
-        if limit is not None and not (is_number and 0 <= limit < float("inf")):
-            raise ConfigurationError(f"{name} is {limit!r}, expected 0 or more, or null")
+    try:
+        budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ConfigurationError(
+            f"{first['loc'][0]} is {first['input']!r}, expected 0 or more, or null"
+        ) from None
     if max_cost is not None and price is None:
         raise ConfigurationError(
             f"max_cost is {max_cost!r}, and the price of the model is not known: set price, such "
             "as {prompt: 0.15, completion: 0.6} in US dollars for a million tokens, or limit "
             "max_tokens instead"
         )
-    return Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
+    return budget

@@ -102,7 +102,7 @@ class MeteredTeacher(ABC):
 
     def count_malformed(self, n: int = 1) -> None:
         """Count answers that could not be used, in `usage.malformed`."""
-        self._log.account.count_malformed(n)
+        self._log.account.add(malformed=n)
         self._log.save()
 
     @property

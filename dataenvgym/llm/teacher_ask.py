@@ -92,7 +92,7 @@ class TeacherAsk:
         waiting = deque(r for r in requests if r.position not in self._outcomes)
         n_unasked, spent = self._ask(waiting)
         if spent is not None:
-            self._log.account.count_unasked(n_unasked)
+            self._log.account.add(unasked=n_unasked)
             self._log.save()
         if spent is not None and not self._outcomes:
             raise BudgetSpentError(spent)
@@ -219,7 +219,7 @@ class TeacherAsk:
             self._teacher.slots.release()
 
     def _settle_cached(self, request: TeacherRequest, reply: Reply) -> None:
-        self._log.account.count_cached()
+        self._log.account.add(cached=1)
         self._settle(request, reply, seconds=0.0, cached=True)
 
     def _settle(

@@ -61,6 +61,10 @@ class _Simulated(gymnasium.Env[ObsT, ActT]):
         self._seen = self.student.accuracies
         self._n_records = 0.0
         self._n_steps: int | None = None
+        self._open()
+
+    def _open(self) -> None:
+        """Set the spaces."""
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -133,15 +137,7 @@ class SimulatedSkillTree(_Simulated[Observation, TreeAction]):
         ConfigurationError: if there are no such curves, or an option is impossible.
     """
 
-    def __init__(
-        self,
-        curves: LearningCurves | str | Path = "pocket_math",
-        *,
-        replay: int = 100,
-        n_instances: int | None = None,
-        subskills: int = 3,
-    ) -> None:
-        super().__init__(curves, replay=replay, n_instances=n_instances, subskills=subskills)
+    def _open(self) -> None:
         self.observation_space = tree_observation_space()
         self.action_space: TreeActionSpace = TreeActionSpace()
         # samples only explore, so they fit the forest at any time

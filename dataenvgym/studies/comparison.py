@@ -202,9 +202,6 @@ class _Group:
     def role(self) -> str:
         return {FLOOR: "floor", CEILING: "ceiling"}.get(self.runs[0].agent, "strategy")
 
-    def measures(self) -> dict[int, RunMeasures]:
-        return {run.seed: run.measures for run in self.runs}
-
 
 def _read(directory: Path) -> _Run:
     config = described_config(directory) if is_hand_made(directory) else read_config(directory)
@@ -254,9 +251,9 @@ def _task_runs(task: str, groups: Sequence[_Group]) -> TaskRuns:
             StrategyRuns(
                 name=group.name,
                 role="ceiling" if group.role == "ceiling" else "strategy",
-                runs=group.measures(),
+                runs={run.seed: run.measures for run in group.runs},
                 missing=[MissingRun(seed=s, reason="no run of it was named")
-                         for s in seeds if s not in group.measures()],
+                         for s in seeds if s not in {run.seed for run in group.runs}],
             )
             for group in groups
             if group.role != "floor"

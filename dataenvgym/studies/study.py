@@ -75,11 +75,6 @@ class Study:
         self._failures: dict[Path, str] = {}
         self._differences: list[Difference] = []
 
-    @property
-    def command(self) -> str:
-        """The command that runs this study."""
-        return study_command(self.plan)
-
     def unfinished(self) -> list[Cell]:
         """The unfinished episodes."""
         return [cell for cell in self.plan.cells if not cell.is_finished]
@@ -170,7 +165,7 @@ class Study:
         return sum_up(
             [self._task_runs(task.name) for task in self.plan.grid.tasks],
             name=self.plan.name,
-            command=self.command,
+            command=study_command(self.plan),
             baseline=self.plan.baseline,
             test=self.plan.test,
             allow_unequal=self.plan.allow_unequal,

@@ -174,7 +174,6 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin an episode."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._n_steps = 0
         totals = self._settle(observation["forest"])
@@ -184,11 +183,6 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
     def step(
         self, action: np.ndarray
     ) -> tuple[np.ndarray, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Allocate the record budget by the weights.
-
-        Raises:
-            InvalidActionError: if the action has another shape, or an entry that is not a number.
-        """
         observation, reward, terminated, truncated, info = self.env.step(self.moves(action))
         self._n_steps += 1
         totals, before = self._settle(observation["forest"]), self._accuracies
@@ -202,11 +196,19 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
         shares, explores = self.layout.orders(action, known)
         pairs = zip(shares.tolist(), explores.tolist(), strict=True)
         orders = dict(zip(self.layout.skills, pairs, strict=True))
-        moves = [
-            _move(tree, *orders.get(tree.skill, (0, False)), subskills=self.layout.subskills)
-            for tree in self._forest.trees
-        ]
-        return tuple(move for move in moves if move is not None)
+        moves: list[Explore | Exploit] = []
+        for tree in self._forest.trees:  # as close to its share as a move can bring it
+            share, explore = orders.get(tree.skill, (0, False))
+            room = share - tree.allocation
+            if (explore or not tree.subskills) and not tree.is_complete and room > 0:
+                n = min(self.layout.subskills, room)
+                moves.append(Explore(skill=tree.skill, subskills=n, records_each=room // n))
+            elif tree.subskills:
+                wanted = apportion(np.ones(len(tree.subskills)), share)
+                pairs_of = zip(tree.subskills, wanted, strict=True)
+                changes = {s.name: n - s.allocation for s, n in pairs_of}
+                moves.append(Exploit(skill=tree.skill, changes=changes))
+        return tuple(moves)
 
     def _settle(self, forest: Forest) -> TreeTotals:
         self._forest = forest
@@ -218,19 +220,6 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
             generated=np.array([tree.generated for tree in rows]),
             opened=np.array([bool(tree.subskills) for tree in rows]),
         )
-
-
-def _move(tree: Tree, share: int, explore: bool, *, subskills: int) -> Explore | Exploit | None:
-    """The move that brings the tree's allocation closest to `share`; None if no move helps."""
-    room = share - tree.allocation
-    if (explore or not tree.subskills) and not tree.is_complete and room > 0:
-        new = min(subskills, room)
-        return Explore(skill=tree.skill, subskills=new, records_each=room // new)
-    if not tree.subskills:
-        return None
-    wanted = apportion(np.ones(len(tree.subskills)), share)
-    changes = {s.name: n - s.allocation for s, n in zip(tree.subskills, wanted, strict=True)}
-    return Exploit(skill=tree.skill, changes=changes)
 
 
 def _skills_of(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from dataenvgym.cli.parser import parse_arguments
 from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies import Study, plan_study, run_study
+from dataenvgym.studies.checks import study_command
 from dataenvgym.studies.measures import measure_run
 from dataenvgym.workspace import locked
 
@@ -259,7 +260,7 @@ def test_the_command_in_the_results_makes_the_same_study(studied, folder):
             bounds=not arguments.no_bounds,
         )
     )
-    assert (study.command, study.unfinished()) == (studied.command, [])
+    assert (study_command(study.plan), study.unfinished()) == (studied.command, [])
 
 
 def test_episodes_run_in_processes_by_default_and_as_many_as_asked_for(small, folder):

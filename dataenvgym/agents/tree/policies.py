@@ -97,17 +97,23 @@ class AlternatingPolicy:
             if tree.skill in explored and (wider is not None or not tree.subskills):
                 moves.append(wider)
             else:
-                moves.append(reallocated(tree, self._within(tree, share)))
-        return _with_the_rest(tuple(move for move in moves if move is not None), forest, count)
-
-    def _within(self, tree: Tree, share: int) -> dict[str, int]:
-        whole = _accuracy(tree)
-        accuracies = [
-            whole if s.val_accuracy is None else self.own * s.val_accuracy + (1 - self.own) * whole
-            for s in tree.subskills
-        ]
-        counts = apportion(self._weights(accuracies), share)
-        return {s.name: n for s, n in zip(tree.subskills, counts, strict=True)}
+                whole = (1 - self.own) * _accuracy(tree)
+                accuracies = [
+                    _accuracy(tree) if s.val_accuracy is None else self.own * s.val_accuracy + whole
+                    for s in tree.subskills
+                ]
+                counts = apportion(self._weights(accuracies), share)
+                names = [s.name for s in tree.subskills]
+                moves.append(reallocated(tree, dict(zip(names, counts, strict=True))))
+        action = tuple(move for move in moves if move is not None)
+        # records left over by rounding: one more for each new subskill
+        left = count - records_asked_for(forest, action)
+        for i, move in enumerate(action):
+            if isinstance(move, Explore) and move.subskills <= left:
+                more = move.model_copy(update={"records_each": move.records_each + 1})
+                action = (*action[:i], more, *action[i + 1 :])
+                left -= move.subskills
+        return action
 
     def _weights(self, accuracies: Sequence[float]) -> np.ndarray:
         weakness = 1.0 - np.array(accuracies) + self.floor
@@ -239,17 +245,6 @@ def _is_bare(tree: Tree) -> bool:
 def _accuracy(tree: Tree) -> float:
     """The accuracy of the whole skill; one half if it is unknown because every call failed."""
     return 0.5 if tree.val_accuracy is None else tree.val_accuracy
-
-
-def _with_the_rest(action: TreeAction, forest: Forest, count: int) -> TreeAction:
-    """Give records left over by rounding to the new subskills, one more to each."""
-    left = count - records_asked_for(forest, action)
-    moves = list(action)
-    for i, move in enumerate(moves):
-        if isinstance(move, Explore) and move.subskills <= left:
-            moves[i] = move.model_copy(update={"records_each": move.records_each + 1})
-            left -= move.subskills
-    return tuple(moves)
 
 
 def _explore(tree: Tree, subskills: int, records_each: int) -> Explore:
