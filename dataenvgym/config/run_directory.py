@@ -104,10 +104,11 @@ def is_hand_made(directory: Path) -> bool:
     return is_run and not has_config
 
 
-def is_done(config: DictConfig, *, or_ended: bool = False) -> bool:
+def is_done(config: DictConfig, directory: Path | None = None, *, or_ended: bool = False) -> bool:
     """True if the run is finished and has reached the goal of `config`.
 
     Args:
+        directory: of the run, where it is known already.
         or_ended: also accept an episode that ended early because its teacher's budget was spent.
     """
     from dataenvgym.episodes.summary import Goal, is_finished  # a slow import
@@ -117,4 +118,4 @@ def is_done(config: DictConfig, *, or_ended: bool = False) -> bool:
         config.environment.get("target_score"),
         config.environment.get("max_records"),
     )
-    return is_finished(run_directory(config), goal, or_ended=or_ended)
+    return is_finished(directory or run_directory(config), goal, or_ended=or_ended)

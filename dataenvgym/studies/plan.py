@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
@@ -48,7 +49,7 @@ class Cell:
     seed: int
     config: DictConfig
 
-    @property
+    @cached_property  # the name of a run has a hash of its whole configuration
     def directory(self) -> Path:
         """Its run directory."""
         return run_directory(self.config)
@@ -56,7 +57,7 @@ class Cell:
     @property
     def is_finished(self) -> bool:
         """True if nothing is left to do, or the teacher's budget is spent."""
-        return is_done(self.config, or_ended=True)
+        return is_done(self.config, self.directory, or_ended=True)
 
     @property
     def kind(self) -> str:
