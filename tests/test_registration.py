@@ -50,7 +50,7 @@ def small(name: str) -> gymnasium.Env:
     if name in TASK_ENVIRONMENTS:
         return gymnasium.make(name)
     return gymnasium.make(
-        name, task=PocketMathTask(n_validation=20, n_test=20), predictor=quick_student()
+        name, task=PocketMathTask(n_validation=4, n_test=4), predictor=quick_student()
     )
 
 
@@ -63,7 +63,7 @@ def test_gymnasiums_checker_passes_with_warnings_as_errors(name):
 
 @pytest.mark.parametrize("name", list(TEACHING_ENVIRONMENTS))
 def test_gymnasiums_checker_passes_with_rendering_too(name):
-    task = PocketMathTask(n_validation=20, n_test=20)
+    task = PocketMathTask(n_validation=4, n_test=4)
     student = ScriptedPredictor(lambda conversation: "#### 1")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -95,7 +95,7 @@ def test_a_bare_skill_tree_writes_with_the_pocket_engine_for_an_agent_it_does_no
 
 
 def test_the_time_limit_truncates_a_teaching_episode():
-    task = PocketMathTask(n_validation=20, n_test=20)
+    task = PocketMathTask(n_validation=4, n_test=4)
     student = ScriptedPredictor(lambda conversation: "#### 1")
     environment = gymnasium.make("dataenvgym/OpenEnded-v0", task=task, predictor=student)
     environment.reset(seed=0)
@@ -109,7 +109,7 @@ def make_math() -> gymnasium.Env:
 
 
 def make_teaching() -> gymnasium.Env:
-    task = PocketMathTask(n_validation=20, n_test=20)
+    task = PocketMathTask(n_validation=4, n_test=4)
     return gymnasium.make("dataenvgym/OpenEnded-v0", task=task, predictor=quick_student())
 
 
@@ -137,7 +137,7 @@ def test_both_vector_kinds_carry_text_that_is_not_ascii(vector):
 def test_both_vector_kinds_teach(vector):
     environments = vector(make_teaching)
     observation, infos = environments.reset(seed=[0, 1])
-    assert [len(c) for c in observation["completed"]] == [20, 20]
+    assert [len(c) for c in observation["completed"]] == [4, 4]
     record = {"instruction": UMLAUTS, "output": "世界"}
     _, rewards, _, _, infos = environments.step(([record], []))
     assert infos["n_records"].tolist() == [1.0, 0.0]

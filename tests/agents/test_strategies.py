@@ -42,7 +42,7 @@ def guesser(task):
 
 
 def made(overrides: str):
-    """The agent, its input, and the student."""
+    """The agent, its input, the student, and a function that builds the agent again."""
     config = compose([*overrides.split(), *SMALL, "agent.records_per_iteration=40"])
     task = build_task(config)
     agent = build_agent(config, task=task)
@@ -55,12 +55,12 @@ def made(overrides: str):
         completed = [
             c.model_copy(update={"instance": c.instance.model_copy(update=hide)}) for c in completed
         ]
-    return agent, completed, student
+    return agent, completed, student, lambda: build_agent(config, task=build_task(config))
 
 
 @pytest.mark.parametrize("overrides", [*(f"agent={s}" for s in STRATEGIES), *COMBINATIONS])
 def test_a_strategy_continues_after_a_restart_as_without_one(overrides):
-    agent, completed, student = made(overrides)
+    agent, completed, student, build_again = made(overrides)
     first = agent(completed, student)
     assert 30 <= len(first) <= 40
     assert {r.provenance.agent for r in first} == {agent.name}
@@ -70,7 +70,7 @@ def test_a_strategy_continues_after_a_restart_as_without_one(overrides):
 
     state = json.loads(json.dumps(agent.state_dict()))
     agent.step()
-    restarted, _, _ = made(overrides)
+    restarted = build_again()
     restarted.load_state_dict(state)
     restarted.step()
     second = restarted(completed, student)
@@ -80,14 +80,14 @@ def test_a_strategy_continues_after_a_restart_as_without_one(overrides):
 
 @pytest.mark.parametrize("name", ["bandit_ucb", "skill_list", "retention", "edge", "preference"])
 def test_an_informed_strategy_writes_few_records_for_known_skills(name):
-    agent, completed, student = made(f"agent={name}")
+    agent, completed, student, _ = made(f"agent={name}")
     skills = Counter(record.provenance.skill for record in agent(completed, student))
     assert skills["sum"] + skills["odds"] + skills["length"] <= 3
     assert len(skills) >= 3
 
 
 def test_preference_is_the_strategy_that_learns_by_dpo():
-    agent, completed, student = made("agent=preference")
+    agent, completed, student, _ = made("agent=preference")
     assert {type(record) for record in agent(completed, student)} == {PreferenceDatum}
     assert compose(["agent=preference"]).trainer.pref_ftx == 1.0
     assert compose([]).trainer.pref_ftx == 0.0

@@ -200,19 +200,21 @@ def test_sigterm_ends_a_run_like_an_interrupt(dataenvgym, small, folder):
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_ctrl_c_at_a_real_run_names_its_folder_which_the_same_command_continues(folder, small):
-    command = [*MAIN, "run", *small, *own_agent("Startled")]
+def test_ctrl_c_at_a_real_run_names_its_folder_which_the_same_command_continues(
+    dataenvgym, folder, small
+):
+    command = ["run", *small, *own_agent("Startled")]
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, *command], env=environment(), **piped) as process:
+    with subprocess.Popen([sys.executable, *MAIN, *command], env=environment(), **piped) as process:
         for line in process.stdout:
             if line == "the agent waits\n":
                 process.send_signal(signal.SIGINT)
         said = process.stderr.read()
     assert (process.returncode, said) == (130, continues(only_run(folder)))
-    done = python(*command)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"run directory: runs/{only_run(folder).name}\n" in done.stdout
-    assert "continued after 1" in done.stdout
+    done = dataenvgym(*command)
+    assert (done.code, done.err) == (0, "")
+    assert f"run directory: runs/{only_run(folder).name}\n" in done.out
+    assert "continued after 1" in done.out
 
 
 def test_an_interrupted_fresh_run_is_continued_by_the_command_without_that(

@@ -109,8 +109,8 @@ def test_a_damaged_file_is_healed_or_refused_by_its_name(begun, resume, tmp_path
     expected = contents(whole)
     names = sorted(str(p.relative_to(begun)) for p in begun.rglob("*") if p.is_file())
     wrong, healed, refused = [], 0, 0
-    for name in names:
-        for how in DAMAGES:
+    for number, name in enumerate(names):
+        for how in (DAMAGES[number % 4], DAMAGES[(number + 1) % 4]):
             directory = tmp_path / "damaged"
             shutil.copytree(begun, directory)
             damage(directory / name, how)
@@ -127,8 +127,8 @@ def test_a_damaged_file_is_healed_or_refused_by_its_name(begun, resume, tmp_path
                     wrong.append(f"{name} {how}: silent")
             shutil.rmtree(directory)
     assert not wrong, chr(10).join(wrong)
-    assert healed > 10
-    assert refused > 40
+    assert healed > 5
+    assert refused > 20
 
 
 def test_commands_that_read_a_damaged_run_name_the_file(finished_run, tmp_path):

@@ -8,7 +8,7 @@ from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import Message
 
 ASKED = [(Message(role="user", content=f"{n} " * (n % 5 + 1)),) for n in range(11)]
-LONG = SamplingParameters(max_tokens=40)
+LONG = SamplingParameters(max_tokens=25)
 
 
 def texts(predictor: InProcessPredictor, sampling: SamplingParameters) -> list[tuple[str, str]]:

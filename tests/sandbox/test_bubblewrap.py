@@ -267,7 +267,8 @@ except ConfigurationError as error: print(error)
     if backend == "bubblewrap":
         assert said("umask 077; trap '' HUP") == usual
     assert said("; ".join(f"ulimit {setting}" for setting in LIMITS_OF_SHELLS)) == usual
-    for letter, amount in (("t", 90), ("s", 4096), ("f", 1000), ("n", 200)):
+    too_low = (("t", 90), ("s", 4096), ("f", 1000), ("n", 200))
+    for letter, amount in too_low if backend == "bubblewrap" else too_low[:1]:
         assert f"`ulimit -H{letter}`" in said(f"ulimit -{letter} {amount}")
 
 

@@ -151,9 +151,9 @@ UNITS = (
 def test_a_long_hostile_reply_is_read_in_time(unit):
     """Processor time is measured; a pattern that is not linear takes minutes."""
     for begin, end in (("", ""), ('{"name": "add", "arguments": ', "}"), ("", "\n```")):
-        text = begin + unit * (100_000 // len(unit)) + end
+        text = begin + unit * (40_000 // len(unit)) + end
         before = time.process_time()
         read_reply(DECLARED, text)
         fault = malformed_call(text)
-        assert time.process_time() - before < 15
+        assert time.process_time() - before < 3
         assert fault is None or len(fault) <= 200

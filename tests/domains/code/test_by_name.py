@@ -58,49 +58,49 @@ def ids(hub, *tasks):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_apps_is_read_from_the_files_of_its_repository(hub):
-    row = {
-        "solutions": json.dumps(["print(int(input()) + 1)"]),
-        "input_output": json.dumps({"inputs": ["1\n"], "outputs": ["2\n"]}),
-        "difficulty": "interview",
-        "url": "",
-        "starter_code": "",
-    }
-    rows = [row | {"id": k, "question": f"Add one. ({k})"} for k in range(9)]
+APPS = {
+    "solutions": json.dumps(["print(int(input()) + 1)"]),
+    "input_output": json.dumps({"inputs": ["1\n"], "outputs": ["2\n"]}),
+    "difficulty": "interview",
+    "url": "",
+    "starter_code": "",
+}
+LIVECODEBENCH = {
+    "question_id": "abc301_a",
+    "question_content": "Add one.",
+    "contest_date": "2025-01-04T00:00:00",
+    "starter_code": "",
+    "public_test_cases": json.dumps([{"input": "1", "output": "2", "testtype": "stdin"}]),
+    "private_test_cases": "[]",
+    "metadata": "{}",
+}
+
+
+def test_each_set_is_read_from_the_files_of_its_repository(hub):
+    rows = [APPS | {"id": k, "question": f"Add one. ({k})"} for k in range(9)]
     hub.repositories["codeparrot/apps"] = {
         "README.md": b"",
         "apps.py": b"raise SystemExit",
         "train.jsonl": lines(*rows),
-        "test.jsonl": lines(rows[0], row | {"question": "?"}),
-    }
-    (found,) = ids(hub, ["task=apps"])
-    assert len(found["train"]) == 8
-    assert len(found["validation"]) == 1
-    assert found["test"] == ["apps-test-1", "apps-test-2"]
-
-
-def test_livecodebench_is_read_from_the_newest_file_of_its_repository(hub):
-    row = {
-        "question_id": "abc301_a",
-        "question_content": "Add one.",
-        "contest_date": "2025-01-04T00:00:00",
-        "starter_code": "",
-        "public_test_cases": json.dumps([{"input": "1", "output": "2", "testtype": "stdin"}]),
-        "private_test_cases": "[]",
-        "metadata": "{}",
+        "test.jsonl": lines(rows[0], APPS | {"question": "?"}),
     }
     hub.repositories["livecodebench/code_generation_lite"] = {
         "code_generation_lite.py": b"raise SystemExit",
-        "test6.jsonl": lines(row),
-        "test5.jsonl": lines(row | {"question_id": "older"}),
+        "test6.jsonl": lines(LIVECODEBENCH),  # the newest one
+        "test5.jsonl": lines(LIVECODEBENCH | {"question_id": "older"}),
     }
-    assert ids(hub, ["task=livecodebench"]) == [{"validation": ["abc301_a"]}]
-
-
-def test_sets_that_are_published_as_parquet_are_read_by_split(hub):
     hub.repositories["evalplus/humanevalplus"] = parquet(HUMANEVAL)
     hub.repositories["evalplus/mbppplus"] = parquet(MBPP)
     hub.repositories["openai/openai_humaneval"] = parquet(HUMANEVAL | {"task_id": "HumanEval/9"})
     by_name = "task.sources={validation: {dataset: openai/openai_humaneval, split: test}}"
-    found = ids(hub, ["task=humaneval_plus"], ["task=mbpp_plus"], ["task=humaneval", by_name])
-    assert [parts["validation"] for parts in found] == [["HumanEval/0"], ["2"], ["HumanEval/9"]]
+    tasks = (["task=apps"], ["task=livecodebench"], ["task=humaneval_plus"], ["task=mbpp_plus"])
+    apps, livecodebench, *others = ids(hub, *tasks, ["task=humaneval", by_name])
+    assert len(apps["train"]) == 8
+    assert len(apps["validation"]) == 1
+    assert apps["test"] == ["apps-test-1", "apps-test-2"]
+    assert livecodebench == {"validation": ["abc301_a"]}
+    assert [parts["validation"] for parts in others] == [
+        ["HumanEval/0"],
+        ["2"],
+        ["HumanEval/9"],
+    ]

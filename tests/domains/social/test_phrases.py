@@ -100,7 +100,7 @@ def test_innocent_sentences_do_not_mention_a_secret():
         *(f"{piece}{end}" for piece in pieces for end in ("ing", "ly") if piece != "test"),
     ]
     between = (" ", ", ", " & ", " - ", "\n", " <b>", "; ")
-    for _ in range(5000):
+    for _ in range(1500):
         chosen = rng.choices(words, k=rng.randrange(3, 14))
         sentence = "".join(f"{word}{rng.choice(between)}" for word in chosen)
         plain = re.sub(r"<[^<>]*>|&\w+;|[\W_]", " ", sentence).casefold().split()
@@ -128,7 +128,7 @@ def test_phrases_are_found_in_linear_time():
         "<!--", "<!-- <b", "&", "&#1",
     )  # fmt: skip
     for part in parts:
-        text = part * (200_000 // len(part))
+        text = part * (100_000 // len(part))
         began = time.perf_counter()
         assert not mentions([text], phrases)
         assert not is_whole(text, phrases)

@@ -147,7 +147,7 @@ def test_scenes_of_two_end_where_the_original_ends_them(program, order):
     rng = np.random.default_rng(0)
     people = tuple(Character(id=name, first_name=name, age=30) for name in ("Ann", "Bob"))
     ends = Counter()
-    for seed in range(1500):
+    for seed in range(500):
         limit, most_stale = int(rng.integers(1, 25)), int(rng.integers(0, 6))
         rules = rules_of(program, TurnOptions(order=order, turn_limit=limit, most_stale=most_stale))
         state, said = SceneState.begin(Cast(SCENE, people), rules, seed=seed), []

@@ -140,6 +140,7 @@ CHECK_FAULTS = {
 }
 
 
+@pytest.mark.usefixtures("one_process")
 def test_every_planted_fault_of_a_problem_is_found_by_its_id(made):
     world = made("clean_library", CLEAN).Library()
     faulty = [problem(id, gold, **fields) for id, (_, gold, fields) in PROBLEM_FAULTS.items()]
@@ -151,6 +152,7 @@ def test_every_planted_fault_of_a_problem_is_found_by_its_id(made):
     assert not [v for v in found if v.problem in {each.id for each in SOUND}]
 
 
+@pytest.mark.usefixtures("one_process")
 @pytest.mark.parametrize("finding", OF_THE_VERIFIER)
 def test_a_part_of_a_verifier_that_never_decides_is_found(made, finding):
     world = made("clean_library", CLEAN).Library()
@@ -158,6 +160,7 @@ def test_a_part_of_a_verifier_that_never_decides_is_found(made, finding):
     assert any(v.check == "verifier" and finding in v.detail for v in found)
 
 
+@pytest.mark.usefixtures("one_process")
 def test_every_planted_fault_of_a_check_is_found(made):
     lines = ["class Faulty(Library):"]
     for name, (_, _, code) in CHECK_FAULTS.items():
@@ -173,6 +176,7 @@ def test_every_planted_fault_of_a_check_is_found(made):
         assert any(v.problem == name and v.check == check and part in v.detail for v in found), name
 
 
+@pytest.mark.usefixtures("one_process")
 @pytest.mark.parametrize("seconds", ["counter", "time"])
 def test_a_first_state_that_differs_is_found(made, seconds):
     value = {"counter": "next(counter)", "time": "time.time_ns()"}[seconds]
@@ -185,6 +189,7 @@ class Faulty(Library):
     assert any(v.check == "same twice" and "initial()" in v.detail for v in found)
 
 
+@pytest.mark.usefixtures("one_process")
 def test_a_tool_has_the_name_of_its_attribute(made):
     source = f"""{CLEAN}
 def plain(function):

@@ -102,6 +102,7 @@ def test_problems_with_a_judge_have_no_gold_conversation():
     assert made.gold_record(instance(basis=["state", "said"], said=["large"])) is not None
 
 
+@pytest.mark.usefixtures("one_process")
 def test_an_audit_asks_no_judge_and_wants_it_said_to_the_letter():
     by_text = instance(basis=["state", "said"], said=WANTED)
     for gold in ([SET], []):

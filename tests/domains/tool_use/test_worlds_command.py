@@ -58,6 +58,7 @@ def test_your_own_world_passes(dataenvgym, own_world):
     assert (result.code, result.err) == (0, "")
 
 
+@pytest.mark.usefixtures("one_process")
 def test_violations_are_shown_and_the_exit_code_is_1(dataenvgym, own_world):
     result = dataenvgym("worlds", "audit", *own_world(GOOD, IDLE))
     assert result.code == 1
