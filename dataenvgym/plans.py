@@ -21,7 +21,7 @@ from typing import Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidRecordError, check_one_of
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum, parse_training_data
 from dataenvgym.run_warnings import warn_run
@@ -112,11 +112,7 @@ def _fit_of(part: object, kind: type[FitT]) -> FitT:
 
 
 def _check_detail(name: str, detail: str) -> None:
-    if detail not in get_args(PlanDetail):
-        raise ConfigurationError(
-            f"{name} is {detail!r}, expected one of {', '.join(get_args(PlanDetail))}."
-            f"{did_you_mean(str(detail), get_args(PlanDetail))}"
-        )
+    check_one_of(get_args(PlanDetail), **{name: detail})
 
 
 class Assignment:

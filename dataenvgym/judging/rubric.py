@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, create_model
 
-from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import Describes, SamplingParameters, TeacherInterface
 from dataenvgym.judging.judge import Judge
 from dataenvgym.judging.panel import AGGREGATIONS, LEVELS, Aggregation, Judged, Level, agreement
@@ -71,8 +71,8 @@ class RubricJudge(Judge[RubricVerdict]):
         max_characters: int = MOST_CHARACTERS,
     ) -> None:
         self.low, self.high = _checked_scale(scale)
-        _check_choice("aggregation", aggregation, AGGREGATIONS)
-        _check_choice("level", level, LEVELS)
+        check_one_of(AGGREGATIONS, aggregation=aggregation)
+        check_one_of(LEVELS, level=level)
         if not 1 <= min_judges <= max(1, len(teachers)):
             raise ConfigurationError(
                 f"min_judges is {min_judges}, expected 1 to {len(teachers)}, the number of judges"
@@ -158,9 +158,3 @@ def _checked_scale(scale: Any) -> tuple[float, float]:
             f"scale is {scale!r}, expected the lowest and the highest score, such as [0, 10]"
         )
     return float(numbers[0]), float(numbers[1])
-
-
-def _check_choice(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        hint = did_you_mean(str(value), known)
-        raise ConfigurationError(f"{name} is {value!r}, expected one of {', '.join(known)}.{hint}")

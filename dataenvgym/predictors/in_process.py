@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -71,11 +71,7 @@ class InProcessPredictor(RemembersFormer):
         tool_format: str | None = None,
     ) -> None:
         check_at_least(1, batch_size=batch_size, threads=threads)
-        if dtype not in _DTYPES:
-            raise ConfigurationError(
-                f"dtype is {dtype!r}, expected one of {', '.join(_DTYPES)}."
-                f"{did_you_mean(dtype, _DTYPES)}"
-            )
+        check_one_of(_DTYPES, dtype=dtype)
         self.student = resolve_student(student)
         self.trainer = trainer or InProcessTrainer(threads=threads, device=device)
         options_of(self.trainer)  # raises if it is not a trainer

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, check_one_of
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import (
@@ -296,9 +296,5 @@ def sample_seed(seed: int, sample: int) -> int:
 
 
 def _checked(split: Split) -> Split:
-    if split not in SPLITS:
-        raise ConfigurationError(
-            f"split is {split!r}, expected one of {', '.join(SPLITS)}."
-            f"{did_you_mean(str(split), SPLITS)}"
-        )
+    check_one_of(SPLITS, split=split)
     return split

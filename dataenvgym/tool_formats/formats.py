@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.records import Conversation, Message, Tool, ToolCall
 from dataenvgym.tool_formats.hermes import HERMES
 from dataenvgym.tool_formats.interface import ToolFormat
@@ -38,11 +38,7 @@ def tool_format(name: str) -> ToolFormat:
     Raises:
         ConfigurationError: if it does not exist.
     """
-    if name not in TOOL_FORMATS:
-        raise ConfigurationError(
-            f"tool_format is {name!r}, expected one of {', '.join(TOOL_FORMATS)}."
-            f"{did_you_mean(str(name), TOOL_FORMATS)}"
-        )
+    check_one_of(TOOL_FORMATS, tool_format=name)
     return TOOL_FORMATS[name]
 
 

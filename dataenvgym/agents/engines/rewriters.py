@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 
 from dataenvgym.agents.engines.llm.records import records_schema
-from dataenvgym.errors import ConfigurationError, SandboxError, did_you_mean
+from dataenvgym.errors import SandboxError, check_one_of
 from dataenvgym.interfaces import SamplingParameters, TaskInterface, TeacherInterface
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.structured import ask_json
@@ -58,11 +58,7 @@ class PocketRewriter:
     """
 
     def __init__(self, operands: Operands = "mixed", *, task: TaskInterface) -> None:
-        if operands not in get_args(Operands):
-            raise ConfigurationError(
-                f"operands is {operands!r}, expected one of {', '.join(get_args(Operands))}."
-                f"{did_you_mean(str(operands), get_args(Operands))}"
-            )
+        check_one_of(get_args(Operands), operands=operands)
         self.operands = operands
         self._family = family_of(task)
 

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation
 from dataenvgym.records import CompletedTaskInstance
 
@@ -89,11 +89,7 @@ class SkillListPolicy:
             raise ConfigurationError(
                 f"sharpness is {sharpness} and floor is {floor}, expected 0 or more of both"
             )
-        if choose not in get_args(Choice):
-            raise ConfigurationError(
-                f"choose is {choose!r}, expected one of {', '.join(get_args(Choice))}."
-                f"{did_you_mean(str(choose), get_args(Choice))}"
-            )
+        check_one_of(get_args(Choice), choose=choose)
         if skills < 1 or not 0 < below <= 1:
             raise ConfigurationError(
                 f"skills is {skills} and below is {below}, expected 1 or more skills and a "

@@ -7,7 +7,7 @@ from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SandboxError
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import Message, TaskInstance
 
 from .problems import Broken
 
@@ -105,6 +105,14 @@ def test_the_message_is_cut_or_left_out_as_the_options_say(bubblewrap):
     environment, _ = begun(bubblewrap, max_turns=2, message_limit=0, feedback="{failure}")
     conversation, *_ = environment.step(noisy)
     assert conversation[-1].content == "Your code fails a test."
+
+
+def test_the_student_sees_the_system_prompt_and_the_template(bubblewrap):
+    _, conversation = begun(bubblewrap, system_prompt="Kurz.", template="{instruction} {Code}")
+    assert conversation == (
+        Message(role="system", content="Kurz."),
+        Message(role="user", content="Schreibe f: plus 1. {Code}"),
+    )
 
 
 def test_a_sandbox_that_fails_is_an_error_and_no_wrong_answer():

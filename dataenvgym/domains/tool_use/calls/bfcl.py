@@ -29,7 +29,7 @@ from dataenvgym.domains.tool_use.calls.problem import (
 from dataenvgym.domains.tool_use.calls.schemas import json_schema
 from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.domains.tool_use.values import OMITTED
-from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault
+from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool
 from dataenvgym.records.model import Json, Model, Text
 from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, rows_of_lines
@@ -144,11 +144,7 @@ def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> Ta
 
 def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
     """The files of the subset, each with the name of its own subset."""
-    if subset not in get_args(Subset):
-        raise ConfigurationError(
-            f"subset is {subset!r}, expected one of {', '.join(get_args(Subset))}."
-            f"{did_you_mean(str(subset), get_args(Subset))}"
-        )
+    check_one_of(get_args(Subset), subset=subset)
     paths = files_in(place, "BFCL")
     named = [(path, found[1]) for path in paths if (found := _FILE.fullmatch(path.name))]
     chosen = [(path, name) for path, name in named if subset in (name, "all")]

@@ -11,7 +11,7 @@ from dataenvgym.domains.tool_use.plans.environment import PlansEnvironment, comp
 from dataenvgym.domains.tool_use.plans.loaders import PlanTool, check_tools
 from dataenvgym.domains.tool_use.plans.metrics import Level, corpus_scores, labels
 from dataenvgym.domains.tool_use.plans.plan import NOWHERE, Form, PlanError, comparable
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_one_of, did_you_mean
 from dataenvgym.records import (
     CompletedTaskInstance,
     LabeledAnswer,
@@ -72,11 +72,7 @@ class PlansDomain(Domain):
         system_prompt: str | None = None,
         template: str = INSTRUCTION,
     ) -> None:
-        if correct_by not in get_args(Level):
-            raise ConfigurationError(
-                f"correct_by is {correct_by!r}, expected one of {', '.join(get_args(Level))}."
-                f"{did_you_mean(str(correct_by), get_args(Level))}"
-            )
+        check_one_of(get_args(Level), correct_by=correct_by)
         self.tools = {tool.name: tool for tool in tools}
         self.form = form_of(form, self.tools)
         self.correct_by = correct_by

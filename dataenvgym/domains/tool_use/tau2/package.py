@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.storage import read_json
 
 DOMAINS = ("retail", "airline", "telecom", "mock")
@@ -90,11 +90,7 @@ def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package
         ConfigurationError: if the domain, the package or the data folder does not exist, or if
             another package has that name.
     """
-    if domain not in DOMAINS:
-        raise ConfigurationError(
-            f"domain is {domain!r}, expected one of {', '.join(DOMAINS)}."
-            f"{did_you_mean(domain, DOMAINS)}"
-        )
+    check_one_of(DOMAINS, domain=domain)
     _check_installed()
     wanted = data_dir or os.environ.get(DATA_DIR)
     if wanted:
