@@ -114,7 +114,20 @@ class WrongAnswerCheck:
             for _, problem in some
         }
         solved = self._solved(teacher, problems)
-        return [self._holds([(one, problems[p], solved[p]) for one, p in some]) for some in labeled]
+        found: list[bool | Failure | None] = []
+        for some in labeled:
+            rights = [(one, problems[p], solved[p]) for one, p in some]
+            verdict = all_hold(
+                [
+                    one.holds(self._domain.gives(problem, one.text, right))
+                    if isinstance(right, str)
+                    else None
+                    for one, problem, right in rights
+                ]
+            )
+            failures = (right for *_, right in rights if isinstance(right, Failure))
+            found.append(next(failures, None) if verdict is None else verdict)
+        return found
 
     def _solved(
         self, teacher: TeacherInterface, problems: Mapping[str, TaskInstance]
@@ -148,21 +161,6 @@ class WrongAnswerCheck:
             if all(isinstance(reply, Failure) for reply in replies):
                 break
         return {p: failures.get(p) if answer is None else answer for p, answer in solved.items()}
-
-    def _holds(
-        self, answers: Sequence[tuple[LabeledAnswer, TaskInstance, str | Failure | None]]
-    ) -> bool | Failure | None:
-        """True if all labels hold, given the right answer to each; False if one does not."""
-        verdict = all_hold(
-            [
-                answer.holds(self._domain.gives(problem, answer.text, right))
-                if isinstance(right, str)
-                else None
-                for answer, problem, right in answers
-            ]
-        )
-        failures = (right for *_, right in answers if isinstance(right, Failure))
-        return next(failures, None) if verdict is None else verdict
 
     def _asked(
         self, teacher: TeacherInterface, problems: Sequence[str], number: int

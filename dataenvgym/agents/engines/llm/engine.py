@@ -16,8 +16,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from dataenvgym.agents.engines.llm.record_requests import (
-    PLAIN_TEXTS,
-    ProblemTexts,
+    PLAIN_DOMAIN,
     RecordRequest,
     add_samples,
     ask_for_subskills,
@@ -50,6 +49,7 @@ from dataenvgym.records import (
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import PLAIN
 
 _MAY_HAVE = ("skill", "examples", "samples", "written", "told")
@@ -128,7 +128,7 @@ class LLMEngine:
         )
         self.teacher = teacher
         self.task = None if task is None else task_of(task)
-        self._texts: ProblemTexts = PLAIN_TEXTS if self.task is None else self.task.domain
+        self._domain: Domain = PLAIN_DOMAIN if self.task is None else self.task.domain
         self._calls_tools = self.task is not None and self.task.domain.has_tools
         self.prompt = as_prompt(prompt, needs=("count",), may=_MAY_HAVE)
         if self.task is not None:
@@ -256,7 +256,7 @@ class LLMEngine:
             examples,
             sampling,
             prompt=self.subskill_prompt,
-            texts=self._texts,
+            domain=self._domain,
         )
 
     def _ask(self, requests: Sequence[RecordRequest], seed: int) -> Sequence[Reply | Failure]:
@@ -269,7 +269,7 @@ class LLMEngine:
             sampling = self.sampling.model_copy(update={"seed": seed, "json_schema": schema})
             try:
                 answers = self.teacher.ask(
-                    [requests[i].conversation(self.prompt, self._texts) for i in chosen],
+                    [requests[i].conversation(self.prompt, self._domain) for i in chosen],
                     sampling,
                     purpose="records",
                 )

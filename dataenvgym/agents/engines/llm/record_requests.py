@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
@@ -27,50 +27,21 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
-from dataenvgym.tasks.domain import last_reply
+from dataenvgym.tasks.domain import Domain
 
 T = TypeVar("T")
 _LONGEST_TEXT = 2000
 _MOST_WRITTEN = 20
 
 
-class ProblemTexts(Protocol):
-    """Problems and tries as the teacher reads them; a `Domain` is one."""
+class _PlainDomain(Domain):
+    """Problems and tries as texts, without a task."""
 
-    @property
-    def teacher_context(self) -> str:
-        """The part of the request that is the same for all problems."""
-        ...
-
-    def text_of(self, instance: TaskInstance) -> str:
-        """The problem."""
-        ...
-
-    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
-        """The student's answer; None if there was none."""
-        ...
-
-    def gold_text(self, instance: TaskInstance) -> str | None:
-        """The right answer, or None."""
-        ...
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> NoReturn:
+        raise NotImplementedError
 
 
-class _PlainTexts:
-    """The texts of problems without a domain."""
-
-    teacher_context = ""
-
-    def text_of(self, instance: TaskInstance) -> str:
-        return instance.instruction
-
-    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
-        return last_reply(completed)
-
-    def gold_text(self, instance: TaskInstance) -> str | None:
-        return instance.answer
-
-
-PLAIN_TEXTS: ProblemTexts = _PlainTexts()
+PLAIN_DOMAIN = _PlainDomain()
 
 
 @dataclass
@@ -94,8 +65,8 @@ class RecordRequest:
     def missing(self) -> int:
         return self.count - len(self.records)
 
-    def conversation(self, prompt: Prompt, texts: ProblemTexts = PLAIN_TEXTS) -> Conversation:
-        """Write the request for the missing records; `texts` renders the problems.
+    def conversation(self, prompt: Prompt, domain: Domain = PLAIN_DOMAIN) -> Conversation:
+        """Write the request for the missing records; `domain` renders the problems.
 
         An example that the student solved or was not asked (see `BlindPolicy`) is shown as a
         sample.
@@ -106,9 +77,9 @@ class RecordRequest:
         return prompt.render(
             count=self.missing,
             skill=f"{skill}, and of it: {subskill}" if skill and subskill else subskill or skill,
-            examples="\n\n".join(shown_example(e, i + 1, texts) for i, e in enumerate(wrong)),
-            samples="\n\n".join(_shown(s, i + 1, None, texts) for i, s in enumerate(samples)),
-            told=texts.teacher_context,
+            examples="\n\n".join(shown_example(e, i + 1, domain) for i, e in enumerate(wrong)),
+            samples="\n\n".join(_shown(s, i + 1, None, domain) for i, s in enumerate(samples)),
+            told=domain.teacher_context,
             written="\n".join(f"- {_cut(r.instruction)}" for r in self.records[-_MOST_WRITTEN:]),
         )
 
@@ -171,19 +142,19 @@ def next_round(missing: Sequence[T], fruitless: int, attempts: int) -> Sequence[
 
 
 def shown_example(
-    example: CompletedTaskInstance, number: int, texts: ProblemTexts = PLAIN_TEXTS
+    example: CompletedTaskInstance, number: int, domain: Domain = PLAIN_DOMAIN
 ) -> str:
     """Show a problem, the student's reply and, if there is one, the gold answer."""
-    reply = texts.tried_text(example)
+    reply = domain.tried_text(example)
     said = None if reply is None else reply.strip() or "(nothing)"
-    return _shown(example.instance, number, said, texts)
+    return _shown(example.instance, number, said, domain)
 
 
-def _shown(instance: TaskInstance, number: int, said: str | None, texts: ProblemTexts) -> str:
-    lines = [f"Problem {number}: {_cut(texts.text_of(instance))}"]
+def _shown(instance: TaskInstance, number: int, said: str | None, domain: Domain) -> str:
+    lines = [f"Problem {number}: {_cut(domain.text_of(instance))}"]
     if said is not None:
         lines.append(f"The student's answer: {_cut(said)}")
-    if (gold := texts.gold_text(instance)) is not None:
+    if (gold := domain.gold_text(instance)) is not None:
         lines.append(f"The right answer: {_cut(gold)}")
     return "\n".join(lines)
 
@@ -222,7 +193,7 @@ def ask_for_subskills(
     *,
     prompt: Prompt | str = "propose_subskills",
     attempts: int = 3,
-    texts: ProblemTexts = PLAIN_TEXTS,
+    domain: Domain = PLAIN_DOMAIN,
 ) -> tuple[str, ...]:
     """Ask for up to `count` subskills of `skill`, all different and not among `known`.
 
@@ -231,14 +202,14 @@ def ask_for_subskills(
     Args:
         prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
         attempts: the most requests to the teacher.
-        texts: renders problems and tries for the teacher.
+        domain: renders problems and tries for the teacher.
 
     Raises:
         BudgetSpentError: if the budget is spent before the first name.
     """
     prompt = as_prompt(prompt, needs=("count", "skill"), may=("known", "examples"))
     wrong = [c for c in examples if not c.was_correct][:_MOST_EXAMPLES]
-    shown = "\n\n".join(shown_example(c, i + 1, texts) for i, c in enumerate(wrong))
+    shown = "\n\n".join(shown_example(c, i + 1, domain) for i, c in enumerate(wrong))
     names: dict[str, str] = {}
     taken = {_key(name) for name in known}
     for attempt in range(attempts):
