@@ -81,17 +81,14 @@ class IterationResult(Model):
 
     @property
     def n_val(self) -> int:
-        """The number of validation instances."""
         return self.report.n
 
     @property
     def n_errors(self) -> int:
-        """The number of validation instances whose call failed."""
         return self.report.n_errors
 
     @property
     def faults(self) -> Faults:
-        """The number of failed instances by cause (see `dataenvgym.records.instances`)."""
         return self.report.faults
 
     @property
@@ -101,7 +98,6 @@ class IterationResult(Model):
 
     @property
     def named_scores(self) -> Scores:
-        """The named scores on the validation split, such as `tests_passed`."""
         return self.report.scores
 
 
@@ -112,11 +108,7 @@ def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> N
 
 
 def read_completed(path: Path) -> list[CompletedTaskInstance]:
-    """Read a file that `write_completed` wrote.
-
-    Raises:
-        RunDirectoryError: if the file is damaged.
-    """
+    """Read a file that `write_completed` wrote; RunDirectoryError if it is damaged."""
     with naming_damage(path):
         return [CompletedTaskInstance.model_validate(value) for value in read_jsonl(path)]
 
@@ -271,11 +263,7 @@ class IterationFiles:
     # --- result ---
 
     def read_result(self) -> IterationResult:
-        """The result of the finished iteration.
-
-        Raises:
-            RunDirectoryError: if `iteration.json` is damaged.
-        """
+        """The result of the finished iteration; RunDirectoryError if its file is damaged."""
         path = self.directory / "iteration.json"
         with naming_damage(path):
             return IterationResult.model_validate(read_json(path))
@@ -325,11 +313,7 @@ def finished_iterations(root: Path) -> list[IterationFiles]:
 
 
 def checked_iterations(root: Path) -> list[IterationFiles]:
-    """The finished iterations below `root`; checks their files and those of the next iteration.
-
-    Raises:
-        RunDirectoryError: names the first file that is missing or has changed.
-    """
+    """The finished iterations below `root`; checks their files and those of the next iteration."""
     finished = finished_iterations(root)
     for files in (*finished, IterationFiles(root, len(finished))):
         files.check()
@@ -337,10 +321,6 @@ def checked_iterations(root: Path) -> list[IterationFiles]:
 
 
 def refuse_damaged_run(directory: Path) -> None:
-    """Check that all files of a finished run are as they were written.
-
-    Raises:
-        RunDirectoryError: names the first file that is missing or has changed.
-    """
+    """Check that all files of a finished run are as they were written (`IterationFiles.check`)."""
     checked_iterations(directory / "iterations")
     MarkedFolder(directory, "restore it, or run the episode again").check()

@@ -166,7 +166,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         info = {**self._info(), "is_over": self.is_over}
         if (action := self.pending_action()) is not None:
             info["pending_action"] = action
-        return self._observation(completed), info
+        return self.observe(tuple(completed), self.results[-1].report), info
 
     def step(self, action: Any) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
         """Train the student on the action's records, and evaluate it again.
@@ -193,7 +193,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             episode.student.go_back(episode.history.last.adapter, error)
             raise
         result = episode.finish(files, report, began=began, checked=checked, adapter=adapter)
-        return self._observation(completed), result.reward, self.is_over, False, self._info()
+        observation = self.observe(tuple(completed), report)
+        return observation, result.reward, self.is_over, False, self._info()
 
     def trial(self, records: Any) -> PerformanceReport:
         """Report the student's results after a step with these records, without keeping anything.
@@ -332,11 +333,6 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     def _seed(self) -> int:
         # gymnasium draws 128 bits if no seed was given; JSON numbers have 64
         return int(self.np_random_seed or 0) % 2**63
-
-    # --- what the agent sees ---
-
-    def _observation(self, completed: Sequence[CompletedTaskInstance]) -> Observation:
-        return self.observe(tuple(completed), self.results[-1].report)
 
     def _info(self) -> dict[str, Any]:
         last = self.results[-1]

@@ -39,21 +39,8 @@ _OF_PROBLEMS = frozenset(
 """Options of tasks that choose problems, and change nothing in how samples are judged."""
 
 
-def addition_of(
-    config: DictConfig, overrides: Sequence[str] | None, adapter: Path | None
-) -> EvaluationAddition | None:
-    """The addition of the domain to this evaluation (see `EvaluationAddition.of`), or None."""
-    kind = _addition(config)
-    return None if kind is None else kind.of(config, overrides, adapter)
-
-
-def addition_again(settings: DictConfig, directory: Path) -> EvaluationAddition | None:
-    """The same for samples in that folder that are judged again."""
-    kind = _addition(settings)
-    return None if kind is None else kind.again(settings, directory)
-
-
-def _addition(config: DictConfig) -> type[EvaluationAddition] | None:
+def addition_kind(config: DictConfig) -> type[EvaluationAddition] | None:
+    """The class of the domain's addition to evaluations of this task, or None."""
     find = getattr(section_target(config, "task"), "evaluation_addition", None)
     return None if find is None else cast("type[EvaluationAddition] | None", find())
 

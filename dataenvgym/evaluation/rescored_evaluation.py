@@ -13,7 +13,7 @@ from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.directory import (
     EVALUATIONS,
-    addition_again,
+    addition_kind,
     evaluation_files,
     settings_to_rescore,
 )
@@ -83,7 +83,8 @@ def rescore_evaluation(
         how = shown_yaml(settings)
         needs_judge = any(metric.needs_judge for metric in metrics)
         judge = build_judge(settings.judge, directory) if needs_judge else None
-        addition = addition_again(settings, directory)
+        kind = addition_kind(settings)
+        addition = None if kind is None else kind.again(settings, directory)
         kept = None if addition is None else addition.begin(task, None)
         tables: list[AddedTable] = []
 

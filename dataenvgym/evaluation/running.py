@@ -20,7 +20,7 @@ from dataenvgym.environments.identity import (
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, RunDirectoryError
 from dataenvgym.evaluation.directory import (
     EVALUATIONS,
-    addition_of,
+    addition_kind,
     evaluation_directory,
     evaluation_files,
     evaluation_settings,
@@ -91,7 +91,7 @@ def prepare_evaluation(
     overrides: Sequence[str] | DictConfig = (), **options: Unpack[EvaluationOptions]
 ) -> Prepared:
     """Check the options of an evaluation and build its task; see `run_evaluation`."""
-    from omegaconf import DictConfig
+    from omegaconf import DictConfig, OmegaConf
 
     run, iteration = options.get("run"), options.get("iteration")
     adapter, config_dir = options.get("adapter"), options.get("config_dir")
@@ -116,8 +116,13 @@ def prepare_evaluation(
             )
     if found is not None:
         student = student_of(found, iteration)
-    _draw_if_greedy(config, asked or ())
-    addition = addition_of(config, asked, student.adapter)
+    # several samples of a greedy task get a temperature, if none was chosen
+    key = "task.sampling.temperature"
+    is_chosen = any(override.key == key for override in parse_overrides(asked or ()))
+    if config.samples != 1 and not is_chosen and OmegaConf.select(config, key) == 0.0:
+        OmegaConf.update(config, key, float(config.sample_temperature))
+    kind = addition_kind(config)
+    addition = None if kind is None else kind.of(config, asked, student.adapter)
     task = build_task(config)
     learned = [student.run, student.adapter, config.student.get("adapter")]
     split = options.get("split") or default_split(
@@ -180,7 +185,14 @@ def run_evaluation(
             # they were made with the task, and are not asked any more
             stack.callback(close_speakers, getattr(task, "others", None) or {})
             stack.enter_context(EVALUATIONS.opened(directory, settings, fresh=fresh))
-            _begin(files, task, predictor, settings, addition)
+            identity = _identity(files, task, predictor)
+            EVALUATIONS.keep(directory, settings)
+            if (ledger := ledger_of(task)) is not None:
+                ledger.directory = directory
+            if not files.is_begun:
+                write_identity(directory, identity)
+            if addition is not None:
+                addition.begin(task, directory)
             on_begin(directory)
             draw_samples(files, task, predictor, instances, samples, retry_errors=retry_errors)
     check_stored(task, directory)
@@ -202,34 +214,6 @@ def run_evaluation(
         doubt=doubt,
         _files=files,
     )
-
-
-def _begin(
-    files: EvaluationFiles,
-    task: TaskInterface,
-    predictor: PredictorInterface,
-    settings: DictConfig,
-    addition: EvaluationAddition | None,
-) -> None:
-    """Write the identity of student and problems, or check that it is the same."""
-    identity = _identity(files, task, predictor)
-    EVALUATIONS.keep(files.directory, settings)
-    if (ledger := ledger_of(task)) is not None:
-        ledger.directory = files.directory
-    if not files.is_begun:
-        write_identity(files.directory, identity)
-    if addition is not None:
-        addition.begin(task, files.directory)
-
-
-def _draw_if_greedy(config: DictConfig, overrides: Sequence[str]) -> None:
-    """Give several samples of a greedy task a temperature, if none was chosen."""
-    from omegaconf import OmegaConf
-
-    key = "task.sampling.temperature"
-    asked = any(override.key == key for override in parse_overrides(overrides))
-    if config.samples != 1 and not asked and OmegaConf.select(config, key) == 0.0:
-        OmegaConf.update(config, key, float(config.sample_temperature))
 
 
 def _check_sampling(

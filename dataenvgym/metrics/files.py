@@ -130,9 +130,6 @@ class EvaluationFiles:
             )
         return samples
 
-    def write_part(self, sample: int, chunk: int, samples: Iterable[Sample]) -> None:
-        write_models(self.part(sample, chunk), samples)
-
     def read_samples(self, samples: int) -> Iterator[Sample]:
         """Read the first samples of every instance: sample by sample, in the instances' order.
 

@@ -138,9 +138,19 @@ def judge_samples(
             if missing:
                 tell(f"judging sample {sample + 1} of {samples}, chunk {number + 1}")
                 write_json(folder / "judges.json", described)
-                found = _ask(judge, [part[i] for i in missing], [before[i] for i in missing])
-                for i, row in zip(missing, found, strict=True):
-                    before[i] = row
+                judged = judge.ask(
+                    [judge.question(part[i], attempt=before[i].attempts) for i in missing],
+                    but=[before[i].verdicts for i in missing],
+                )
+                for i, one in zip(missing, judged, strict=True):
+                    given = {n: RubricVerdict(**v.model_dump()) for n, v in one.verdicts.items()}
+                    is_unreadable = any(r.startswith(UNREADABLE) for r in one.unscored.values())
+                    changes = {
+                        "verdicts": given,
+                        "unscored": dict(one.unscored),
+                        "attempts": before[i].attempts + is_unreadable,
+                    }
+                    before[i] = before[i].model_copy(update=changes)
                 write_models(path, before)
             rows += before
             n_asked += len(missing)
@@ -163,21 +173,3 @@ def _read(
         new = JudgedSample(instance_id=c.instance.id, sample=sample, question=question)
         rows.append(there.get((c.instance.id, question), new))
     return rows
-
-
-def _ask(
-    judge: RubricJudge, part: Sequence[CompletedTaskInstance], rows: Sequence[JudgedSample]
-) -> list[JudgedSample]:
-    questions = [judge.question(c, attempt=row.attempts) for c, row in zip(part, rows, strict=True)]
-    judged = judge.ask(questions, but=[row.verdicts for row in rows])
-    return [
-        row.model_copy(
-            update={
-                "verdicts": {n: RubricVerdict(**v.model_dump()) for n, v in one.verdicts.items()},
-                "unscored": dict(one.unscored),
-                "attempts": row.attempts
-                + any(reason.startswith(UNREADABLE) for reason in one.unscored.values()),
-            }
-        )
-        for row, one in zip(rows, judged, strict=True)
-    ]

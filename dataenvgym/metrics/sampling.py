@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.metrics.files import EvaluationFiles
+from dataenvgym.metrics.files import EvaluationFiles, write_models
 from dataenvgym.metrics.samples import samples_of
 from dataenvgym.progress import counting
 from dataenvgym.records import TaskInstance, check_ids
@@ -121,7 +121,8 @@ def draw_samples(
                         completed = tried.attempt(predictor, asked, sampling=sampling)
                     drawn = samples_of(tried, completed, sample=sample, seed=seed)
                     kept |= {s.instance_id: s for s in drawn}
-                    files.write_part(sample, number, (kept[instance.id] for instance in chunk))
+                    part = files.part(sample, number)
+                    write_models(part, (kept[instance.id] for instance in chunk))
 
 
 def _evaluate_whole(
@@ -142,4 +143,4 @@ def _evaluate_whole(
     seed = task_of(task).sampling.seed
     files.write_instances(c.instance for c in completed)
     for number, chunk in enumerate(files.chunks(samples_of(task, completed, sample=0, seed=seed))):
-        files.write_part(0, number, chunk)
+        write_models(files.part(0, number), chunk)

@@ -3,10 +3,9 @@
 conversations  Message: one turn; a conversation is a tuple of messages, which may call Tools
 instances      TaskInstance: one problem; CompletedTaskInstance: the problem with the transcript,
                the reward and, if the infrastructure failed, the error
-faults         who is at fault if an instance was not solved
 reports        PerformanceReport: a summary of completed instances, overall and by skill
-scores         named scores besides the reward
-training       TrainingDatum: one record for training, with its Provenance and LabeledAnswers
+datum          what all training records share: Provenance, LabeledAnswers
+training       TrainingDatum: one record for training, of one of six kinds
 parsing        training records from untrusted data
 model          the common base
 
@@ -22,6 +21,7 @@ from dataenvgym.records.conversations import (
     is_one_turn,
     turns_of,
 )
+from dataenvgym.records.datum import LabeledAnswer, Provenance, all_hold
 from dataenvgym.records.instances import (
     CompletedTaskInstance,
     Scores,
@@ -37,14 +37,11 @@ from dataenvgym.records.training import (
     ChatDatum,
     DatumKind,
     KTODatum,
-    LabeledAnswer,
     PreferenceDatum,
-    Provenance,
     ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
-    all_hold,
 )
 
 __all__ = [

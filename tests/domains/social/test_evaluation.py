@@ -8,7 +8,7 @@ from dataenvgym.config import build_task, compose
 from dataenvgym.domains.social.evaluation import Scenes
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation.directory import addition_of
+from dataenvgym.evaluation.directory import addition_kind
 from dataenvgym.predictors import ScriptedPredictor
 
 SAME = (
@@ -93,8 +93,8 @@ def test_only_the_requested_seat_is_played():
 
 
 def test_other_tasks_add_nothing_to_evaluations():
-    assert addition_of(compose(["task=pocket_math"], name="eval"), None, None) is None
-    assert isinstance(addition_of(compose(["task=social"], name="eval"), None, None), Scenes)
+    assert addition_kind(compose(["task=pocket_math"], name="eval")) is None
+    assert addition_kind(compose(["task=social"], name="eval")) is Scenes
 
 
 @pytest.mark.parametrize(
