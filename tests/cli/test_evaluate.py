@@ -43,6 +43,8 @@ def test_the_student_of_a_run_answers_as_it_did_there(dataenvgym, small, folder)
     for iteration, score in enumerate(scores):
         result = dataenvgym("eval", "--run", "r", "--trust", "--iteration", str(iteration))
         assert overall(result.out) == score
+    missing = ("eval", "--run", "r", "--trust", "--iteration", "9")
+    dataenvgym.refuses("has no iteration 9, only 0 to 2", *missing)
     adapter = folder / "runs" / "r" / "iterations" / "001" / "adapter"
     assert overall(dataenvgym("eval", *small, "--adapter", str(adapter)).out) == scores[1]
 
@@ -54,29 +56,6 @@ def test_the_student_of_a_run_can_be_evaluated_on_another_task(dataenvgym, small
     result = dataenvgym("eval", "--run", "r", "--trust", *task)
     assert result.code == 0
     assert "own, validation split: iteration" in result.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--split", "tset"], "Did you mean 'test'?"),
-        (["--limit", "0"], "--limit is 0"),
-        (["--limit", "many"], "expected a whole number"),
-        (["--iteration", "1"], "name it with --run"),
-        (["--run", "nothing"], "there is no run 'nothing'"),
-        (["--adapter", "nowhere"], "nowhere holds no scripted student"),
-        (["--run", "a", "--adapter", "b"], "not allowed with"),
-    ],
-)
-def test_impossible_options_are_users_errors(dataenvgym, small, arguments, expected):
-    dataenvgym.refuses(expected, "eval", *small, *arguments)
-
-
-def test_an_iteration_that_the_run_has_not_is_named(dataenvgym, small):
-    dataenvgym("run", *small, "name=r")
-    dataenvgym.refuses(
-        "has no iteration 9, only 0 to 2", "eval", "--run", "r", "--trust", "--iteration", "9"
-    )
 
 
 # --- students by name ---
@@ -107,6 +86,8 @@ def test_a_student_may_be_named_in_one_word(dataenvgym, folder):
 
 
 def test_a_model_behind_an_api_is_evaluated(dataenvgym, folder, server, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert "OPENAI_API_KEY is not set" in dataenvgym("eval", *SMALL_TASK, "model=openai/gpt").err
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     output = folder / "completed.jsonl"
     asked = ("model=openai/gpt", f"predictor.base_url={server}")
@@ -114,12 +95,6 @@ def test_a_model_behind_an_api_is_evaluated(dataenvgym, folder, server, monkeypa
     completed = read_completed(output)
     assert [c.error for c in completed] == [None] * 20
     assert all(c.transcript[-1].content == f"base|{c.instance.instruction}" for c in completed)
-
-
-def test_a_key_that_is_missing_is_a_users_error(dataenvgym, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    result = dataenvgym("eval", *SMALL_TASK, "model=openai/gpt")
-    assert (result.code, "OPENAI_API_KEY is not set" in result.err) == (2, True)
 
 
 def test_a_model_that_learns_nothing_takes_up_no_adapter_and_no_run(dataenvgym, small):
@@ -327,10 +302,17 @@ def test_failures_are_counted_by_whose_fault_they_are(dataenvgym, talkative):
         (["metrics=[]"], "metrics is empty"),
         (["samples=2", "seed=1"], "task.sampling.seed=1 draws other samples"),
         (["smaples=2"], "Did you mean 'samples'?"),
+        (["--split", "tset"], "Did you mean 'test'?"),
+        (["--limit", "0"], "--limit is 0"),
+        (["--limit", "many"], "expected a whole number"),
+        (["--iteration", "1"], "name it with --run"),
+        (["--run", "nothing"], "there is no run 'nothing'"),
+        (["--adapter", "nowhere"], "Guesser, which answers and learns nothing"),
+        (["--run", "a", "--adapter", "b"], "not allowed with"),
         (["--fresh", "--retry-errors"], "not allowed with"),
     ],
 )
-def test_samples_that_cannot_be_are_a_users_error(dataenvgym, talkative, arguments, expected):
+def test_what_cannot_be_is_a_users_error(dataenvgym, talkative, arguments, expected):
     dataenvgym.refuses(expected, "eval", *DRAWN, *arguments)
     assert not (talkative / "evaluations").exists()
 

@@ -78,6 +78,8 @@ def test_your_own_agent_sees_skills_unless_it_asks_not_to(own_module):
         ("no_such_module.Student", "there is no module 'no_such_module'"),
         ("my_students.Studnet", "has no class 'Studnet'. Did you mean 'Student'?"),
         ("Student", "expected a class such as my_module.MyClass"),
+        ("my_students.__name__", "which is of type str, expected a class"),
+        ("pathlib.PurePath", "is a PurePosixPath, which has no load, predict"),
         ("my_students.Mute", "which has no load, reset, save, train"),
     ],
 )

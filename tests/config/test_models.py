@@ -66,37 +66,28 @@ def test_the_pocket_student_is_the_one_that_the_task_names(chosen):
     assert build_task(config).student == "pocket-tools-v1"
 
 
-def test_a_partner_and_a_judge_behind_an_api_are_teachers():
-    config = compose(
-        ["task=social", "task.others.partner=openai/P", "task.others.judge=openai/ft:J:1"]
-    )
-    others = config.task.others
-    assert config.task.partner == "model"
-    assert {name: others[name]._target_ for name in others} == dict.fromkeys(
-        ("partner", "judge"), "dataenvgym.llm.Teacher"
-    )
-    assert (others.partner.model, others.judge.model) == ("P", "ft:J:1")
-
-
-def test_a_partner_with_weights_is_a_predictor_with_its_adapter():
-    partner = compose(
-        ["task=social", "model=hf/A", "task.others.partner=hf/B:c"]
-    ).task.others.partner
-    assert partner._target_ == "dataenvgym.predictors.InProcessPredictor"
-    assert (partner.student, partner.adapter) == ("B", "c")
+TEACHER = "dataenvgym.llm.Teacher"
+PREDICTOR = "dataenvgym.predictors.InProcessPredictor"
+STUDENT = "dataenvgym.rollouts.StudentSpeaker"
 
 
 @pytest.mark.parametrize(
-    ("text", "adapter"),
-    [("student", "current"), ("student/former", "former"), ("student//runs/a", "/runs/a")],
+    ("text", "expected"),
+    [
+        ("openai/ft:J:1", {"_target_": TEACHER, "model": "ft:J:1"}),
+        ("hf/B:c", {"_target_": PREDICTOR, "student": "B", "adapter": "c"}),
+        ("student", {"_target_": STUDENT, "adapter": "current"}),
+        ("student/former", {"_target_": STUDENT, "adapter": "former"}),
+        ("student//runs/a", {"_target_": STUDENT, "adapter": "/runs/a"}),
+        ("my_module.make_judge", {"_target_": "my_module.make_judge"}),
+    ],
 )
-def test_the_partner_may_be_the_student_itself(text, adapter):
-    config = compose(["task=social", f"task.others.partner={text}"])
+def test_a_speaker_is_a_teacher_a_predictor_the_student_or_a_class_of_your_own(text, expected):
+    config = compose(["task=social", "model=hf/A", f"task.others.partner={text}"])
     assert config.task.partner == "model"
-    assert config.task.others.partner == {
-        "_target_": "dataenvgym.rollouts.StudentSpeaker",
-        "adapter": adapter,
-    }
+    assert {name: config.task.others.partner[name] for name in expected} == expected
+    others = compose(["task=calendar", f"task.others.user={text}"]).task.others
+    assert others.user._target_ == expected["_target_"]
 
 
 def test_several_judges_have_numbers_and_options_of_their_own():
@@ -115,24 +106,6 @@ def test_strategists_are_named_by_the_side_that_they_advise():
         ["task=social", *texts, "task.strategists=[own]", "task.others.partner=student"]
     )
     assert (typed.task.strategists, typed.task.partner) == (["own"], "model")
-
-
-def test_a_class_of_your_own_may_be_a_speaker():
-    config = compose(
-        [
-            "task=social",
-            "task.others.partner=my_module.Partner",
-            "task.others.judge=my_module.make_judge",
-        ]
-    )
-    assert config.task.partner == "model"
-    assert config.task.others.partner == {"_target_": "my_module.Partner"}
-    assert config.task.others.judge == {"_target_": "my_module.make_judge"}
-
-
-def test_any_task_takes_speakers_by_the_short_names_of_their_models():
-    others = compose(["task=calendar", "task.others.user=openai/U"]).task.others
-    assert (others.user._target_, others.user.model) == ("dataenvgym.llm.Teacher", "U")
 
 
 @pytest.mark.parametrize(

@@ -61,122 +61,67 @@ CHAT = ChatDatum(
 )
 
 
-def test_a_supervised_record_is_an_alpaca_row_without_its_provenance():
-    assert list(format_records_for_llama_factory_sft([SUPERVISED])) == [
-        {
-            "instruction": "Add.",
-            "input": "2 3",
-            "output": "5",
-            "system": "Be brief.",
-            "history": [["Hi", "Hello"], ["1 1", "2"]],
-        }
-    ]
+def alpaca(instruction: str, input: str = "", **columns: Any) -> dict[str, Any]:
+    """An alpaca row, which has all columns of its kind."""
+    return {"instruction": instruction, "input": input, "system": "", "history": [], **columns}
 
 
-def test_rows_have_the_same_columns_whether_a_record_uses_them_or_not():
-    full, bare = format_records_for_llama_factory_sft([SUPERVISED, BARE])
-    assert full.keys() == bare.keys()
-    assert bare == {
-        "instruction": "Add 2 and 3.",
-        "input": "",
-        "output": "5",
-        "system": "",
-        "history": [],
-    }
+def turns(*texts: str, **columns: Any) -> dict[str, Any]:
+    """A sharegpt row of turns that alternate."""
+    names = ("human", "gpt")
+    said = [{"from": names[i % 2], "value": text} for i, text in enumerate(texts)]
+    return {"conversations": said, "system": "", "tools": "", **columns}
+
+
+def reply(text: str) -> dict[str, str]:
+    return {"from": "gpt", "value": text}
+
+
+sft, dpo = format_records_for_llama_factory_sft, format_records_for_llama_factory_dpo
+kto, pt = format_records_for_llama_factory_kto, format_records_for_llama_factory_pt
+EARLIER = ("Hi", "Hello", "1 1", "2")
+HISTORY = [["Hi", "Hello"], ["1 1", "2"]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "record", "row"),
+    [
+        # without its provenance
+        (sft, SUPERVISED, alpaca("Add.", "2 3", output="5", system="Be brief.", history=HISTORY)),
+        (sft, BARE, alpaca("Add 2 and 3.", output="5")),
+        (dpo, PREFERENCE, alpaca("Add.", "2 3", chosen="5", rejected="6", history=HISTORY[:1])),
+        (kto, KTO, alpaca("Add 2 and 3.", output="6", kto_tag=False, system="Be brief.")),
+        (pt, TextDatum(text="Once."), {"text": "Once."}),
+    ],
+)
+def test_a_record_is_the_alpaca_row_of_its_stage(rows, record, row):
+    assert list(rows([record])) == [row]
+
+
+@pytest.mark.parametrize(
+    ("rows", "record", "row"),
+    [
+        (sft, SUPERVISED, turns(*EARLIER, "Add.\n2 3", "5", system="Be brief.")),
+        (dpo, PREFERENCE,
+            turns("Hi", "Hello", "Add.\n2 3", chosen=reply("5"), rejected=reply("6"))),
+        (kto, KTO, turns("Add 2 and 3.", "6", kto_tag=False, system="Be brief.")),
+    ],
+)  # fmt: skip
+def test_a_record_with_a_prompt_has_a_sharegpt_row_too(rows, record, row):
+    assert list(rows([record], formatting="sharegpt")) == [row]
 
 
 @pytest.mark.parametrize("form", [HERMES, LLAMA_FACTORY], ids=["hermes", "llama_factory"])
 def test_a_chat_record_is_a_sharegpt_row_with_its_calls_and_tools_as_text(form):
     system, asked, called, result, answer = form.flatten(CHAT.conversation)
-    (row,) = format_records_for_llama_factory_sft([CHAT], formatting="sharegpt", tool_format=form)
-    assert row == {
-        "conversations": [
-            {"from": "human", "value": asked.content},
-            {"from": "gpt", "value": called.content},
-            {"from": "human", "value": result.content},
-            {"from": "gpt", "value": answer.content},
-        ],
-        "system": system.content,
-        "tools": "",
-    }
+    (row,) = sft([CHAT], formatting="sharegpt", tool_format=form)
+    texts = (message.content for message in (asked, called, result, answer))
+    assert row == turns(*texts, system=system.content)
 
 
 def test_a_chat_record_is_written_as_llama_factory_would_unless_told_otherwise():
-    (row,) = format_records_for_llama_factory_sft([CHAT], formatting="sharegpt")
+    (row,) = sft([CHAT], formatting="sharegpt")
     assert row["conversations"][1]["value"].startswith("Action: add\nAction Input: {")
-
-
-def test_a_supervised_record_has_a_sharegpt_row_with_the_columns_of_a_chat_record():
-    chat, row = format_records_for_llama_factory_sft([CHAT, SUPERVISED], formatting="sharegpt")
-    assert row.keys() == chat.keys()
-    assert row == {
-        "conversations": [
-            {"from": "human", "value": "Hi"},
-            {"from": "gpt", "value": "Hello"},
-            {"from": "human", "value": "1 1"},
-            {"from": "gpt", "value": "2"},
-            {"from": "human", "value": "Add.\n2 3"},
-            {"from": "gpt", "value": "5"},
-        ],
-        "system": "Be brief.",
-        "tools": "",
-    }
-
-
-def test_a_preference_record_has_a_chosen_and_a_rejected_answer():
-    assert list(format_records_for_llama_factory_dpo([PREFERENCE])) == [
-        {
-            "instruction": "Add.",
-            "input": "2 3",
-            "chosen": "5",
-            "rejected": "6",
-            "system": "",
-            "history": [["Hi", "Hello"]],
-        }
-    ]
-    assert list(format_records_for_llama_factory_dpo([PREFERENCE], formatting="sharegpt")) == [
-        {
-            "conversations": [
-                {"from": "human", "value": "Hi"},
-                {"from": "gpt", "value": "Hello"},
-                {"from": "human", "value": "Add.\n2 3"},
-            ],
-            "chosen": {"from": "gpt", "value": "5"},
-            "rejected": {"from": "gpt", "value": "6"},
-            "system": "",
-            "tools": "",
-        }
-    ]
-
-
-def test_a_kto_record_has_its_tag():
-    assert list(format_records_for_llama_factory_kto([KTO])) == [
-        {
-            "instruction": "Add 2 and 3.",
-            "input": "",
-            "output": "6",
-            "kto_tag": False,
-            "system": "Be brief.",
-            "history": [],
-        }
-    ]
-    assert list(format_records_for_llama_factory_kto([KTO], formatting="sharegpt")) == [
-        {
-            "conversations": [
-                {"from": "human", "value": "Add 2 and 3."},
-                {"from": "gpt", "value": "6"},
-            ],
-            "kto_tag": False,
-            "system": "Be brief.",
-            "tools": "",
-        }
-    ]
-
-
-def test_plain_text_is_one_column():
-    assert list(format_records_for_llama_factory_pt([TextDatum(text="Once.")])) == [
-        {"text": "Once."}
-    ]
 
 
 def test_rows_are_made_one_at_a_time():
@@ -187,83 +132,40 @@ def test_rows_are_made_one_at_a_time():
             asked.append(i)
             yield BARE
 
-    rows = format_records_for_llama_factory_sft(records())
+    rows = sft(records())
     next(rows)
     assert asked == [0]
 
 
 def test_a_chat_record_is_refused_in_the_alpaca_formatting():
     with pytest.raises(ConfigurationError, match=r"record 1 .*'chat'.*formatting='sharegpt'"):
-        list(format_records_for_llama_factory_sft([BARE, CHAT]))
+        list(sft([BARE, CHAT]))
 
 
 def test_a_record_of_another_stage_is_refused_by_its_index_and_kind():
     with pytest.raises(ConfigurationError, match=r"record 1 .*'kto', expected 'preference'.*'dpo'"):
-        list(format_records_for_llama_factory_dpo([PREFERENCE, KTO]))
+        list(dpo([PREFERENCE, KTO]))
+
+
+PROMPT = {"prompt": "instruction", "query": "input", "system": "system", "history": "history"}
+CONVERSATION = {"messages": "conversations", "system": "system", "tools": "tools"}
+PAIR = {"chosen": "chosen", "rejected": "rejected"}
 
 
 @pytest.mark.parametrize(
     ("stage", "formatting", "entry"),
     [
-        (
-            "sft",
-            "alpaca",
-            {
-                "formatting": "alpaca",
-                "columns": {
-                    "prompt": "instruction",
-                    "query": "input",
-                    "response": "output",
-                    "system": "system",
-                    "history": "history",
-                },
-            },
-        ),
-        (
-            "sft",
-            "sharegpt",
-            {
-                "formatting": "sharegpt",
-                "columns": {"messages": "conversations", "system": "system", "tools": "tools"},
-            },
-        ),
-        (
-            "dpo",
-            "alpaca",
-            {
-                "formatting": "alpaca",
-                "ranking": True,
-                "columns": {
-                    "prompt": "instruction",
-                    "query": "input",
-                    "chosen": "chosen",
-                    "rejected": "rejected",
-                    "system": "system",
-                    "history": "history",
-                },
-            },
-        ),
-        (
-            "kto",
-            "sharegpt",
-            {
-                "formatting": "sharegpt",
-                "columns": {
-                    "messages": "conversations",
-                    "system": "system",
-                    "tools": "tools",
-                    "kto_tag": "kto_tag",
-                },
-            },
-        ),
-        ("pt", "alpaca", {"columns": {"prompt": "text"}}),
+        ("sft", "alpaca", {"columns": {**PROMPT, "response": "output"}}),
+        ("sft", "sharegpt", {"columns": CONVERSATION}),
+        ("dpo", "alpaca", {"columns": {**PROMPT, **PAIR}, "ranking": True}),
+        ("kto", "sharegpt", {"columns": {**CONVERSATION, "kto_tag": "kto_tag"}}),
+        ("pt", None, {"columns": {"prompt": "text"}}),
     ],
 )
 def test_the_entry_names_the_columns_of_the_rows(stage, formatting, entry):
-    assert dataset_info_entry(stage, formatting, "rows.jsonl") == {
-        "file_name": "rows.jsonl",
-        **entry,
-    }
+    named = {"formatting": formatting} if formatting else {}
+    expected = {"file_name": "rows.jsonl", **named, **entry}
+    assert dataset_info_entry(stage, formatting or "alpaca", "rows.jsonl") == expected
 
 
 @pytest.mark.parametrize("form", [HERMES, LLAMA_FACTORY])
@@ -277,16 +179,15 @@ def test_a_preference_for_a_turn_with_tools_is_plain_turns_in_the_students_forma
         rejected=(call,),
     )
     system, _, said, heard = form.flatten(pair.prompt)
-    assert list(format_records_for_llama_factory_dpo([PREFERENCE, pair], tool_format=form)) == [
-        next(format_records_for_llama_factory_dpo([PREFERENCE])),
-        {
-            "instruction": heard.content,
-            "input": "",
-            "chosen": end.content,
-            "rejected": said.content,
-            "system": system.content,
-            "history": [[ask.content, said.content]],
-        },
+    assert list(dpo([PREFERENCE, pair], tool_format=form)) == [
+        next(dpo([PREFERENCE])),
+        alpaca(
+            heard.content,
+            chosen=end.content,
+            rejected=said.content,
+            system=system.content,
+            history=[[ask.content, said.content]],
+        ),
     ]
     assert "add" in system.content
     assert "add" in said.content

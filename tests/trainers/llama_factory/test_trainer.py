@@ -186,24 +186,21 @@ def test_copied_or_sent_elsewhere_it_is_the_same_trainer(make, how):
     assert other.environment == trainer.environment
 
 
-def test_options_are_checked_when_the_trainer_is_made(make):
-    with pytest.raises(ConfigurationError, match=r"learning_rte.*learning_rate"):
-        make(learning_rte=1e-3)
-    with pytest.raises(ConfigurationError, match="'seed'"):
-        make(seed=1)
-    with pytest.raises(ConfigurationError, match=r"'llama33', which.*Did you mean 'llama3'"):
-        make(template="llama33")
-    with pytest.raises(ConfigurationError, match="threads is 0"):
-        make(threads=0)
-    with pytest.raises(ConfigurationError, match="gpus is empty"):
-        make(gpus=[])
-
-
-def test_an_unknown_command_is_refused():
-    with pytest.raises(ConfigurationError, match=r"no program '/no/cli'.*external install"):
-        LlamaFactoryTrainer(command="/no/cli")
-    with pytest.raises(ConfigurationError, match="command is empty"):
-        LlamaFactoryTrainer(command="")
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"learning_rte": 1e-3}, r"learning_rte.*learning_rate"),
+        ({"seed": 1}, "'seed'"),
+        ({"template": "llama33"}, r"'llama33', which.*Did you mean 'llama3'"),
+        ({"threads": 0}, "threads is 0"),
+        ({"gpus": []}, "gpus is empty"),
+        ({"command": "/no/cli"}, r"no program '/no/cli'.*external install"),
+        ({"command": ""}, "command is empty"),
+    ],
+)
+def test_options_are_checked_when_the_trainer_is_made(make, options, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        make(**options)
 
 
 def test_a_warm_worker_needs_an_interpreter_next_to_the_program(command):
