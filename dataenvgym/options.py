@@ -154,7 +154,9 @@ def parameters_of(target: Callable[..., Any]) -> tuple[Mapping[str, tuple[Any, A
         parameters = inspect.signature(target).parameters
     except (TypeError, ValueError):  # some classes written in C have no signature
         return {}, True
-    hints, factories = hints_of(target), _factories(target)
+    hints, group = hints_of(target), _group(target)
+    every = fields(group) if group else ()
+    factories = {f.name: f.default_factory for f in every if f.default_factory is not MISSING}
     found = {
         name: (
             factories[name]() if name in factories else parameters[name].default,
@@ -192,11 +194,6 @@ def _ordered(target: Any, names: Collection[str]) -> list[str]:
     groups = (each for each in inspect.getmro(_group(target) or object) if is_dataclass(each))
     own = dict.fromkeys(name for each in groups for name in vars(each)["__annotations__"])
     return [*(n for n in own if n in names), *(n for n in names if n not in own)]
-
-
-def _factories(target: Any) -> dict[str, Any]:
-    every = fields(_group(target)) if _group(target) else ()
-    return {f.name: f.default_factory for f in every if f.default_factory is not MISSING}
 
 
 def hints_of(target: Callable[..., Any]) -> dict[str, Any]:

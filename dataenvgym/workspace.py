@@ -9,6 +9,7 @@ workspaces with a `config.yaml`.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -86,11 +87,6 @@ def locked(directory: Path) -> Iterator[None]:
     Raises:
         RunDirectoryError: if another process writes to it.
     """
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         try:

@@ -45,19 +45,12 @@ def show(arguments: Namespace) -> None:
     """Show records and transcripts of one iteration, beside those of the base student."""
     from dataenvgym.episodes.show import show_calls, show_iteration
 
-    limit, iteration, skill = arguments.limit, arguments.iteration, arguments.skill
-    wrong = arguments.wrong
+    wrong, limit = arguments.wrong, arguments.limit
+    own = {"iteration": arguments.iteration, "skill": arguments.skill}
     if not arguments.calls:
-        show_iteration(
-            _run(arguments),
-            open_console(),
-            iteration=iteration,
-            skill=skill,
-            wrong=wrong,
-            limit=limit,
-        )
+        show_iteration(_run(arguments), open_console(), **own, wrong=wrong, limit=limit)
         return
-    for name, value in (("iteration", iteration), ("skill", skill)):
+    for name, value in own.items():
         if value is not None:
             raise ConfigurationError(
                 f"--calls shows the calls of the whole run, so --{name} does not apply: leave one "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import textwrap
 from argparse import Namespace
@@ -22,10 +21,6 @@ WIDTH = 80
 
 _GAP = 2
 """Spaces between a name and its description."""
-
-_ENDS_OF_CLAUSES = (re.compile(r"[:;] | \("), re.compile(r", "))
-_SHORTEST = 20
-"""The least characters of a description that is cut after a clause."""
 
 
 def list_options(arguments: Namespace) -> None:
@@ -81,19 +76,9 @@ def _columns(options: list[tuple[str, str, str]], width: int, *, cut: bool) -> I
         room = max(20, width - len(head))
         lines = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
         if cut and len(lines) > 1:
-            lines = [_cut(text, room)]
+            lines = [textwrap.shorten(text, room, placeholder=" ...", break_on_hyphens=False)]
         yield f"{head}{lines[0]}".rstrip()
         yield from (f"{' ' * len(head)}{line}" for line in lines[1:])
-
-
-def _cut(text: str, room: int) -> str:
-    """Cut the text after the last clause that fits, or else after a word, with "..."."""
-    for end_of_clause in _ENDS_OF_CLAUSES:
-        ends = (match.start() for match in end_of_clause.finditer(text))
-        clauses = [text[:end] for end in ends if _SHORTEST <= end <= room]
-        if whole := [clause for clause in clauses if clause.count("{") == clause.count("}")]:
-            return whole[-1]
-    return textwrap.shorten(text, room, placeholder=" ...", break_on_hyphens=False)
 
 
 def show_configuration(arguments: Namespace) -> None:

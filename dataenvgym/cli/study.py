@@ -91,12 +91,12 @@ def compare(arguments: Namespace) -> None:
     console = wide_console()
     output = None if arguments.output is None else Path(arguments.output).expanduser()
     words = ["dataenvgym", "compare", *arguments.runs]
-    if arguments.baseline is not None:
-        words += ["--baseline", arguments.baseline]
-    if arguments.test is not None:
-        words += ["--test", arguments.test]
-    for key in arguments.allow_unequal:
-        words += ["--allow-unequal", key]
+    for name, values in (
+        ("--baseline", [arguments.baseline]),
+        ("--test", [arguments.test]),
+        ("--allow-unequal", arguments.allow_unequal),
+    ):
+        words += [word for value in values if value is not None for word in (name, value)]
     results = compare_runs(
         [find_run(run, arguments.runs_dir) for run in arguments.runs],
         baseline=arguments.baseline,

@@ -51,15 +51,15 @@ def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], ke
                 f"there is no option '{key}.{name}': {its_name} takes no {name!r}."
                 f"{did_you_mean(name, hints)} It takes: {', '.join(hints) or 'nothing'}"
             )
-        if not _fits(value, hint := hints.get(name, Any)):
+        if not fits(value, hint := hints.get(name, Any)):
             found = "null" if value is None else repr(value)
-            raise ConfigurationError(f"{key}.{name} is {found}, expected {_named(hint)}")
+            raise ConfigurationError(f"{key}.{name} is {found}, expected {named(hint)}")
 
 
 def takes_null(target: Callable[..., Any], name: str) -> bool:
     """Whether a class has an option of this name, also one in a group, that can be None."""
     hint = _hints(target)[0].get(name)
-    return hint is not None and hint is not Any and _fits(None, hint)
+    return hint is not None and hint is not Any and fits(None, hint)
 
 
 def _hints(target: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
@@ -71,13 +71,13 @@ def _hints(target: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
     return hints, takes_others
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def fits(value: Any, hint: Any) -> bool:
     """True if a value fits the annotation, or if that is unknown."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _fits(value, parts[0])
+        return fits(value, parts[0])
     if origin in (Union, UnionType):
-        return any(_fits(value, part) for part in parts)
+        return any(fits(value, part) for part in parts)
     if origin is Literal:
         return any(isinstance(value, type(part)) for part in parts)
     if not (value is None or isinstance(value, bool | int | float | str | list | dict)):
@@ -92,7 +92,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if not isinstance(value, accepted):
         return False
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return all(_fits(each, _inner(kind, parts)) for each in inner)
+    return all(fits(each, _inner(kind, parts)) for each in inner)
 
 
 def _kind(hint: Any) -> Any:
@@ -111,12 +111,13 @@ def _inner(kind: Any, parts: tuple[Any, ...]) -> Any:
     return parts[0] if len(set(parts) - {Ellipsis}) == 1 else Any
 
 
-def _named(hint: Any) -> str:
+def named(hint: Any) -> str:
+    """The values that an annotation describes, such as "a whole number or null"."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _named(parts[0])
+        return named(parts[0])
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(map(_named, parts)))
+        return " or ".join(dict.fromkeys(map(named, parts)))
     if origin is Literal:
         return " or ".join(map(repr, parts))
     kind = _kind(origin or hint)

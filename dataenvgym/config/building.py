@@ -41,6 +41,7 @@ from dataenvgym.skills.embeddings import EmbedderInterface
 from dataenvgym.store import Store
 from dataenvgym.store.ledger import Ledger
 from dataenvgym.store.redis import RedisSettings, is_redis_url
+from dataenvgym.trainers import TrainerInterface
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -130,7 +131,8 @@ def build_predictor(
     given: dict[str, Any] = {}
     parameters = inspect.signature(section_target(config, "predictor")).parameters
     if "trainer" in parameters and "trainer" not in config.predictor:
-        given["trainer"] = check_trainer(build_section(config, "trainer"))
+        trainer = build_section(config, "trainer")
+        given["trainer"] = check_protocol(trainer, TrainerInterface, "trainer")
     if "task" in parameters and "task" not in config.predictor:
         given["task"] = build_task(config) if task is None else task
     predictor = build_section(config, "predictor", **given)
@@ -212,16 +214,6 @@ def build_agent(
         return agent
     expected = DataGenerationAgentInterface
     return cast(DataGenerationAgentInterface, check_protocol(agent, expected, "agent"))
-
-
-def check_trainer(trainer: Any) -> Any:
-    """Return the trainer if it can train."""
-    if not callable(getattr(trainer, "train", None)):
-        raise ConfigurationError(
-            f"trainer is a {type(trainer).__name__}, which has no method train(config_path): "
-            "expected the methods of TrainerInterface"
-        )
-    return trainer
 
 
 def check_agent_parts(agent: object) -> None:

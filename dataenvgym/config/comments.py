@@ -1,16 +1,19 @@
 """Reads the comments of a YAML file, by key.
 
-It supports the style of our own files: block mappings, comment lines above a key, and comments
-after a value, which may continue in the same column of the next lines.
+It supports the style of our own files: comment lines above a key, and comments after a value, which
+may continue in the same column of the next lines.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-_KEY = re.compile(r"(?P<indent> *)(?P<key>[^\s#'\"{\[-][^\s:]*):(?=\s|$)(?P<rest>.*)")
+import yaml
+
+_PACKAGE = "# @package "
 
 
 @dataclass
@@ -34,82 +37,51 @@ class Comments:
 
 def read_comments(file: Path) -> Comments:
     """The comments in a YAML file."""
-    reader = _Reader()
-    for line in file.read_text(encoding="utf-8").splitlines():
-        reader.read(line)
-    return reader.comments
+    text = file.read_text(encoding="utf-8")
+    lines, comments = text.splitlines(), Comments()
+    root = yaml.compose(text, yaml.SafeLoader)
+    entries = list(_entries(root, ""))
+    taken: set[int] = set()  # lines that are no comment of a key: in a text, or after a value
+    for path, _, value, (row, column) in entries:
+        if value.value and isinstance(value.value, str) and value.style in ("|", ">"):
+            taken.update(range(value.start_mark.line + 1, value.end_mark.line))
+            row, column = value.start_mark.line, value.start_mark.column
+        behind = lines[row][column:].lstrip("|>+-0123456789 ")
+        if behind.startswith("#"):
+            place = " " * (len(lines[row]) - len(behind)) + "#"
+            comments.behind[path] = behind.lstrip("#").strip()
+            while row + 1 < len(lines) and lines[row + 1].startswith(place):
+                row += 1
+                taken.add(row)
+                comments.behind[path] += f" {lines[row].strip().lstrip('#').strip()}"
+    row = 0
+    if lines and lines[0].startswith(_PACKAGE):
+        comments.package, row = lines[0].removeprefix(_PACKAGE).split()[0], 1
+    while row < len(lines) and lines[row].startswith("#"):
+        comments.head.append(lines[row].lstrip("#").strip())
+        row += 1
+    for path, key_row, _, _ in entries:
+        between = [line.strip() for n, line in enumerate(lines[row:key_row], row) if n not in taken]
+        if above := [line.lstrip("#").strip() for line in between if line.startswith("#")]:
+            comments.above[path] = above
+        row = key_row + 1
+    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
+        if key.value == "defaults":
+            names = [each.value for each in value.value if isinstance(each, yaml.ScalarNode)]
+            comments.included = [name for name in names if name != "_self_"]
+    return comments
 
 
-class _Reader:
-    def __init__(self) -> None:
-        self.comments = Comments()
-        self._open: list[tuple[int, str]] = []  # indents and names of the open keys
-        self._pending: list[str] = []
-        self._last: tuple[str, int] | None = None  # a key, and the column of its comment
-        self._text_in: int | None = None  # the indent of the key of the open text block
+def _entries(node: Any, prefix: str) -> Iterator[tuple[str, int, Any, tuple[int, int]]]:
+    """Each key of block mappings: its path, its line, its value, and where the value ends.
 
-    def read(self, line: str) -> None:
-        stripped = line.strip()
-        indent = len(line) - len(line.lstrip(" "))
-        if self._text_in is not None and (not stripped or indent > self._text_in):
-            return
-        self._text_in = None
-        if not stripped:
-            self._end_head()
-            self._last = None
-        elif stripped.startswith("#"):
-            self._comment(stripped.lstrip("#").strip(), stripped, indent)
-        elif match := _KEY.fullmatch(line):
-            self._end_head()
-            self._key(match["key"], match["rest"], indent, len(line) - len(match["rest"]))
-        elif stripped.startswith("- ") and self._path() == "defaults":
-            self._default(stripped[2:])
-
-    def _comment(self, text: str, stripped: str, indent: int) -> None:
-        if match := re.match(r"# @package (\S+)", stripped):
-            self.comments.package = match[1]
-        elif self._last is not None and indent == self._last[1]:
-            self.comments.behind[self._last[0]] += f" {text}"
-        else:
-            self._pending.append(text)
-
-    def _key(self, key: str, rest: str, indent: int, offset: int) -> None:
-        self._open = [(i, name) for i, name in self._open if i < indent] + [(indent, key)]
-        path = self._path()
-        if self._pending:
-            self.comments.above[path] = self._pending
-            self._pending = []
-        place = _comment_in(rest)
-        value = rest if place is None else rest[:place]
-        self._last = None
-        if place is not None:
-            self.comments.behind[path] = rest[place:].lstrip("#").strip()
-            self._last = (path, offset + place)
-        if value.strip()[:1] in ("|", ">"):
-            self._text_in = indent
-
-    def _end_head(self) -> None:
-        """End the head: the comment lines up to the first empty line or key."""
-        if not self._open and not self.comments.head:
-            self.comments.head, self._pending = self._pending, []
-
-    def _default(self, text: str) -> None:
-        name = text.partition("#")[0].strip()
-        if ":" not in name and name != "_self_":
-            self.comments.included.append(name)
-
-    def _path(self) -> str:
-        return ".".join(name for _, name in self._open)
-
-
-def _comment_in(text: str) -> int | None:
-    """The position of a comment in the text after a key; None without one."""
-    quote = ""
-    for i, c in enumerate(text):
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "'\"":
-            quote = c
-        elif c == "#" and text[i - 1 : i].isspace():
-            return i
-    return None
+    The value of a key with a block below it "ends" behind the colon.
+    """
+    if not isinstance(node, yaml.MappingNode) or node.flow_style:
+        return
+    for key, value in node.value:
+        path = f"{prefix}{key.value}"
+        is_block = not isinstance(value, yaml.ScalarNode) and not value.flow_style
+        end, after = (key.end_mark, 1) if is_block else (value.end_mark, 0)
+        yield path, key.start_mark.line, value, (end.line, end.column + after)
+        yield from _entries(value, f"{path}.")

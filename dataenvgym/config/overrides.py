@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.config.arguments import takes_null
+from dataenvgym.config.arguments import fits, named, takes_null
 from dataenvgym.config.short_names import is_model, model_overrides, speaker_overrides
 from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
 from dataenvgym.own_modules import import_own
@@ -220,19 +220,13 @@ def _expectation(before: Any, after: Any) -> str | None:
     """Describe the value expected in place of `after`; None if `after` is fine."""
     if before is None:
         return None
-    if isinstance(before, bool):
-        return None if isinstance(after, bool) else "true or false,"
-    if isinstance(before, int):
-        return None if _is_number(after, int) else "a whole number"
-    if isinstance(before, float):
-        return None if _is_number(after, (int, float)) else "a number"
-    if isinstance(before, str):
-        return None if isinstance(after, str | list) else "text (in quotes: '\"...\"')"
-    if isinstance(before, list):
-        return None if isinstance(after, list | dict) else "a list"
-    if "_target_" in before:
-        return None if isinstance(after, dict) else "options by name"
-    return None if isinstance(after, dict | str) else "options by name"
+    kind: Any = type(before)
+    taken = {str: str | list, list: list | dict, dict: dict | str}.get(kind, kind)
+    if kind is dict and "_target_" in before:
+        taken = dict
+    if fits(after, taken):
+        return None
+    return {bool: "true or false,", str: "text (in quotes: '\"...\"')"}.get(kind, named(kind))
 
 
 def _may_be_none(config: DictConfig, key: str) -> bool:
@@ -245,10 +239,6 @@ def _may_be_none(config: DictConfig, key: str) -> bool:
         return takes_null(getattr(import_own(module), target), name)
     except (ImportError, AttributeError, TypeError, ValueError):
         return False
-
-
-def _is_number(value: Any, kind: Any) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _value(config: DictConfig, key: str) -> Any:

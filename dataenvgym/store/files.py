@@ -8,9 +8,9 @@ A look-up reads every document of the kind, which is fine for hundreds of them; 
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import unquote
@@ -78,7 +78,8 @@ class FileStore:
         line = event_to_json(event) + b"\n"
         path = self._stream(stream)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b") as file, _locked(file):
+        with path.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed: one process after the other
             _drop_unfinished_line(file)
             file.write(line)
             file.flush()
@@ -108,18 +109,6 @@ class FileStore:
 
     def _stream(self, name: str) -> Path:
         return self.folder / "events" / f"{file_name(name)}.jsonl"
-
-
-@contextmanager
-def _locked(file: BinaryIO) -> Iterator[None]:
-    """Hold the file's lock, if the system has one: processes append one after the other."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    fcntl.flock(file, fcntl.LOCK_EX)  # ends when the file is closed
-    yield
 
 
 def _drop_unfinished_line(file: BinaryIO) -> None:

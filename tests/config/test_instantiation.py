@@ -73,23 +73,6 @@ def test_your_own_agent_sees_skills_unless_it_asks_not_to(own_module):
 
 
 @pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        ("no_such_module.Student", "there is no module 'no_such_module'"),
-        ("my_students.Studnet", "has no class 'Studnet'. Did you mean 'Student'?"),
-        ("Student", "expected a class such as my_module.MyClass"),
-        ("my_students.__name__", "which is of type str, expected a class"),
-        ("pathlib.PurePath", "is a PurePosixPath, which has no load, predict"),
-        ("my_students.Mute", "which has no load, reset, save, train"),
-    ],
-)
-def test_a_target_that_will_not_do_is_refused(own_module, target, expected):
-    with pytest.raises(ConfigurationError) as caught:
-        build_predictor(custom("predictor", target))
-    assert expected in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("override", "expected"),
     [
         (

@@ -135,32 +135,22 @@ def test_every_group_with_a_custom_option_has_entry_points_and_the_other_way_rou
 
 
 @pytest.mark.parametrize(
-    ("overrides", "expected"),
-    [
-        (["agent=mine.MyAgnet"], "mine has no class 'MyAgnet'. Did you mean 'MyAgent'?"),
-        (["agent=nowhere.MyAgent"], "there is no module 'nowhere' in the current folder"),
-        (["agent=mine.Nothing"], "agent is a Nothing, which has no __call__, step"),
-        (["agent/engine=mine.Nothing"], "agent.engine is a Nothing, which has no generate, skills"),
-        (["agent/policy=mine.Nothing"], "agent.policy is a Nothing, which has no plan"),
-        (["agent=mine.MyAgent", "+agent.sise=3"], "MyAgent takes no 'sise'. Did you mean 'size'?"),
-        (["agent=mine.NUMBER"], "'mine.NUMBER', which is of type int, expected a class"),
-        (["agent=mine.made"], "agent: mine.MyAgent cannot be made: MyAgent.__call__() missing"),
-        (["agent=broken.MyAgent"], "broken.py is not valid Python: line 1: "),
-        (["agent=importing.MyAgent"], "importing imports 'impor', which is not installed"),
-    ],
-)
-def test_an_agent_that_will_not_do_is_refused_by_name(overrides, expected):
-    with pytest.raises(ConfigurationError) as caught:
-        build_agent(compose(overrides))
-    assert expected in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("override", "expected"),
     [
+        ("agent=mine.MyAgnet", "mine has no class 'MyAgnet'. Did you mean 'MyAgent'?"),
+        ("agent=nowhere.MyAgent", "there is no module 'nowhere' in the current folder"),
+        ("+agent._target_=MyAgent", "expected a class such as my_module.MyClass"),
+        ("agent=mine.Nothing", "agent is a Nothing, which has no __call__, step"),
+        ("agent/engine=mine.Nothing", "agent.engine is a Nothing, which has no generate, skills"),
+        ("agent/policy=mine.Nothing", "agent.policy is a Nothing, which has no plan"),
+        ("agent=mine.MyAgent +agent.sise=3", "MyAgent takes no 'sise'. Did you mean 'size'?"),
+        ("agent=mine.NUMBER", "'mine.NUMBER', which is of type int, expected a class"),
+        ("agent=mine.made", "agent: mine.MyAgent cannot be made: MyAgent.__call__() missing"),
+        ("agent=broken.MyAgent", "broken.py is not valid Python: line 1: "),
+        ("agent=importing.MyAgent", "importing imports 'impor', which is not installed"),
         ("task=mine.Nothing", "task is a Nothing, which has no evaluate"),
         ("predictor=mine.Nothing", "predictor is a Nothing, which has no load"),
-        ("trainer=mine.Nothing", "trainer is a Nothing, which has no method train"),
+        ("trainer=mine.Nothing", "trainer is a Nothing, which has no train"),
         ("skills=mine.Nothing", "skills is a Nothing, which has no label"),
         ("quality=mine.Nothing", "quality is a Nothing, which has no passes, reason"),
         ("teacher=mine.Nothing", "teacher is a Nothing"),
@@ -168,9 +158,10 @@ def test_an_agent_that_will_not_do_is_refused_by_name(overrides, expected):
         ("skills=clusters skills/embedder=mine.Nothing", "skills.embedder is a Nothing"),
     ],
 )
-def test_any_other_class_of_the_wrong_shape_is_refused_by_name(override, expected):
+def test_a_class_that_will_not_do_is_refused_by_name(override, expected):
+    build = build_agent if "agent" in override else build_environment
     with pytest.raises(ConfigurationError) as caught:
-        build_environment(compose(override.split()))
+        build(compose(override.split()))
     assert expected in str(caught.value)
 
 
