@@ -25,6 +25,7 @@ from dataenvgym.config.hydra_files import (
     is_base,
     is_source,
     read_with_bases,
+    yaml_files,
 )
 from dataenvgym.config.instantiation import section_target
 from dataenvgym.config.overrides import (
@@ -130,9 +131,9 @@ def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, 
     """For each group, its YAML files by name: options and bases."""
     groups: dict[str, dict[str, Path]] = {}
     for folder in _folders(config_dir):
-        for file in sorted(folder.rglob("*.yaml")):
-            group = file.parent.relative_to(folder).as_posix()
-            if group != ".":
+        for file in map(Path, yaml_files(folder)):
+            if file.parent != folder:
+                group = file.parent.relative_to(folder).as_posix()
                 groups.setdefault(group, {})[file.stem] = file
     return groups
 
@@ -244,7 +245,9 @@ def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None
 
     while True:
         try:
-            missing = sorted(OmegaConf.missing_keys(config))
+            # to look for missing keys takes longer than to see that no value is missing
+            plain = OmegaConf.to_container(config)
+            missing = sorted(OmegaConf.missing_keys(config)) if "'???'" in repr(plain) else []
             if not missing:
                 OmegaConf.to_container(config, resolve=True)
             break
@@ -258,7 +261,7 @@ def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None
         raise ConfigurationError(
             f"{', '.join(missing)} must be given, such as {missing[0]}=VALUE: there is no default"
         )
-    _refuse_huge_numbers(OmegaConf.to_container(config))
+    _refuse_huge_numbers(plain)
 
 
 def _write_out(config: DictConfig, key: str) -> None:

@@ -20,6 +20,7 @@ task has none. So these overrides are removed first, and applied after Hydra (`a
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 import threading
@@ -81,6 +82,12 @@ def _bases(defaults: Iterable[Any]) -> Iterator[str]:
 _one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
 
 
+def yaml_files(folder: Path) -> list[str]:
+    """The paths of all YAML files in the folder, sorted; this is faster than `Path.rglob`."""
+    files = (f"{place}/{name}" for place, _, names in os.walk(folder) for name in names)
+    return sorted((f for f in files if f.endswith(".yaml")), key=lambda f: f.split("/"))
+
+
 def compose_files(
     choices: Sequence[Override], folders: Sequence[Path], name: str = "config"
 ) -> tuple[DictConfig, dict[str, str]]:
@@ -94,8 +101,7 @@ def compose_files(
     Raises:
         ConfigurationError: for choices that do not fit together.
     """
-    files = sorted(file for folder in folders for file in folder.rglob("*.yaml"))
-    stats = ((file, file.stat()) for file in files)
+    stats = ((file, os.stat(file)) for folder in folders for file in yaml_files(folder))
     state = tuple((file, stat.st_mtime_ns, stat.st_size) for file, stat in stats)
     config, options = _composed(tuple(choices), tuple(folders), name, state)
     return pickle.loads(config), dict(options)
