@@ -143,13 +143,11 @@ def test_a_student_cannot_void_its_problems_with_an_argument():
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_config_names_the_world_and_divides_its_problems(name):
-    tasks = {
-        split: build_task(compose([f"task={name}", f"+task.split={split}"]))
-        for split in ("train", "validation", "test")
-    }
-    ids = [instance.id for task in tasks.values() for instance in task.instances]
+    task = build_task(compose([f"task={name}"]))
+    parts = [task.on(split).instances for split in ("train", "validation", "test")]
+    ids = [instance.id for part in parts for instance in part]
     assert sorted(ids) == sorted(problem.id for problem in PROBLEMS[name])
-    assert all(len(task.instances) >= 20 for task in tasks.values())
+    assert all(len(part) >= 20 for part in parts)
 
 
 def test_a_scripted_user_tells_its_details_and_leaves():
