@@ -106,7 +106,9 @@ class Task:
         self.student = options.student
         self._domain = domain
         self.others = speakers_of(options.others)
-        if domain is not None and not domain.asks_others and {*self.others} - {"judge"}:
+        own = type(self).make_environment is not Task.make_environment  # which may ask any model
+        asks = own or domain is None or domain.asks_others
+        if not asks and {*self.others} - {"judge"}:
             raise ConfigurationError(
                 f"others is {sorted(self.others)}, and {self.name} asks no other model: leave it "
                 "out (an engine may ask others.judge)"
