@@ -13,11 +13,7 @@ from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, check, tool
 from dataenvgym.tasks.worlds.audit.legal_values import LegalValues
 
-
-@pytest.fixture(autouse=True)
-def in_one_process(monkeypatch):
-    """The planted faults are tried in several."""
-    monkeypatch.setattr("dataenvgym.domains.tool_use.audit.compare_processes", lambda tools: 0)
+pytestmark = pytest.mark.usefixtures("one_process")
 
 
 class Seat(Row):

@@ -3,6 +3,7 @@
 import json
 import random
 from collections import Counter
+from itertools import islice
 
 import pytest
 
@@ -91,14 +92,16 @@ def test_of_a_forbidden_request_only_the_refusal_is_noted(name):
         ]
 
 
+@pytest.mark.usefixtures("one_process")
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", [name for name in WORLDS if name != "shop"])  # by the command
+@pytest.mark.parametrize("name", WORLDS)
 def test_the_audit_finds_nothing(name, step):
     assert audit(find_world(name), PROBLEMS[name][::step]).violations == []
 
 
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", WORLDS)
-def test_what_solves_a_problem_earns_nothing_in_another(name):
+def test_what_solves_a_problem_earns_nothing_in_another(name, step):
     """The gold plan and words of each other problem, and one refusal with all rules.
 
     Some requests for the same change are made twice: at once, and to a student who asks.
@@ -113,7 +116,7 @@ def test_what_solves_a_problem_earns_nothing_in_another(name):
     sentence = "I cannot do that: rule 1, rule 2, rule 3, rule 4, rule 5, rule 6, rule 7."
     replies = {key: (p.problem.gold, p.problem.said) for key, p in prepared.items()}
     replies |= {"words": ((), (sentence,)), "refusals": (all_rules, (sentence,))}
-    for key, one in prepared.items():
+    for key, one in islice(prepared.items(), 0, None, step):
         for other, (calls, words) in replies.items():
             world = one.world.at(one.state.fork())
             made = [call for call in calls if world.call(call).error is None]
@@ -125,8 +128,8 @@ def test_what_solves_a_problem_earns_nothing_in_another(name):
 @pytest.mark.parametrize("world", [*map(find_world, WORLDS), Village()], ids=lambda w: w.name)
 def test_arguments_at_the_ends_of_their_ranges_are_refused_or_answered(world):
     values, rng, tools = ExtremeValues(world.state), random.Random(0), world.tools()
-    results = [world.call(values.draw(rng.choice(tools), rng)) for _ in range(5000)]
-    assert 500 < sum(result.error is None for result in results) < 4500
+    results = [world.call(values.draw(rng.choice(tools), rng)) for _ in range(1500)]
+    assert 150 < sum(result.error is None for result in results) < 1350
     assert world.state.digest()
     assert type(world.state).model_validate_json(world.state.model_dump_json())
 

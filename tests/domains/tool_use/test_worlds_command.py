@@ -47,6 +47,7 @@ def test_the_worlds_are_listed(dataenvgym):
         assert name in result.out
 
 
+@pytest.mark.slow
 def test_a_world_that_comes_with_the_package_passes(dataenvgym):
     result = dataenvgym("worlds", "audit", "shop")
     assert (result.code, result.err) == (0, "")

@@ -61,10 +61,11 @@ def test_a_call_where_no_tool_fits_is_wrong(published):
             assert not published.domain.judge(instance, as_calls_text([call])), instance.id
 
 
-def test_gold_calls_with_one_value_changed_fail_whichever_it_is(published):
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_gold_calls_with_one_value_changed_fail_whichever_it_is(published, step):
     tried = 0
     environment = published.domain.make_environment()
-    for instance in published.instances:
+    for instance in published.instances[::step]:
         gold = problem_of(instance).gold
         for i, wanted in enumerate(gold):
             for name, value in wanted.call.arguments.items():
@@ -75,7 +76,7 @@ def test_gold_calls_with_one_value_changed_fail_whichever_it_is(published):
                 _, reward, *_ = environment.step(as_calls_text(said))
                 assert reward == 0.0, (instance.id, wanted.name, other)
                 tried += 1
-    assert tried > 3000
+    assert tried > 3000 / step * 0.8
 
 
 def test_every_problem_can_be_taught_and_tried_again(published):
