@@ -157,8 +157,6 @@ class ToolUseEnvironment(TaskEnvironment):
         self._progress = Progress(prepared, world, seat)
         if instance.instruction or seat is None:
             return self.opening(prepared, instance.instruction)
-        if isinstance(seat, ScriptSeat):
-            return self.opening(prepared, _first_words(seat.answer("")))
         return self._user_begins(prepared, seat)
 
     def opening(self, prepared: Prepared, words: str) -> Conversation:
@@ -177,47 +175,37 @@ class ToolUseEnvironment(TaskEnvironment):
         return None
 
     def _user_begins(
-        self, prepared: Prepared, seat: ModelSeat
+        self, prepared: Prepared, seat: ScriptSeat | ModelSeat
     ) -> Generator[Ask, Reply, Conversation]:
-        return self.opening(prepared, _first_words((yield from seat.answer(""))))
+        spoken = yield from _answer(seat, "")
+        if not spoken.text or spoken.stops:
+            raise SpeakerError("user: it left, or said nothing, before the conversation began")
+        return self.opening(prepared, spoken.text)
 
     # --- a turn ---
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
-    ) -> Outcome | Generator[Ask, Reply, Outcome]:
-        said = conversation[-1]
-        seat = self._progress.seat
-        if isinstance(seat, ModelSeat) or self._progress.prepared.problem.asks_judge:
-            return self._asking(seat, said)
-        return self._at_once(seat, said)
-
-    def _at_once(
-        self, seat: ScriptSeat | None, said: Message
-    ) -> Outcome | Generator[Ask, Reply, Outcome]:
-        if (response := self._called(said)) is not None:
-            return response
-        heard = self._progress.say(said.content)
-        return self._ended() if seat is None else self._heard(seat.answer(heard))
-
-    def _asking(
-        self, seat: ScriptSeat | ModelSeat | None, said: Message
     ) -> Generator[Ask, Reply, Outcome]:
-        """Answer with other speakers; if one fails, restore the environment."""
+        """Run the calls, or let the user answer; if that fails, all is as it was before."""
         restore = self._progress.saved()
         try:
-            if not isinstance(seat, ModelSeat):
-                response = self._at_once(seat, said)
-            elif (called := self._called(said)) is not None:
-                response = called
-            else:
-                response = self._heard((yield from seat.answer(self._progress.say(said.content))))
-            return response if isinstance(response, Outcome) else (yield from response)
+            return (yield from self._turn(conversation[-1]))
         except BaseException:
             restore()
             raise
 
-    def _called(self, said: Message) -> Outcome | Generator[Ask, Reply, Outcome] | None:
+    def _turn(self, said: Message) -> Generator[Ask, Reply, Outcome]:
+        if (results := self._called(said)) is not None:
+            return (yield from self._continued(results))
+        seat, heard = self._progress.seat, self._progress.say(said.content)
+        if seat is None:
+            return (yield from self._ended())
+        spoken = yield from _answer(seat, heard)
+        messages = (Message(role="user", content=spoken.text),) if spoken.text else ()
+        return (yield from self._ended(messages) if spoken.stops else self._continued(messages))
+
+    def _called(self, said: Message) -> tuple[Message, ...] | None:
         """The results of the message's calls, malformed ones included; None without calls."""
         malformed = malformed_call(said.content) if said.content else None
         if not said.tool_calls and malformed is None:
@@ -229,7 +217,7 @@ class ToolUseEnvironment(TaskEnvironment):
             self._progress.said.append(said.content)
             self._progress.unheard.append(said.content.strip())
         self._progress.n_words = 0
-        return self._continued(tuple(results))
+        return tuple(results)
 
     def _run(self, calls: Sequence[ToolCall]) -> list[Message]:
         """The results of the calls, up to the last error that is allowed."""
@@ -259,77 +247,66 @@ class ToolUseEnvironment(TaskEnvironment):
     def _is_over(self) -> bool:
         return self._progress.n_errors >= self._max_errors
 
-    def _heard(self, spoken: Spoken) -> Outcome | Generator[Ask, Reply, Outcome]:
-        messages = (Message(role="user", content=spoken.text),) if spoken.text else ()
-        return self._ended(messages) if spoken.stops else self._continued(messages)
-
     # --- the end ---
 
-    def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, Reply, Outcome]:
+    def _continued(self, messages: tuple[Message, ...]) -> Generator[Ask, Reply, Outcome]:
         """The student's next turn, unless it has no turns left."""
         if self._is_over:
             which = "in a row" if self._in_a_row else "in all"
-            return self._ended(messages, f"ended after {self._progress.n_errors} errors {which}")
+            note = f"ended after {self._progress.n_errors} errors {which}"
+            return (yield from self._ended(messages, note))
         if self._turns + 1 >= self.max_turns:
-            return self._ended(messages, f"cut off after {self.max_turns} messages", cut=True)
+            note = f"cut off after {self.max_turns} messages"
+            return (yield from self._ended(messages, note, cut=True))
         return Outcome(messages=messages, done=False)
 
     def _ended(
         self, messages: tuple[Message, ...] = (), note: str | None = None, *, cut: bool = False
-    ) -> Outcome | Generator[Ask, Reply, Outcome]:
+    ) -> Generator[Ask, Reply, Outcome]:
         """The outcome; `note` is set for a conversation that ended too early.
 
         Raises:
             SpeakerError: if the user is at fault.
         """
         progress = self._progress
-        gold = progress.prepared.gold_state
-        ending = Ending(progress.world, gold, progress.said, progress.calls)
-        if progress.prepared.problem.asks_judge:
-            return self._ended_as_judged(ending, messages, note, cut=cut)
-        return self._scored(ending, messages, note, cut=cut)
-
-    def _ended_as_judged(
-        self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
-    ) -> Generator[Ask, Reply, Outcome]:
-        found = yield from said_by_judge(self._progress.prepared.problem.said, ending.said)
-        outcome = self._scored(replace(ending, judged_said=found), messages, note, cut=cut)
-        return outcome if isinstance(outcome, Outcome) else (yield from outcome)
-
-    def _scored(
-        self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
-    ) -> Outcome | Generator[Ask, Reply, Outcome]:
-        progress = self._progress
-        seat = progress.seat
+        problem, seat = progress.prepared.problem, progress.seat
+        ending = Ending(progress.world, progress.prepared.gold_state, progress.said, progress.calls)
+        if problem.asks_judge:
+            ending = yield from self.judged_ending(ending, messages)
         reward, parts = self.score_of(ending)
         if note is None and reward == 1.0:
             return Outcome(messages, reward, was_correct=True, scores=parts)
         if seat is not None and cut and reward == 1.0 and progress.n_words >= MOST_WORDS:
             raise SpeakerError("user: it did not leave although its problem was solved")
-        info = {} if note is None else {"note": note}
-        outcome = Outcome(messages, 0.0 if note else reward, done=not cut, info=info, scores=parts)
-        if not isinstance(seat, ModelSeat):
-            return outcome
-        if not self._is_over and (withheld := seat.conduct.withheld()):
-            raise SpeakerError(f"user: it was asked for {withheld[0]!r} and never told it")
-        return self._judged(outcome, seat) if self._judge_users else outcome
+        notes = [] if note is None else [note]
+        if isinstance(seat, ModelSeat):
+            if not self._is_over and (withheld := seat.conduct.withheld()):
+                raise SpeakerError(f"user: it was asked for {withheld[0]!r} and never told it")
+            if self._judge_users:
+                assert isinstance(problem.user, ModelUser)
+                reason = yield from judged(problem, seat.view, problem.user.instructions)
+                notes.append(f"judge: {reason}")
+        info = {"note": "; ".join(notes)} if notes else {}
+        return Outcome(messages, 0.0 if note else reward, done=not cut, info=info, scores=parts)
+
+    def judged_ending(
+        self, ending: Ending, messages: tuple[Message, ...]
+    ) -> Generator[Ask, Reply, Ending]:
+        """The ending with the judge's decision; `messages` come after the student's last one."""
+        wanted = self._progress.prepared.problem.said
+        found = yield from said_by_judge(wanted, ending.said)
+        return replace(ending, judged_said=found)
 
     def score_of(self, ending: Ending) -> tuple[float, dict[str, float]]:
         """The reward and its components."""
         return score(self._progress.prepared.problem, ending, self.components)
 
-    def _judged(self, outcome: Outcome, seat: ModelSeat) -> Generator[Ask, Reply, Outcome]:
-        user = self._progress.prepared.problem.user
-        assert isinstance(user, ModelUser)
-        reason = yield from judged(self._progress.prepared.problem, seat.view, user.instructions)
-        notes = [str(outcome.info["note"])] if "note" in outcome.info else []
-        return replace(outcome, info={"note": "; ".join((*notes, f"judge: {reason}"))})
 
-
-def _first_words(spoken: Spoken) -> str:
-    if not spoken.text or spoken.stops:
-        raise SpeakerError("user: it left, or said nothing, before the conversation began")
-    return spoken.text
+def _answer(seat: ScriptSeat | ModelSeat, heard: str) -> Generator[Ask, Reply, Spoken]:
+    """The user's answer to these words."""
+    if isinstance(seat, ModelSeat):
+        return (yield from seat.answer(heard))
+    return seat.answer(heard)
 
 
 def make_default(

@@ -137,7 +137,7 @@ class Tau2Environment(ToolUseEnvironment):
         return ModelSeat(user, world, opening, self._user_sampling, before=flipped)
 
     def _user_begins(
-        self, prepared: Prepared, seat: ModelSeat
+        self, prepared: Prepared, seat: ScriptSeat | ModelSeat
     ) -> Generator[Ask, Reply, Conversation]:
         past = _past(prepared)
         if past and past[-1].role == "user":  # it has just spoken
@@ -148,11 +148,11 @@ class Tau2Environment(ToolUseEnvironment):
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
-    ) -> Outcome | Generator[Ask, Reply, Outcome]:
+    ) -> Generator[Ask, Reply, Outcome]:
         self._heard_so_far = conversation
         return super().respond(instance, conversation)
 
-    def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, Reply, Outcome]:
+    def _continued(self, messages: tuple[Message, ...]) -> Generator[Ask, Reply, Outcome]:
         if (
             not self._is_over
             and self._turns + 1 < self.max_turns
@@ -168,15 +168,13 @@ class Tau2Environment(ToolUseEnvironment):
         calling = sum(bool(m.tool_calls) for m in seat.view) if isinstance(seat, ModelSeat) else 0
         return 1 + 2 * (self._turns + 1) + 2 * calling
 
-    def _ended_as_judged(
-        self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
-    ) -> Generator[Ask, Reply, Outcome]:
+    def judged_ending(
+        self, ending: Ending, messages: tuple[Message, ...]
+    ) -> Generator[Ask, Reply, Ending]:
         problem = self._progress.prepared.problem
         assert isinstance(problem, Tau2Problem)
-        talk = (*self._heard_so_far, *messages)
-        self._judged_well = yield from all_hold(problem.judged, talk)
-        outcome = self._scored(ending, messages, note, cut=cut)
-        return outcome if isinstance(outcome, Outcome) else (yield from outcome)
+        self._judged_well = yield from all_hold(problem.judged, (*self._heard_so_far, *messages))
+        return ending
 
     def score_of(self, ending: Ending) -> tuple[float, dict[str, float]]:
         parts = super().score_of(ending)[1] if self._progress.prepared.problem.basis else {}
