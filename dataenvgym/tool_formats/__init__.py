@@ -1,7 +1,7 @@
 """Writes tools, calls and results as text for a model, and parses calls in its text.
 
-formats        `TOOL_FORMATS`, the formats by name, and `read_reply`, which parses all of them
-interface      the protocol of a format: `flatten` and `parse`
+formats        `ToolFormat`, their protocol; `TOOL_FORMATS`, all by name; `read_reply`, which parses
+               calls in any of them, and `malformed_call`, which explains those that are invalid
 text           formats in which everything is text: the same turns for prompts and for training
 hermes         calls are JSON between `<tool_call>` tags: Qwen, Hermes and others
 llama3         calls are bare JSON: Llama 3
@@ -9,7 +9,6 @@ mistral        calls are a JSON list after `[TOOL_CALLS]`: Mistral
 llama_factory  calls are `Action:` lines: LLaMA-Factory's default
 pocket         calls are a few words: the pocket student of tools
 native         the server gets tools and calls separately from the text
-malformed      explains calls that cannot be parsed
 thoughts       what a reply says: `said_in`, its text without the model's thoughts
 json_objects   JSON in the middle of a text
 json_calls     ... that is a call
@@ -23,16 +22,16 @@ have the same tokens. The student's message stays text until a task environment 
 from dataenvgym.tool_formats.formats import (
     DEFAULT,
     TOOL_FORMATS,
+    ToolFormat,
+    malformed_call,
     read_reply,
     text_formats,
     tool_format,
     training_format,
 )
 from dataenvgym.tool_formats.hermes import HERMES, as_function, as_reply, calls_text
-from dataenvgym.tool_formats.interface import ToolFormat
 from dataenvgym.tool_formats.llama3 import LLAMA3
 from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
-from dataenvgym.tool_formats.malformed import malformed_call
 from dataenvgym.tool_formats.mistral import MISTRAL
 from dataenvgym.tool_formats.native import NATIVE
 from dataenvgym.tool_formats.pocket import POCKET

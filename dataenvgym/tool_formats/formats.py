@@ -1,19 +1,43 @@
-"""The formats by name, and parsing of replies."""
+"""The protocol of tool formats, the formats by name, and parsing of replies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Protocol
 
 from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.records import Conversation, Message, Tool, ToolCall
 from dataenvgym.tool_formats.hermes import HERMES
-from dataenvgym.tool_formats.interface import ToolFormat
 from dataenvgym.tool_formats.llama3 import LLAMA3
 from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
 from dataenvgym.tool_formats.mistral import MISTRAL
 from dataenvgym.tool_formats.native import NATIVE
 from dataenvgym.tool_formats.pocket import POCKET
+from dataenvgym.tool_formats.text import TextFormat
+
+
+class ToolFormat(Protocol):
+    """Writes tools into conversations, and parses calls.
+
+    It may also have the `marks` and `is_bare` of a `TextFormat`, for `read_reply`.
+    """
+
+    def flatten(self, conversation: Conversation) -> Conversation:
+        """The conversation in the form for a chat template (or an API).
+
+        A conversation without tools, calls, results and names is returned unchanged.
+        """
+        ...
+
+    def parse(self, text: str) -> Message:
+        """Parse a text into the assistant's message: its calls, and the text besides them.
+
+        A malformed call stays text. It never raises, and takes linear time, because the text may
+        come from any model.
+        """
+        ...
+
 
 DEFAULT = "llama_factory"
 """The format of students, unless their predictor says otherwise."""
@@ -70,21 +94,38 @@ def read_reply(conversation: Conversation, text: str) -> Message:
     """
     tools = conversation[0].tools if conversation else ()
     found = []
-    for known in formats_in(text) if tools else ():
+    for known in _formats_in(text) if tools else ():
         message = known.parse(text)
-        if message.tool_calls and (not is_bare(known) or _names(tools, message.tool_calls)):
+        if message.tool_calls and (not _is_bare(known) or _names(tools, message.tool_calls)):
             found.append(message)
     plain = Message(role="assistant", content=text)
-    return min(found, key=partial(begin_of_calls, text), default=plain)
+    return min(found, key=partial(_begin_of_calls, text), default=plain)
 
 
-def begin_of_calls(text: str, message: Message) -> int:
+def malformed_call(text: str) -> str | None:
+    """One sentence about a malformed call in the text.
+
+    None for an ordinary text, and for one whose calls can all be parsed. The sentence has at most
+    200 characters. It takes linear time, and never raises.
+    """
+    if not (formats := _formats_in(text)):
+        return None
+    text = text.encode(errors="replace").decode()  # lone surrogates are in no message
+    read = [(known, known.parse(text)) for known in formats]
+    found = [m for known, m in read if m.tool_calls and not (_is_bare(known) and m.content.strip())]
+    if found:
+        text = min(found, key=partial(_begin_of_calls, text)).content
+    text_formats = (known for known in formats if isinstance(known, TextFormat))
+    return next(filter(None, (known.malformed(text) for known in text_formats)), None)
+
+
+def _begin_of_calls(text: str, message: Message) -> int:
     """Where a parsed message leaves its text."""
     both = enumerate(zip(text, message.content, strict=False))
     return next((i for i, (one, other) in both if one != other), len(message.content))
 
 
-def formats_in(text: str) -> list[ToolFormat]:
+def _formats_in(text: str) -> list[ToolFormat]:
     """The formats in which the text may contain, or attempt, a call."""
     found = []
     for known in TOOL_FORMATS.values():
@@ -95,7 +136,7 @@ def formats_in(text: str) -> list[ToolFormat]:
     return found
 
 
-def is_bare(known: ToolFormat) -> bool:
+def _is_bare(known: ToolFormat) -> bool:
     """Whether a call in the format counts only if it names a declared tool."""
     return getattr(known, "is_bare", False)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from dataenvgym.domains.tool_use.plans.plan import Form, Plan, PlanError, Reading, plan_of
 from dataenvgym.scoring.code.replies import texts_of
+from dataenvgym.tool_formats.json_objects import tokens_end
 
 HOW_TO_WRITE = """\
 Reply with the plan as a JSON list of steps, in the order in which they run:
@@ -23,12 +25,6 @@ A value is text. It refers to the result of an earlier step as <node-k>.NAME: <n
 result `text` of the step with id 0. Use as few tools as possible."""
 
 _OPENS = re.compile(r"[\[{]")
-# Text that is not JSON ends the search for the closing bracket; the next search begins behind it.
-# Behind an unclosed string, every quote follows a backslash, which is not a token. So no part of a
-# text is scanned more than twice.
-_TOKEN = re.compile(
-    r'[\s,:]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]|true|false|null|-?\d[\d.eE+-]*+', re.DOTALL
-)
 
 
 def read(reply: str) -> Reading:
@@ -59,23 +55,13 @@ def _values(text: str) -> Iterator[Any]:
     """The outermost JSON lists and objects in a text, in order."""
     at = 0
     while opening := _OPENS.search(text, at):
-        end, at = _end(text, opening.start())
-        if end is not None:
-            try:
-                yield json.loads(text[opening.start() : end], strict=False)
-            except (ValueError, RecursionError):
-                continue
-
-
-def _end(text: str, start: int) -> tuple[int | None, int]:
-    """The end of the brackets opened at `start`, or None; and the position to search from next."""
-    at, depth = start, 0
-    while token := _TOKEN.match(text, at):
-        at = token.end()
-        depth += (token[0] in "[{") - (token[0] in "]}")
-        if not depth:
-            return at, at
-    return None, max(at, start + 1)
+        start = opening.start()
+        at, is_closed = tokens_end(text, start)
+        if is_closed:
+            with suppress(ValueError, RecursionError):
+                yield json.loads(text[start:at], strict=False)
+        else:
+            at = max(at, start + 1)
 
 
 FORM = Form("json", HOW_TO_WRITE, read, write)
