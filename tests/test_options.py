@@ -109,7 +109,7 @@ def test_an_explanation_is_that_of_the_nearest_class_that_does_not_point_elsewhe
 def test_a_constructor_takes_the_options_of_its_group_and_refuses_others():
     assert Painter(coats=5).options == PaintOptions(coats=5)
     with pytest.raises(ConfigurationError, match=r"Painter has no option 'coat'.*'coats'"):
-        Painter(coat=5)
+        Painter(coat=5)  # type: ignore[call-arg]
 
 
 def test_a_group_takes_its_own_of_several_options():

@@ -217,17 +217,13 @@ def _rlimits(limits: Limits) -> dict[str, int]:
 
 def _proportional(process: psutil.Process) -> int:
     """Bytes of a process, counting shared pages by its share, if the system reports it."""
-    try:
-        full = process.memory_full_info()
-        return int(getattr(full, "pss", full.rss))
-    except psutil.AccessDenied:
-        pass
-    except psutil.Error:
-        return 0
-    try:
-        return int(process.memory_info().rss)
-    except psutil.Error:
-        return 0
+    with contextlib.suppress(psutil.Error):
+        try:
+            full = process.memory_full_info()
+            return int(getattr(full, "pss", full.rss))
+        except psutil.AccessDenied:
+            return int(process.memory_info().rss)
+    return 0
 
 
 def _tell_when_ended(process: subprocess.Popen[bytes], tell: int) -> None:

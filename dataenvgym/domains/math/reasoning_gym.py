@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 
 from dataenvgym.domains.math.domain import FINAL_ANSWER_FORM
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of
 from dataenvgym.options import takes
 from dataenvgym.records import ChatDatum, Conversation, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
@@ -188,11 +188,7 @@ def dataset_of(recipe: str) -> Any:
             f"family {family!r} scores an answer by running it as Python code, which is refused; "
             f"the others are: {', '.join(known)}"
         )
-    if family not in factory.DATASETS:
-        raise ConfigurationError(
-            f"reasoning-gym has no family {family!r}.{did_you_mean(family, known)} "
-            f"It has: {', '.join(known)}."
-        )
+    check_one_of(known, families=family)
     options = made_of["options"] | {"seed": made_of["seed"], "size": made_of["size"]}
     try:
         return factory.create_dataset(family, **options)

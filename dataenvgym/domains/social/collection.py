@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from dataenvgym.domains.social.profiles import Character, Relationship, RelationshipProfile, Scene
 from dataenvgym.domains.social.scene_log import SceneLog
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, did_you_mean
 from dataenvgym.storage import read_json, read_jsonl, write_json
 from dataenvgym.store import Kind, Store
 
@@ -68,11 +68,8 @@ class Profiles:
         """The scenes of a named subset that is not empty; all of them for "all"."""
         found = [s for s in self.scenes.values() if subset == "all" or subset in s.subsets]
         if not found:
-            known = ["all", *sorted({name for s in self.scenes.values() for name in s.subsets})]
-            raise ConfigurationError(
-                f"there are no scenes {subset!r}.{did_you_mean(subset, known)} There are: "
-                f"{', '.join(known)}"
-            )
+            known = {name for scene in self.scenes.values() for name in scene.subsets}
+            check_one_of(["all", *sorted(known)], scenes=subset)
         return found
 
     def know_each_other_as(self, one: str, other: str, relationship: Relationship) -> bool:

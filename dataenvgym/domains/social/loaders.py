@@ -209,21 +209,14 @@ def _why_no_cast_fits(profiles: Profiles, scene: Scene) -> str:
         return f"{at('casts')}: no cast has the ages and occupations that the seats want"
     known = profiles.characters.values()
     for seat in range(scene.seats):
+        if _candidates(profiles, scene, seat):
+            continue
+        none = f"none of {len(known)} characters has"
         if not any(_fits_age(character, scene, seat) for character in known):
-            return (
-                f"{at('ages')}: none of {len(known)} characters has the age for seat {seat} "
-                f"({scene.ages[seat]}). Widen it, or add a character"
-            )
-        if not any(_fits_occupation(character, scene, seat) for character in known):
-            return (
-                f"{at('occupations')}: none of {len(known)} characters has an occupation for "
-                f"seat {seat} ({', '.join(scene.occupations[seat])}). Add a character"
-            )
-        if not _candidates(profiles, scene, seat):
-            return (
-                f"{at('occupations')}: no character with such an occupation has the age for seat "
-                f"{seat}. Widen the ages, or add a character"
-            )
+            wanted = f"{at('ages')}: {none} the age for seat {seat} ({scene.ages[seat]})"
+        else:
+            wanted = f"{at('occupations')}: {none} an occupation and the age for seat {seat}"
+        return f"{wanted}. Widen it, or add a character"
     return (
         f"{at('relationship')}: no characters that fit the seats are "
         f"{scene.relationship.value!r} to each other. Add a relationship, or ask for another one"

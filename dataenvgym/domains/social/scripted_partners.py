@@ -33,7 +33,7 @@ from dataenvgym.domains.social.actions import Action, ActionKind
 from dataenvgym.domains.social.bargaining import Bargains, Trade, bargains_of
 from dataenvgym.domains.social.profiles import Deal, Swap
 from dataenvgym.domains.social.scene import SceneState
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import check_one_of
 from dataenvgym.seeding import derive_rng
 
 _JITTER = 0.2  # of a negotiator's opening, by seed
@@ -76,11 +76,7 @@ def temperament(name: str) -> Temperament:
     Raises:
         ConfigurationError: if it does not exist.
     """
-    if name not in TEMPERAMENTS:
-        raise ConfigurationError(
-            f"there is no scripted partner {name!r}.{did_you_mean(name, TEMPERAMENTS)} There are: "
-            f"{', '.join(TEMPERAMENTS)}; 'model' asks task.others.partner"
-        )
+    check_one_of((*TEMPERAMENTS, "model"), partner=name)
     return TEMPERAMENTS[name]
 
 

@@ -1,11 +1,13 @@
 """Scenes for tests: a sale, and a talk of any number of characters."""
 
+import json
 from typing import Any
 
 from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Hint, Scene
 from dataenvgym.domains.social.scene import Cast, SceneState
+from dataenvgym.predictors import ScriptedPredictor
 
 NAMES = ("Ann", "Bob", "Cat", "Dan")
 
@@ -57,6 +59,26 @@ def instance(played, *, seat=0, partner="model"):
         scene=played, characters=people(played.seats), seat=seat, partner=partner
     )
     return to_instance(problem, id="one", task="social")
+
+
+def says(*texts):
+    """A speaker that says these in turn, and the last one from then on."""
+
+    def answer(conversation):
+        n = sum(m.role == "assistant" for m in conversation)
+        return texts[min(n, len(texts) - 1)]
+
+    return ScriptedPredictor(answer)
+
+
+def judge(*replies):
+    """A judge that gives these replies, and the last one from then on."""
+    left = list(replies)
+    return ScriptedPredictor(lambda conversation: left.pop(0) if len(left) > 1 else left[0])
+
+
+def verdict(**scores):
+    return json.dumps({name: {"reason": "r", "score": s} for name, s in scores.items()})
 
 
 def begun(problem, **options):

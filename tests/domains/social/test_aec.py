@@ -1,6 +1,5 @@
 """The PettingZoo view: PettingZoo's own tests, and further checks."""
 
-import json
 import subprocess
 import sys
 
@@ -21,15 +20,11 @@ from dataenvgym.errors import (
 )
 from dataenvgym.predictors import ScriptedPredictor
 
-from .social_scenes import instance, sale, scene
+from .social_scenes import instance, sale, scene, verdict
 
 ORDERS = ("round_robin", "random", "simultaneous")
-JUDGE = ScriptedPredictor(lambda conversation: verdict(6))
+JUDGE = ScriptedPredictor(lambda conversation: verdict(goal=6))
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of texts in place of arrays
-
-
-def verdict(goal):
-    return json.dumps({"goal": {"reason": "r", "score": goal}})
 
 
 def of(played, **options):
@@ -155,7 +150,7 @@ def test_only_its_seat_gets_a_note_about_text_that_is_not_an_action():
 
 
 def test_a_judge_without_a_verdict_scores_nothing_and_is_asked_again():
-    replies = ["She did well."] * 3 + [verdict(7), verdict(2)]
+    replies = ["She did well."] * 3 + [verdict(goal=7), verdict(goal=2)]
     judge = ScriptedPredictor(lambda conversation: replies.pop(0))
     made = of(scene(), others={"judge": judge})
     play(made, "Hi.")

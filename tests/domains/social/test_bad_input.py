@@ -5,7 +5,6 @@ or leave (test_environment), markup (test_views), judges in prose or out of rang
 (test_evaluators), entries of files (test_collection, test_sotopia).
 """
 
-import json
 import re
 import socket
 
@@ -17,7 +16,7 @@ from dataenvgym.predictors import OpenAIPredictor, ScriptedPredictor
 from dataenvgym.rollouts import rollout
 from dataenvgym.tasks.options import LONG_REPLIES
 
-from .social_scenes import begun, instance, sale, scene
+from .social_scenes import begun, instance, sale, says, scene, verdict
 
 HANGING = {"api_key_variable": None, "timeout": 0.2, "retries": 0}
 FLATTERY = (
@@ -32,14 +31,6 @@ def silent_server():
     """The URL of a server that takes connections and never says anything."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-
-
-def says(text):
-    return ScriptedPredictor(lambda conversation: text)
-
-
-def best(*dimensions):
-    return json.dumps({name: {"reason": "wonderful", "score": 10} for name in dimensions})
 
 
 @pytest.mark.parametrize("kind", [OpenAIPredictor, Teacher])
@@ -65,7 +56,7 @@ def test_a_partner_that_never_answers_ends_its_own_scenes_after_its_time_limit(k
 def test_a_judge_that_flatters_changes_no_score_that_a_rule_gives():
     played = sale(secrets=({"seat": 0, "text": "Ann snores.", "phrases": ("snores",)},))
     names = ("goal", "secret", "believability")
-    others = {"partner": says("[leave]"), "judge": says(best("believability"))}
+    others = {"partner": says("[leave]"), "judge": says(verdict(believability=10))}
     environment = begun(instance(played), others=others, dimensions=names)
     _, reward, _, _, info = environment.step(f"Ann snores. {FLATTERY}")
     assert (reward, info["was_correct"]) == (0.0, 0.0)
@@ -77,7 +68,7 @@ def test_instructions_to_the_judge_in_a_dialogue_stay_data():
 
     def judge(conversation):
         asked.append(conversation[-1].content)
-        return best("goal").replace("10", "1")
+        return verdict(goal=1)
 
     others = {"partner": says("[leave]"), "judge": ScriptedPredictor(judge)}
     environment = begun(instance(scene()), others=others)

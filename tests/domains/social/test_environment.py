@@ -1,7 +1,5 @@
 """`Social-v0`: the student's seat, its partners, the judge."""
 
-import json
-
 import pytest
 
 import dataenvgym  # noqa: F401 - registers the ids
@@ -18,26 +16,7 @@ from dataenvgym.rollouts import rollout
 from dataenvgym.tasks.options import LONG_REPLIES
 
 from ...rollouts.fakes import Predictor, Reply
-from .social_scenes import begun, instance, sale, scene
-
-
-def says(*texts):
-    """A speaker that says these in turn, and the last one from then on."""
-
-    def answer(conversation):
-        n = sum(m.role == "assistant" for m in conversation)
-        return texts[min(n, len(texts) - 1)]
-
-    return ScriptedPredictor(answer)
-
-
-def verdict(**scores):
-    return json.dumps({name: {"reason": "r", "score": s} for name, s in scores.items()})
-
-
-def judge(*replies):
-    left = list(replies)
-    return ScriptedPredictor(lambda conversation: left.pop(0) if len(left) > 1 else left[0])
+from .social_scenes import begun, instance, judge, sale, says, scene, verdict
 
 
 def test_a_deal_is_scored_by_rule_without_a_judge():

@@ -1,7 +1,5 @@
 """Scenes that are played are kept as episodes, and told of as events."""
 
-import json
-
 import pytest
 
 from dataenvgym.domains.social import Profiles, SocialTask, read_sotopia, write_sotopia
@@ -13,29 +11,19 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.store import MemoryStore, open_store
 from dataenvgym.tasks.base import attempts_for
 
-from .social_scenes import instance, people, sale, scene
+from .social_scenes import instance, judge, people, sale, says, scene, verdict
 
 
-def verdict(score=0, **scores):
-    given = dict.fromkeys(DIMENSIONS, score) | scores
-    return json.dumps({name: {"reason": "r", "score": s} for name, s in given.items()})
-
-
-def judging(*replies):
-    left = list(replies)
-    return ScriptedPredictor(lambda conversation: left.pop(0) if len(left) > 1 else left[0])
+def verdicts(**scores):
+    """Of all dimensions."""
+    return verdict(**dict.fromkeys(DIMENSIONS, 0) | scores)
 
 
 def played(task, store, problems, *replies, phase="sample-000"):
     """The problems, tried by a student that says the replies in turn."""
-
-    def answer(conversation):
-        n = sum(m.role == "assistant" for m in conversation)
-        return replies[min(n, len(replies) - 1)]
-
     task.domain.record_in(store, {"student": "pupil"})
     with attempts_for("mine", phase):
-        return task.attempt(ScriptedPredictor(answer), problems)
+        return task.attempt(says(*replies), problems)
 
 
 def test_a_scene_is_stored_with_words_and_scores_and_gives_events_as_it_runs():
@@ -69,7 +57,7 @@ def test_every_seat_is_scored_if_that_is_asked_for_and_the_reward_is_the_student
 
     def judge(conversation):
         asked.append(conversation[-1].content)
-        return verdict(goal=3 if len(asked) == 1 else 9)
+        return verdicts(goal=3 if len(asked) == 1 else 9)
 
     others = {
         "partner": ScriptedPredictor(lambda conversation: "[leave]"),
@@ -87,7 +75,7 @@ def test_a_judge_that_fails_leaves_the_dialogue_and_no_scores():
     store = MemoryStore()
     others = {
         "partner": ScriptedPredictor(lambda conversation: "[leave]"),
-        "judge": judging("I like it."),
+        "judge": judge("I like it."),
     }
     task = SocialTask(partner="model", others=others)
     (completed,) = played(task, store, [instance(scene(), partner="model")], "Hello.")
@@ -131,7 +119,7 @@ def test_nothing_is_kept_of_attempts_that_are_for_nothing_and_of_gold_records():
 
 def test_a_private_word_goes_to_its_recipient_alone():
     store = MemoryStore()
-    others = {"partner": ScriptedPredictor(lambda c: "[leave]"), "judge": judging(verdict())}
+    others = {"partner": ScriptedPredictor(lambda c: "[leave]"), "judge": judge(verdicts())}
     task = SocialTask(partner="model", others=others, dimensions=tuple(DIMENSIONS))
     problem = instance(scene(3), partner="model")
     played(task, store, [problem], "[speak to Cat Lee] Psst.")
@@ -141,7 +129,7 @@ def test_a_private_word_goes_to_its_recipient_alone():
 
 def test_episodes_are_written_in_sotopias_fields(tmp_path):
     store = open_store(tmp_path / "store")
-    others = {"partner": ScriptedPredictor(lambda c: "[leave]"), "judge": judging(verdict(goal=4))}
+    others = {"partner": ScriptedPredictor(lambda c: "[leave]"), "judge": judge(verdicts(goal=4))}
     task = SocialTask(partner="model", others=others, dimensions=tuple(DIMENSIONS), scored="all")
     played(task, store, [instance(scene(), partner="model")], "Hello.")
     kept = store.get_many(EPISODES, store.ids(EPISODES))
@@ -195,14 +183,14 @@ def test_another_trial_has_the_same_scenes_and_other_seeds():
 def test_the_mean_of_several_judges_counts_and_one_that_fails_is_left_out():
     others = {
         "partner": ScriptedPredictor(lambda c: "[leave]"),
-        "strict": judging(json.dumps({"goal": {"reason": "r", "score": 2}})),
-        "kind": judging(json.dumps({"goal": {"reason": "r", "score": 8}})),
+        "strict": judge(verdict(goal=2)),
+        "kind": judge(verdict(goal=8)),
     }
     problem = instance(scene(), partner="model")
     task = SocialTask(partner="model", others=others, judges=("strict", "kind"))
     (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [problem])
     assert completed.scores == {"goal": 5.0}
-    others["kind"] = judging("Great!")
+    others["kind"] = judge("Great!")
     task = SocialTask(partner="model", others=others, judges=("strict", "kind"))
     (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [problem])
     assert completed.scores == {"goal": 2.0}
