@@ -4,7 +4,7 @@
     overrides       parses and checks a user's overrides; "did you mean"
     building        a DictConfig -> task, predictor, teacher, judge, agent
     building_environments   a DictConfig -> environment
-    targets         one section -> the object that its `_target_` names
+    instantiation   one section -> the object that its `_target_` names
     resolved        the values as YAML without references
     identity        the name of a run, and the values that determine its results
     workspaces      finds, opens and checks folders with a `config.yaml`

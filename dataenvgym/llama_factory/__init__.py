@@ -1,15 +1,12 @@
 """LLaMA-Factory's files; no other module of dataenvgym knows their formats.
 
-    entries          a dataset's entry in `dataset_info.json`
+    entries          a dataset's entry in `dataset_info.json`, and turns of sharegpt rows
     formats          from training records to dataset rows
     scored           from scored records to records for LLaMA-Factory's stages
     parsing          from dataset rows to training records (also with other column names)
-    turns            from a turn of a sharegpt row to a message
-    column_types     the column types that LLaMA-Factory's JSON loader infers
     dataset          whole dataset folders, written and read as streams
-    options          the names of all options of LLaMA-Factory
+    options          the names of all options of LLaMA-Factory, and ours as keyword arguments
     training_config  the YAML file for `llamafactory-cli train`
-    training_options its options as keyword arguments
 
 The formats are those of LLaMA-Factory 0.9.5.
 """

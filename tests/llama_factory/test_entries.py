@@ -7,30 +7,23 @@ import pytest
 from dataenvgym.errors import DatasetFormatError
 from dataenvgym.llama_factory.entries import TAGS, DatasetEntry, parse_turn
 
-
-def test_an_entry_that_says_nothing_has_the_alpaca_columns_without_system_and_history():
-    entry = DatasetEntry.parse({"file_name": "a.json"})
-    assert (entry.formatting, entry.ranking) == ("alpaca", False)
-    assert entry.columns == {
-        "prompt": "instruction",
-        "query": "input",
-        "response": "output",
-        "messages": "conversations",
-    }
+ALPACA = {"prompt": "instruction", "query": "input", "response": "output"}
 
 
-def test_an_entry_that_names_columns_has_no_others():
-    entry = DatasetEntry.parse({"file_name": "a.json", "columns": {"prompt": "text"}})
-    assert entry.columns == {"prompt": "text"}
-
-
-def test_an_entry_that_names_tags_has_no_others():
-    entry = DatasetEntry.parse({"file_name": "a.json", "tags": {"role_tag": "role"}})
-    assert entry.tags == {"role_tag": "role"}
-
-
-def test_keys_that_llama_factory_passes_over_are_passed_over():
-    assert DatasetEntry.parse({"file_name": "a.json", "load_from": "file", "note": 1})
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ({}, {"formatting": "alpaca", "columns": {**ALPACA, "messages": "conversations"}}),
+        # an entry that names some has no others
+        ({"columns": {"prompt": "text"}}, {"columns": {"prompt": "text"}}),
+        ({"tags": {"role_tag": "role"}}, {"tags": {"role_tag": "role"}}),
+        # which LLaMA-Factory ignores too
+        ({"load_from": "file", "note": 1}, {"ranking": False, "tags": TAGS}),
+    ],
+)
+def test_an_entry_has_the_defaults_of_llama_factory(named, expected):
+    entry = DatasetEntry.parse({"file_name": "a.json", **named})
+    assert {name: getattr(entry, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(
