@@ -410,17 +410,8 @@ def test_files_outside_of_the_sandbox_do_not_exist(box, path):
     assert b"FileNotFoundError" in result.stderr
 
 
-PLACES = [
-    "/",
-    "/usr",
-    "/etc",
-    "/dev",
-    "/run",
-    "/proc",
-    "/sandbox",
-    "/run/inside/zygote.py",
-    "/bin/sh",
-]
+PLACES = ["/", "/usr", "/etc", "/dev", "/run", "/proc", "/sandbox",
+          "/run/inside/zygote.py", "/bin/sh"]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PLACES)

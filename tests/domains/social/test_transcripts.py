@@ -165,14 +165,6 @@ def test_scenes_in_any_style_are_found_and_replies_are_not():
         assert not is_transcript(said, PROMPT) or said.startswith("You:"), said
 
 
-def test_gold_replies_are_no_transcripts():
-    for task in (PocketSocialTask(**SMALL), SocialTask()):
-        for problem in task.on("train").instances:
-            record = task.domain.gold_record(problem)
-            assert record is not None
-            assert task.domain.record_fault(record) is None
-
-
 @pytest.mark.parametrize(
     "piece",
     [
