@@ -18,6 +18,7 @@ from dataenvgym.interfaces import Describes, PredictorInterface, SamplingParamet
 from dataenvgym.llm.budget import Price, parse_budget, parse_price
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import chat_payload
+from dataenvgym.llm.structured import predict_with_schema
 from dataenvgym.llm.teacher_ask import RequestOutcome, TeacherRequest
 from dataenvgym.options import Free, Given
 from dataenvgym.records import Conversation
@@ -74,7 +75,6 @@ class StudentTeacher(MeteredTeacher):
             directory=directory,
         )
         self._predictor = predictor
-        self._takes_schema = True
         self._predicting = threading.Lock()
 
     def identity(self) -> str:
@@ -110,13 +110,4 @@ class StudentTeacher(MeteredTeacher):
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[RequestOutcome]:
         with self._predicting:
-            if sampling.json_schema is not None and self._takes_schema:
-                try:
-                    return self._predictor.predict(conversations, sampling)
-                except ConfigurationError:
-                    free = sampling.model_copy(update={"json_schema": None})
-                    replies = self._predictor.predict(conversations, free)
-                    self._takes_schema = False  # the schema was the reason for the refusal
-                    return replies
-            free = sampling.model_copy(update={"json_schema": None})
-            return self._predictor.predict(conversations, free)
+            return predict_with_schema(self._predictor, conversations, sampling)

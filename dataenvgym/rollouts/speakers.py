@@ -21,6 +21,7 @@ from dataenvgym.interfaces import (
     TeacherInterface,
 )
 from dataenvgym.interfaces.helpers import expect
+from dataenvgym.llm.structured import predict_with_schema
 from dataenvgym.records import Conversation
 from dataenvgym.records.instances import FAULTS
 from dataenvgym.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe, is_outage
@@ -73,7 +74,7 @@ class Speaker:
         """
         asked = [asking.ask.conversation for asking in chunk]
         try:
-            found: Any = self._predictor.predict(asked, chunk[0].ask.sampling)
+            found: Any = predict_with_schema(self._predictor, asked, chunk[0].ask.sampling)
             replies = [*found] if isinstance(found, Iterable) else None
         except TO_THE_CALLER:
             raise

@@ -10,6 +10,7 @@ import copy
 import hashlib
 import threading
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -80,11 +81,13 @@ def twin(model: Any) -> Any:
 
 def fingerprint(student: str) -> str:
     """SHA-256 (hex) of the files that define the student; a hub name is returned unchanged."""
-    folder = Path(student)
-    if not folder.is_dir():
-        return student
+    return _fingerprint(student, _state(student)) if Path(student).is_dir() else student
+
+
+@lru_cache(maxsize=16)  # half a gigabyte takes a second to read
+def _fingerprint(student: str, state: tuple[tuple[str, int, int], ...]) -> str:
     digest = hashlib.sha256()
-    for file in _files(folder):
+    for file in _files(Path(student)):
         digest.update(f"{file.name}\0".encode())
         with file.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())

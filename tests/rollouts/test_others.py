@@ -423,3 +423,22 @@ def test_a_teacher_can_be_a_speaker_whose_name_is_the_purpose_of_its_calls(make)
 def test_objects_that_cannot_be_speakers_are_refused(others, message):
     with pytest.raises(ConfigurationError, match=message):
         rollout(Predictor(yes), [], Echo, sampling=SAMPLING, others=others)
+
+
+def test_a_judge_that_cannot_be_held_to_a_schema_is_asked_without_it():
+    class Judged(TaskEnvironment):
+        def respond(self, instance, conversation):
+            schema = SAMPLING.model_copy(update={"json_schema": {"type": "object"}})
+            verdict = (yield Ask("judge", user("right?"), schema)).text
+            return Outcome(was_correct=verdict == "yes")
+
+    class InProcess(Predictor):
+        def predict(self, conversations, sampling):
+            if sampling.json_schema is not None:
+                raise ConfigurationError("json_schema is set")
+            return super().predict(conversations, sampling)
+
+    others = {"judge": InProcess(yes)}
+    completed = rollout(Predictor(yes), instances(2), Judged, sampling=SAMPLING, others=others)
+    assert [(c.was_correct, c.error) for c in completed] == [(True, None)] * 2
+    assert others["judge"].chunks == [["right?"] * 2]
