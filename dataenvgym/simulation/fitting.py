@@ -107,8 +107,15 @@ def fit_curves(trajectories: Sequence[Trajectory]) -> LearningCurves:
 
     recordings, first = Recordings.of(trajectories), trajectories[0]
     layout = _Layout(first.categories, recordings.base)
+
+    def loss(x: Array) -> Array:
+        transition = layout.transition(x)
+        predicted = (one_step(transition, recordings), whole_trajectory(transition, recordings))
+        errors = np.concatenate([(p - recordings.outcomes).ravel() for p in predicted])
+        return np.concatenate([errors[np.isfinite(errors)] / np.sqrt(2), layout.strain(x)])
+
     found = least_squares(
-        lambda x: np.concatenate([_errors(layout.transition(x), recordings), layout.strain(x)]),
+        loss,
         layout.start(),
         bounds=layout.bounds(),
         x_scale="jac",
@@ -176,13 +183,6 @@ class _Layout:
         noise = 0.1  # standard deviation of an observation, with about 25 instances per skill
         strain: Array = np.sqrt(STIFFNESS) * noise * np.concatenate(apart)
         return strain
-
-
-def _errors(transition: Transition, recordings: Recordings) -> Array:
-    predicted = (one_step(transition, recordings), whole_trajectory(transition, recordings))
-    errors = np.concatenate([(p - recordings.outcomes).ravel() for p in predicted])
-    finite: Array = errors[np.isfinite(errors)] / np.sqrt(2)
-    return finite
 
 
 def _training_noise(transition: Transition, recordings: Recordings) -> float:

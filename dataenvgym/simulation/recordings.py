@@ -13,7 +13,6 @@ import numpy as np
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.records import TrainingDatum
 from dataenvgym.simulation.answer_key import skill_of
 from dataenvgym.simulation.curves import Array
 from dataenvgym.simulation.student import repeated
@@ -76,7 +75,17 @@ def read_trajectory(run: Path) -> Trajectory:
     if "" in skills or any(tuple(s.skill for s in r.skills) != skills for r in reports):
         raise RunDirectoryError(f"{run}: expected the same skills in each report, all with names")
     accuracies = [[s.accuracy for s in r.skills] for r in reports]
-    counts = [_counts(run, files.read_records(), skills) for files in finished[1:]]
+    counts: list[list[int]] = []
+    for files in finished[1:]:
+        records = files.read_records()
+        counted = Counter(skill_of(record) for record in records)
+        unknown = sum(n for skill, n in counted.items() if skill not in skills)
+        if unknown > len(records) / 10:
+            raise RunDirectoryError(
+                f"{run}: {unknown} of {len(records)} records name none of the report's skills, "
+                "expected provenance.skill in at least 9 of 10"
+            )
+        counts.append([counted[skill] for skill in skills])
     return Trajectory(
         name=run.name,
         task=reports[0].task,
@@ -108,14 +117,3 @@ def read_trajectories(runs: Sequence[Path]) -> list[Trajectory]:
                 "expected the same ones"
             )
     return trajectories
-
-
-def _counts(run: Path, records: Sequence[TrainingDatum], skills: Sequence[str]) -> list[int]:
-    counted = Counter(skill_of(record) for record in records)
-    unknown = sum(n for skill, n in counted.items() if skill not in skills)
-    if unknown > len(records) / 10:
-        raise RunDirectoryError(
-            f"{run}: {unknown} of {len(records)} records name none of the report's skills, "
-            "expected provenance.skill in at least 9 of 10"
-        )
-    return [counted[skill] for skill in skills]

@@ -138,7 +138,13 @@ def compare_runs(
             f"{len(open_)} of {len(states)} runs are not finished: {', '.join(open_)}. Finish "
             "them, or leave them out"
         )
-    runs = [_read(path) for path in paths]
+    runs = []
+    for path in paths:
+        config = described_config(path) if is_hand_made(path) else read_config(path)
+        iterations = int(config.episode.iterations)
+        measures = measure_run(path, iterations=iterations)
+        values = {**decisive_values(config), "episode.iterations": iterations}
+        runs.append(_Run(path, read_summary(path).task, config, values, measures))
     check_allowed_keys(allow_unequal, [run.config for run in runs])
     tasks: dict[str, list[_Group]] = {}
     for run in runs:
@@ -201,14 +207,6 @@ class _Group:
     @property
     def role(self) -> str:
         return {FLOOR: "floor", CEILING: "ceiling"}.get(self.runs[0].agent, "strategy")
-
-
-def _read(directory: Path) -> _Run:
-    config = described_config(directory) if is_hand_made(directory) else read_config(directory)
-    iterations = int(config.episode.iterations)
-    measures = measure_run(directory, iterations=iterations)
-    values = {**decisive_values(config), "episode.iterations": iterations}
-    return _Run(directory, read_summary(directory).task, config, values, measures)
 
 
 def _differing(one: _Run, other: _Run) -> list[str]:

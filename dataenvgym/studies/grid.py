@@ -95,7 +95,7 @@ def parse_grid(
         fixed=tuple(fixed),
         strategies=(*swept, *named) or (Choice(""),),
         tasks=tuple(_combinations(axes["task"], "task") if axes["task"] else [Choice("")]),
-        seeds=tuple(dict.fromkeys(_seed(value) for value in seeds)),
+        seeds=tuple(dict.fromkeys(map(_seed, seeds))),
     )
     names = [strategy.name for strategy in grid.strategies]
     if twins := [name for name in names if names.count(name) > 1]:

@@ -2,7 +2,6 @@ import pytest
 
 from dataenvgym.agents import Agent, PocketEngine, RandomPolicy
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import DataGenerationAgentInterface, Stateful
 from dataenvgym.plans import EngineFit
 from dataenvgym.run_warnings import listening
@@ -61,8 +60,3 @@ def test_an_engine_that_writes_fewer_records_than_planned_is_warned_of(needs, ex
         records = Agent(RandomPolicy(), Idle(), name="a", records_per_iteration=20)([], None)
     assert len(records) == 2
     assert told == expected
-
-
-def test_a_configuration_of_zero_records_is_refused():
-    with pytest.raises(ConfigurationError, match="records_per_iteration is 0"):
-        make(records_per_iteration=0)

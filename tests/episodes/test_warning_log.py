@@ -11,11 +11,10 @@ from dataenvgym.episodes import EpisodeCallback, read_summary
 from dataenvgym.episodes.display import EpisodeDisplay
 from dataenvgym.episodes.report import render_report, write_report
 from dataenvgym.episodes.show import show_iteration
-from dataenvgym.episodes.summary import Summary
 from dataenvgym.episodes.warning_log import RunWarning, WarningLog, read_warnings, warning_lines
 from dataenvgym.errors import BrokenFileError, EvaluationError, RunDirectoryError
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.storage import read_json, read_jsonl
+from dataenvgym.storage import read_jsonl
 
 from .killing import Killed
 
@@ -175,12 +174,6 @@ def test_a_directory_that_refuses_the_episode_is_left_as_it_is(play, tmp_path, n
     with pytest.raises(RunDirectoryError, match="seed"):
         play(tmp_path / "run", seed=1, iterations=2, **noisy())
     assert contents(tmp_path / "run") == before
-
-
-def test_a_summary_from_before_there_were_warnings_is_read(finished_run):
-    values = read_json(finished_run / "summary.json")
-    del values["warnings"]
-    assert Summary.model_validate(values).warnings == ()
 
 
 def test_the_report_has_the_warnings_near_its_top_and_no_section_without_any(

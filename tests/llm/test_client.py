@@ -25,6 +25,7 @@ from dataenvgym.run_warnings import listening, warn_run
 from dataenvgym.tool_formats import HERMES, NATIVE
 
 from ..processes import python
+from .conftest import completion, echo
 
 GREEDY = SamplingParameters()
 SOON = 20  # seconds after which a test has hung
@@ -37,11 +38,6 @@ def say(text: str) -> tuple[Message, ...]:
 def ask(client: ChatClient, text: str = "hello", **sampling: Any) -> Reply | Failure:
     future = client.submit(say(text), SamplingParameters(**sampling), model="m")
     return future.result(SOON)
-
-
-async def echo(request: web.Request, payload: Any) -> web.StreamResponse:
-    message = {"role": "assistant", "content": payload["messages"][-1]["content"]}
-    return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}]})
 
 
 def status(code: int, body: Any = None, **headers: str) -> Any:
@@ -136,7 +132,7 @@ def test_concurrency_is_reached_and_never_exceeded(server, connect):
 
     async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
         async with three_together:
-            return web.json_response({"choices": [{"message": {"content": "together"}}]})
+            return completion("together")
 
     server.respond = respond
     client = connect(concurrency=3)
@@ -381,7 +377,7 @@ def test_one_failure_leaves_the_other_conversations_alone(server, connect):
         text = payload["messages"][-1]["content"]
         if text == "3":
             return web.json_response({"error": "never 3"}, status=400)
-        return web.json_response({"choices": [{"message": {"content": text}}]})
+        return completion(text)
 
     server.respond = respond
     client = connect()
@@ -581,7 +577,7 @@ def test_a_request_that_kills_every_server_fails_alone(server, connect):
     async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
         if payload["messages"][-1]["content"] == "poison":
             return await hang_up(request, payload)
-        return web.json_response({"choices": [{"message": {"content": "fine"}}]})
+        return completion("fine")
 
     server.respond = respond
     nurse = Nurse(lambda: None)
@@ -663,7 +659,7 @@ def holding(server: Any) -> tuple[threading.Event, threading.Event]:
 
     async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
         if payload["messages"][-1]["content"] != "wait":
-            return web.json_response({"choices": [{"message": {"content": "next"}}]})
+            return completion("next")
         arrived.set()
         try:
             await asyncio.Event().wait()

@@ -22,6 +22,8 @@ from dataenvgym.predictors import OpenAIPredictor, ScriptedPredictor
 from dataenvgym.records import Message
 from dataenvgym.storage import read_jsonl
 
+from .conftest import completion
+
 KEY = "sk-echo/0123456789+abc="
 PASSWORD = "pass-word-42"
 
@@ -109,8 +111,7 @@ def test_a_key_in_an_error_is_in_no_file_and_in_no_message(tmp_path, server, sta
 
 def test_a_client_of_an_earlier_episode_keeps_its_key_in_a_later_one(server):
     async def respond(request, payload):
-        choice = {"message": {"content": f"{KEY} {PASSWORD}"}, "finish_reason": "stop"}
-        return web.json_response({"choices": [choice]})
+        return completion(f"{KEY} {PASSWORD}")
 
     server.respond = respond
     url = f"{server.url}/v1?key={PASSWORD}"

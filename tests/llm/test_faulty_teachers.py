@@ -18,6 +18,8 @@ from dataenvgym.llm.budget import read_usage
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.storage import read_jsonl
 
+from .conftest import completion
+
 N = 30  # records an iteration
 
 
@@ -47,12 +49,7 @@ def words(number: int) -> str:
 
 
 def answered(text: str) -> web.Response:
-    return web.json_response(
-        {
-            "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 50},
-        }
-    )
+    return completion(text, usage={"prompt_tokens": 100, "completion_tokens": 50})
 
 
 def sometimes(fault):

@@ -18,6 +18,8 @@ from dataenvgym.llm.cache import FolderCache, ReplyCache, open_cache
 from dataenvgym.records import Message
 from dataenvgym.run_warnings import listening
 
+from .conftest import echo
+
 GREEDY = SamplingParameters()
 KEY = "0123456789abcdef" * 4
 N = 40
@@ -60,8 +62,7 @@ def cache(request, tmp_path):
 def test_runs_that_ask_the_same_at_once_pay_once(server, teach, cache):
     async def slow(request: web.Request, payload: Any) -> web.StreamResponse:
         await asyncio.sleep(0.01)
-        choice = {"message": payload["messages"][-1], "finish_reason": "stop"}
-        return web.json_response({"choices": [choice]})
+        return await echo(request, payload)
 
     server.respond = slow
     teachers = [teach(cache=cache, concurrency=4) for _ in range(3)]
@@ -101,8 +102,7 @@ def test_a_run_waits_for_replies_of_another_run_with_any_budget(server, teach, c
 
     async def held(request: web.Request, payload: Any) -> web.StreamResponse:
         await release.wait()
-        choice = {"message": payload["messages"][-1], "finish_reason": "stop"}
-        return web.json_response({"choices": [choice]})
+        return await echo(request, payload)
 
     server.respond = held
     first, second = teach(cache=cache, max_requests=5), teach(cache=cache, max_requests=0)
@@ -229,8 +229,7 @@ def test_a_redis_server_that_is_lost_while_replies_come_costs_no_reply(server, t
     async def die(request: web.Request, payload: Any) -> web.StreamResponse:
         process.kill()
         await asyncio.to_thread(process.wait)
-        choice = {"message": payload["messages"][-1], "finish_reason": "stop"}
-        return web.json_response({"choices": [choice]})
+        return await echo(request, payload)
 
     server.script(die)
     warnings: list[str] = []

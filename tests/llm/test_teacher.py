@@ -25,6 +25,7 @@ from dataenvgym.progress import listening
 from dataenvgym.records import Conversation, Message
 
 from ..processes import python
+from .conftest import completion
 
 GREEDY = SamplingParameters()
 WARM = SamplingParameters(temperature=1.0, seed=7)
@@ -65,8 +66,7 @@ def test_replies_come_in_the_order_of_the_conversations(server, teach):
     async def slowest_first(request: web.Request, payload: Any) -> web.StreamResponse:
         text = payload["messages"][-1]["content"]
         await asyncio.sleep(0.2 if text == "0" else 0.0)
-        message = {"role": "assistant", "content": text}
-        return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}]})
+        return completion(text)
 
     server.respond = slowest_first
     teacher = teach()
@@ -87,9 +87,7 @@ def test_calls_are_counted_as_they_are_answered_from_the_cache_too(server, teach
 def test_no_more_requests_are_under_way_than_may_be_even_from_several_threads(server, teach):
     async def slow(request: web.Request, payload: Any) -> web.StreamResponse:
         await asyncio.sleep(0.01)
-        return web.json_response(
-            {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}
-        )
+        return completion("x")
 
     server.respond = slow
     teacher = teach(concurrency=3)
@@ -135,9 +133,7 @@ def test_a_server_that_fails_and_hangs_makes_failures_and_no_exception(server, t
         if fate < 0.4:
             await asyncio.Event().wait()
         text = payload["messages"][-1]["content"]
-        return web.json_response(
-            {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
-        )
+        return completion(text)
 
     server.respond = respond
     teacher = teach(timeout=0.5, directory=tmp_path)
@@ -162,9 +158,7 @@ def test_a_temporary_failure_is_retried_and_counts_as_one_request(server, teach)
         n += 1
         if n % 3:
             return web.json_response({}, status=503, headers={"Retry-After": "0"})
-        return web.json_response(
-            {"choices": [{"message": {"content": "at last"}, "finish_reason": "stop"}]}
-        )
+        return completion("at last")
 
     server.respond = respond
     teacher = teach(retries=10, concurrency=1)
@@ -480,8 +474,7 @@ def test_every_call_is_a_line_in_the_order_of_the_questions(server, teach, tmp_p
         if text == "3":
             return web.json_response({"error": "no"}, status=400)
         usage = {"prompt_tokens": 10, "completion_tokens": 5}
-        choice = {"message": {"content": text}, "finish_reason": "length"}
-        return web.json_response({"choices": [choice], "usage": usage})
+        return completion(text, "length", usage)
 
     server.respond = respond
     teacher = teach(directory=tmp_path, cache=tmp_path / "cache", price=PRICE, max_requests=25)
@@ -570,8 +563,7 @@ def test_a_kill_neither_makes_requests_free_nor_gives_them_back(server, teach, t
         if text not in "01":
             await asyncio.Event().wait()
         usage = {"prompt_tokens": 10, "completion_tokens": 5}
-        choice = {"message": {"content": text}, "finish_reason": "stop"}
-        return web.json_response({"choices": [choice], "usage": usage})
+        return completion(text, "stop", usage)
 
     server.respond = respond
     command = [sys.executable, "-c", ASKS_UNTIL_KILLED, server.url, str(tmp_path)]
@@ -673,9 +665,7 @@ def test_lines_are_written_while_later_replies_are_waited_for(server, teach, tmp
         text = payload["messages"][-1]["content"]
         if text == "2":
             await release.wait()
-        return web.json_response(
-            {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
-        )
+        return completion(text)
 
     server.respond = respond
     teacher = teach(directory=tmp_path)

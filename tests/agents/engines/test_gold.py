@@ -105,8 +105,6 @@ def test_a_restored_gold_engine_continues_with_the_next_part():
 def test_a_task_without_splits_is_refused_before_anything_is_run():
     with pytest.raises(ConfigurationError, match="has no splits"):
         GoldEngine(object()).prepare()
-    with pytest.raises(ConfigurationError, match="parts is 0"):
-        GoldEngine(PocketMathTask(), parts=0)
 
 
 def test_no_policy_and_no_engine_give_nothing():

@@ -188,14 +188,6 @@ def test_its_skills_are_those_of_the_pool():
     assert random_engine().skills == tuple(sorted(SKILLS))
 
 
-def test_impossible_options_are_refused():
-    with pytest.raises(ConfigurationError, match="nearest is 0"):
-        random_engine(nearest=0)
-    for options in ({"samples": 1}, {"temperature": 0.0}, {"breadth": 0}):
-        with pytest.raises(ConfigurationError, match=next(iter(options))):
-            UncertaintySelection(TASK, **options)
-
-
 def test_a_selection_whose_fit_is_of_another_kind_is_refused():
     selection = RandomSelection()
     selection.fit = {"needs": "examples"}

@@ -163,8 +163,6 @@ def test_a_spent_budget_without_any_pair_is_the_engines_error():
 def test_records_of_another_kind_are_refused():
     with pytest.raises(ConfigurationError, match="kind 'text'"):
         generate(sometimes({}), engine=Writer(TextDatum(text="a")))
-    with pytest.raises(ConfigurationError, match="rounds is 0"):
-        PreferenceEngine(PocketEngine(TASK), TASK, rounds=0)
 
 
 def test_an_engine_that_wrote_nothing_is_not_asked_again():

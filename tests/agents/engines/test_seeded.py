@@ -111,11 +111,6 @@ def test_seeds_that_the_rewriter_cannot_read_are_refused_at_once(tmp_path):
     SeededEngine(PocketRewriter(task=TASK), TASK).prepare()
 
 
-def test_operands_are_same_other_or_mixed():
-    with pytest.raises(ConfigurationError, match="Did you mean 'same'"):
-        PocketRewriter("sames", task=TASK)
-
-
 # --- with a teacher ---
 
 

@@ -12,7 +12,6 @@ from dataenvgym.agents import (
 from dataenvgym.agents.engines.self_teaching import majority
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
@@ -160,21 +159,6 @@ def test_the_same_seed_writes_the_same_records(task, kind):
 def test_more_records_than_there_are_problems_gives_those_there_are(task):
     engine, student = SelfConsistencyEngine(task), student_of(task, mostly(8))
     assert len(generate(engine, student, Assignment(500))) == 400
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"samples": 0}, "samples is 0"),
-        ({"tries": 0}, "tries is 0"),
-        ({"temperature": 0.0}, "temperature is 0.0"),
-        ({"agreement": 0.0}, "agreement is 0.0"),
-        ({"agreement": 0.9, "most_agreement": 0.8}, "most_agreement is 0.8"),
-    ],
-)
-def test_impossible_options_are_named(task, options, named):
-    with pytest.raises(ConfigurationError, match=named):
-        SelfConsistencyEngine(task, **options)
 
 
 # --- several turns ------------------------------------------------------------------------------

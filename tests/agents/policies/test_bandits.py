@@ -124,26 +124,3 @@ def test_a_bandit_without_skills_raises_an_error_that_names_them(bandit):
     ]
     with pytest.raises(ConfigurationError, match=f"{bandit.name} policy.*environment=skill_list"):
         bandit().plan(Situation(hidden, (), nameless.predictor), 10, rng())
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"records_per_pull": 0},
-        {"discount": 0.0},
-        {"discount": 1.1},
-        {"prior": 1.0},
-        {"prior_weight": 0.0},
-    ],
-)
-@pytest.mark.parametrize("bandit", BANDITS)
-def test_impossible_options_are_refused(bandit, options):
-    with pytest.raises(ConfigurationError, match=str(next(iter(options)))):
-        bandit(**options)
-
-
-def test_exploration_and_noise_are_not_negative():
-    with pytest.raises(ConfigurationError, match="exploration is -1"):
-        UCBPolicy(exploration=-1)
-    with pytest.raises(ConfigurationError, match="noise is -1"):
-        ThompsonPolicy(noise=-1)

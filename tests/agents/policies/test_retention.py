@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pytest
 
 from dataenvgym.agents import (
     OpenEndedPolicy,
@@ -12,7 +11,6 @@ from dataenvgym.agents import (
     SkillListPolicy,
     UCBPolicy,
 )
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 
@@ -110,9 +108,3 @@ def test_without_skills_the_instances_that_were_solved_once_are_the_examples():
     assert sum(a.count for a in got) == 40
     # 20 for the two forgotten ones, and 20 over the eight errors in turns
     assert 20 + 4 <= sum(a.count for a in kept) <= 20 + 6
-
-
-@pytest.mark.parametrize("options", [{"share": 1.1}, {"full_at": 0.0}, {"tolerance": -0.1}])
-def test_impossible_options_are_refused(options):
-    with pytest.raises(ConfigurationError, match=str(next(iter(options)))):
-        RetentionPolicy(Fixed(), **options)

@@ -1,8 +1,5 @@
-import pytest
-
 from dataenvgym.agents import RandomTreePolicy, TreeAgent
 from dataenvgym.environments.skill_tree import Explore, Forest, Tree
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import ActingAgentInterface, Stateful
 from dataenvgym.run_warnings import listening
 
@@ -56,11 +53,6 @@ def test_it_is_an_acting_agent_that_can_be_resumed():
     agent = TreeAgent(Greedy(), name="greedy")
     assert isinstance(agent, ActingAgentInterface)
     assert isinstance(agent, Stateful)
-
-
-def test_no_records_at_all_are_refused():
-    with pytest.raises(ConfigurationError, match="records_per_iteration is 0"):
-        TreeAgent(Greedy(), name="greedy", records_per_iteration=0)
 
 
 def test_a_reduced_plan_warns_with_both_numbers():

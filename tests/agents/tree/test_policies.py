@@ -18,7 +18,6 @@ from dataenvgym.environments.skill_tree import (
     apply_action,
     parse_tree_action,
 )
-from dataenvgym.errors import ConfigurationError
 
 
 def forest_of(generated: list[int], allocations: list[int]) -> Forest:
@@ -161,19 +160,3 @@ def test_the_configurable_policy_does_its_turns_one_after_the_other():
     assert act(policy, forest, 1) == (Exploit(skill="s", changes={"a": 7}),)
     assert act(policy, forest, 2) == ()
     assert act(policy, forest, 3) == act(policy, forest, 1)
-
-
-@pytest.mark.parametrize(
-    ("make", "options"),
-    [
-        (AlternatingPolicy, {"subskills": 0}),
-        (AlternatingPolicy, {"own": 1.5}),
-        (FillBalancedPolicy, {"cap": 0}),
-        (RandomTreePolicy, {"explore": 2.0}),
-        (ConfigurableTreePolicy, {"pattern": ["explroe"]}),
-        (ConfigurableTreePolicy, {"pattern": []}),
-    ],
-)
-def test_impossible_options_are_refused(make, options):
-    with pytest.raises(ConfigurationError):
-        make(**options)

@@ -305,12 +305,6 @@ def test_an_empty_plan_asks_nothing():
 # --- configuration ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["batch_size", "examples_per_request", "attempts", "max_length"])
-def test_impossible_options_are_named(name):
-    with pytest.raises(ConfigurationError, match=f"{name} is 0"):
-        LLMEngine(Teacher(), **{name: 0})
-
-
 def test_a_prompt_that_does_not_say_how_many_is_refused():
     with pytest.raises(ConfigurationError, match=r"has no \{count\}"):
         LLMEngine(Teacher(), prompt={"user": "Write records like {examples}"})
