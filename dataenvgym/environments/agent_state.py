@@ -37,11 +37,7 @@ def state_of(thing: Stateful) -> dict[str, Any]:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Read the state in the file.
-
-    Raises:
-        RunDirectoryError: if the file is missing or damaged.
-    """
+    """Read the state in the file; RunDirectoryError if it is missing or damaged."""
     way_out = "without it, a resumed run would differ; restore it, or start the run over"
     if not path.exists():
         raise RunDirectoryError(f"{path} is missing: {way_out}")

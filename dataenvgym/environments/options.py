@@ -145,11 +145,7 @@ class ResetOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, Any] | None) -> Self:
-        """Parse the options of `reset`.
-
-        Raises:
-            ConfigurationError: for an unknown name.
-        """
+        """Parse the options of `reset`; ConfigurationError for an unknown name."""
         names = [each.name for each in fields(cls)]
         if not isinstance(options, Mapping | None):
             raise ConfigurationError(

@@ -207,8 +207,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         Its seconds count as the phase "trial" of the iteration.
 
         Raises:
-            InvalidRecordError: as `step`.
-            ResetNeeded: before the first `reset`.
+            InvalidRecordError, ResetNeeded: as `step`.
         """
         episode = self._in_progress("trial")
         report = episode.trial(self._parse_records(records))
@@ -216,11 +215,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         return shown
 
     def render(self) -> str | None:
-        """The episode as text; None and a gymnasium warning without a render mode.
-
-        Raises:
-            ResetNeeded: before the first `reset`.
-        """
+        """The episode as text; None and a gymnasium warning without a render mode."""
         if self.render_mode is None:
             gymnasium.logger.warn('render() shows nothing without render_mode="ansi"')
             return None
@@ -235,11 +230,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     @abstractmethod
     def parse(self, action: Any) -> Any:
-        """Parse an action.
-
-        Raises:
-            InvalidActionError, InvalidRecordError: if it is invalid; nothing is changed.
-        """
+        """Parse an action; InvalidActionError or InvalidRecordError if it is invalid."""
 
     @abstractmethod
     def records_of(self, files: IterationFiles, action: Any) -> Sequence[TrainingDatum]:
@@ -283,25 +274,20 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     @property
     def directory(self) -> Path:
-        """The folder that contains `iterations/`."""
         return self._folder.path
 
     @property
     def is_temporary(self) -> bool:
-        """True if the folder is removed when the environment is closed."""
         return self._folder.is_temporary
 
     @property
     def results(self) -> tuple[IterationResult, ...]:
-        """The finished iterations of this episode, the base student first."""
         return tuple(self._episode.history.results) if self._episode else ()
 
     @property
     def is_over(self) -> bool:
         """True if the target score or the record budget is reached."""
         return self.options.end_at(self.results[-1])
-
-    # --- the episode ---
 
     def _in_progress(self, method: str) -> TeachingEpisode:
         """The episode; ResetNeeded before the first `reset`."""
@@ -319,11 +305,9 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     @property
     def _files_of_next(self) -> IterationFiles:
-        """The files of the next or interrupted iteration."""
         return IterationFiles(self._folder.iterations, len(self.results))
 
     def _parse_records(self, records: Any) -> tuple[TrainingDatum, ...]:
-        """Parse records for the next training; see `parse_action`."""
         # "accumulate" trains on the earlier records too, so all must have the same stage
         history = self._in_progress("step").history
         beside = history.records[:1] if self.options.mode == "accumulate" else ()

@@ -21,11 +21,7 @@ from dataenvgym.storage import write_text
 
 
 def write_report(run_directory: str | Path) -> Path:
-    """Write `report.md` and `curve.png` into the run directory; return the report's path.
-
-    Raises:
-        RunDirectoryError: if there is no run with at least the base student's evaluation.
-    """
+    """Write `report.md` and `curve.png` into the run directory (see `RunFiles`)."""
     run = RunFiles(run_directory)
     categories = {s.skill: s.category for s in run.results[0].report.skills}
     draw_curve(run.summary, run.directory / "curve.png", categories=categories)
@@ -43,11 +39,7 @@ def write_missing_report(run_directory: str | Path) -> None:
 
 
 def render_report(run_directory: str | Path, console: Console) -> None:
-    """Show the short version: the result, the iterations, the skills learned and forgotten.
-
-    Raises:
-        RunDirectoryError: if there is no run with at least the base student's evaluation.
-    """
+    """Show the short version: the result, the iterations, the skills learned and forgotten."""
     run = RunFiles(run_directory)
     console.print(Text(plain(title(run)), style="bold"))
     console.print(Text(outcome(run.summary)))

@@ -58,11 +58,7 @@ class Evaluation:
 
     @property
     def report(self) -> PerformanceReport:
-        """Scores by skill.
-
-        Raises:
-            EvaluationError: if no sample could be scored.
-        """
+        """Scores by skill; EvaluationError if no sample could be scored."""
         if self.results.report is None:
             reason = next(self._files.read_samples(self.samples)).error
             raise EvaluationError(

@@ -228,11 +228,7 @@ class FolderCache:
 
 
 def open_cache(where: str | Path) -> ReplyCache:
-    """The cache in a folder, or in Redis for "redis://HOST:PORT".
-
-    Raises:
-        ConfigurationError: if it is neither.
-    """
+    """The cache in a folder, or in Redis for "redis://HOST:PORT"; else ConfigurationError."""
     if is_redis_url(str(where)):
         from dataenvgym.llm.redis_cache import RedisCache
 

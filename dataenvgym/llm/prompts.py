@@ -123,11 +123,7 @@ def as_prompt(
 
 
 def default_prompt(name: str) -> Prompt:
-    """The prompt in `configs/prompt/NAME.yaml`.
-
-    Raises:
-        ConfigurationError: if it does not exist, or is not a prompt.
-    """
+    """The prompt in `configs/prompt/NAME.yaml`; ConfigurationError if there is none."""
     folder = config_directory() / "prompt"
     if not (file := folder / f"{name}.yaml").exists():
         known = sorted(path.stem for path in folder.glob("*.yaml"))

@@ -46,11 +46,7 @@ class EvaluationFiles:
     # --- instances ---
 
     def read_instances(self) -> tuple[TaskInstance, ...]:
-        """The problems, in order.
-
-        Raises:
-            RunDirectoryError: if the file is missing or damaged.
-        """
+        """The problems, in order; RunDirectoryError if their file is missing or damaged."""
         path = self._instances
         if not path.exists():
             raise RunDirectoryError(
@@ -65,11 +61,7 @@ class EvaluationFiles:
         write_models(self._instances, instances)
 
     def begin_with(self, instances: Sequence[TaskInstance]) -> None:
-        """Write the problems; if there are samples already, check that their problems are the same.
-
-        Raises:
-            RunDirectoryError: if they are others.
-        """
+        """Write the problems; RunDirectoryError if there are samples of other problems."""
         if not self.is_begun or not self._instances.exists():
             self.write_instances(instances)
             return

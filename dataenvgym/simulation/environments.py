@@ -82,12 +82,7 @@ class _Simulated(gymnasium.Env[ObsT, ActT]):
         return self._observation(self._seen), self._info()
 
     def step(self, action: ActT) -> tuple[ObsT, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Allocate records by the action, and train on them.
-
-        Raises:
-            InvalidActionError: for an impossible action; the environment is unchanged.
-            ResetNeeded: before the first `reset`.
-        """
+        """Allocate records by the action, and train; impossible actions change nothing."""
         if self._n_steps is None:
             raise ResetNeeded("step() needs an episode in progress: call reset() first")
         counts = self._allocate(action)

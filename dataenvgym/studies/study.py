@@ -101,13 +101,7 @@ class Study:
         return [(cell, self._reason(cell)) for cell in self.plan.cells if not has_result(cell)]
 
     def check(self) -> None:
-        """Refuse an impossible or unfair study; touch no file.
-
-        Raises:
-            ConfigurationError: names the impossible strategy, the differences between strategies,
-                or earlier episodes that the study would lose.
-            ConfigChangedError: if a run has done more iterations than this study requests.
-        """
+        """Refuse an impossible or unfair study; touch no file (see `check_study`)."""
         self._differences = check_study(self.plan)
 
     def run(self, console: Console | None = None) -> list[EpisodeOutcome]:

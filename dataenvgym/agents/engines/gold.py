@@ -61,11 +61,6 @@ class GoldEngine:
         return EngineFit(needs="nothing", writes=self._given < self._parts)
 
     def prepare(self) -> None:
-        """Load the train split.
-
-        Raises:
-            ConfigurationError: if the task has none.
-        """
         _ = self._task.on("train").instances
 
     def generate(

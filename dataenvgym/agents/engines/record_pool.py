@@ -100,11 +100,7 @@ class RecordPool:
         )
 
     def prepare(self) -> None:
-        """Make sure that there is a pool.
-
-        Raises:
-            ConfigurationError: if the file or the train split is missing or unusable.
-        """
+        """Make sure that there is a pool; ConfigurationError if it is missing or unusable."""
         _ = self.records if self._path else self._task.on("train").instances
 
     @cached_property

@@ -31,11 +31,7 @@ from dataenvgym.tool_formats import as_reply, said_in
 
 
 def judge_of(task: Task) -> PredictorInterface | None:
-    """The task's speaker "judge", if it has one.
-
-    Raises:
-        ConfigurationError: if that is the student.
-    """
+    """The task's speaker "judge", if it has one; ConfigurationError if that is the student."""
     judge = task.others.get("judge")
     if isinstance(judge, StudentSpeaker):
         raise ConfigurationError(

@@ -96,11 +96,6 @@ class SelfTeachingEngine(ABC):
         return tuple(sorted({p.skill for p in self.task.on("train").instances if p.skill}))
 
     def prepare(self) -> None:
-        """Load the training split.
-
-        Raises:
-            ConfigurationError: if the task has no training split, or makes no environments.
-        """
         _ = self.task.on("train").instances
         attemptable(self.task)
 

@@ -116,11 +116,6 @@ class SkillTree(TeachingEnvironment):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """As in `TeachingEnvironment`.
-
-        Raises:
-            ConfigurationError: if the instances have no skills and there is no labeler.
-        """
         instances = known_instances(self.task)
         if self.labeler is None and instances and not any(i.skill for i in instances):
             raise _no_skills(task_of(self.task).name)
@@ -211,7 +206,6 @@ class SkillTree(TeachingEnvironment):
         return {**super().observe(completed, report), "forest": self._forest}
 
     def picture(self) -> str:
-        """The forest as a table."""
         return forest_table(self._forest)
 
     # --- the records of an action ---

@@ -44,11 +44,7 @@ class TreeFiles:
         self.write("action.json", _ACTION.dump_python(action, mode="json"))
 
     def read_plan(self) -> Forest:
-        """The forest after the action.
-
-        Raises:
-            RunDirectoryError: if the file is missing.
-        """
+        """The forest after the action; RunDirectoryError if its file is missing."""
         path = self.directory / "plan.json"
         if not path.exists():
             raise RunDirectoryError(f"{path} is missing; {self._marks.way_out}")
