@@ -15,11 +15,7 @@ from dataenvgym.workspace import naming_damage
 
 
 def state_of(thing: Stateful) -> dict[str, Any]:
-    """Return the result of `state_dict()`.
-
-    Raises:
-        AgentError: if it is not a dict of JSON values, which JSON restores unchanged.
-    """
+    """The result of `state_dict()`; AgentError if it is not a dict that JSON restores unchanged."""
     state: Any = thing.state_dict()
     whose = f"state_dict() of {type(thing).__name__}"
     if not isinstance(state, dict):

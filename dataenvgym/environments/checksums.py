@@ -114,11 +114,7 @@ class MarkedFolder:
         refuse_damage(self.directory, marks, self.way_out, below=below)
 
     def read(self) -> dict[str, FileMark]:
-        """Read the marks; empty if nothing is marked yet.
-
-        Raises:
-            RunDirectoryError: if their file is damaged.
-        """
+        """Read the marks; empty without any; RunDirectoryError if their file is damaged."""
         path = self.directory / MARKS_FILE
         if not path.exists():
             return {}

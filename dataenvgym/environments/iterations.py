@@ -241,11 +241,7 @@ class IterationFiles:
         self.marks.mark_all()
 
     def check_adapter(self) -> None:
-        """Check that the adapter of a finished iteration is undamaged.
-
-        Raises:
-            RunDirectoryError: if it is damaged. A missing adapter is left to the predictor.
-        """
+        """Refuse a damaged adapter (RunDirectoryError); a missing one is left to the predictor."""
         if self.is_finished:
             self._refuse_damage(self.read_result(), below="adapter/", large=True)
 
@@ -276,11 +272,7 @@ class IterationFiles:
         return result
 
     def check(self) -> None:
-        """Compare the files with their marks, if they have any.
-
-        Raises:
-            RunDirectoryError: names the first file that has changed.
-        """
+        """Refuse files that are not as marked, by a RunDirectoryError that names the first."""
         if self.is_finished:
             self._refuse_damage(self.read_result())
         else:
@@ -297,11 +289,7 @@ class IterationFiles:
 
 
 def finished_iterations(root: Path) -> list[IterationFiles]:
-    """The finished iterations below `root`, from 000 on without a gap.
-
-    Raises:
-        RunDirectoryError: if an iteration is finished but one before it is not.
-    """
+    """The finished iterations below `root`, from 000 on; RunDirectoryError if there is a gap."""
     numbers = sorted(int(p.parent.name) for p in root.glob("[0-9]*/iteration.json"))
     for expected, number in enumerate(numbers):
         if number != expected:

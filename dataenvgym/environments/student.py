@@ -27,11 +27,7 @@ _IN_USE: set[int] = set()
 
 @contextmanager
 def used_alone(predictor: TrainablePredictorInterface) -> Iterator[None]:
-    """Let only one episode run with the predictor until the block ends.
-
-    Raises:
-        ConfigurationError: if another episode in this process runs with it.
-    """
+    """Let only one episode of this process run with the predictor; else ConfigurationError."""
     if id(predictor) in _IN_USE:
         raise ConfigurationError(
             f"another episode in this process runs with the same {type(predictor).__name__} "

@@ -97,11 +97,7 @@ class TeachingEpisode:
         self.predictor.reset()
 
     def continue_from(self, finished: Sequence[IterationFiles]) -> list[CompletedTaskInstance]:
-        """Load the student of the last of these iterations; return its completed instances.
-
-        Raises:
-            RunDirectoryError: if their file is missing.
-        """
+        """Load the student of the last of these iterations; return its completed instances."""
         self.student.load(self.history.last.adapter)
         completed = finished[-1].read_completed()
         if completed is None:

@@ -55,11 +55,7 @@ class RunFiles:
         return str(described.get("student", described.get("name", "unknown")))
 
     def iteration(self, number: int) -> IterationFiles:
-        """The files of a finished iteration, checked for damage.
-
-        Raises:
-            RunDirectoryError: if the run has no such iteration, or one of its files is damaged.
-        """
+        """The files of a finished iteration; RunDirectoryError if it is missing or damaged."""
         if not 0 <= number < len(self.iterations):
             raise RunDirectoryError(
                 f"{self.directory} has no finished iteration {number}; "

@@ -92,11 +92,7 @@ class WarningLog:
 
 
 def read_warnings(directory: Path) -> tuple[RunWarning, ...]:
-    """The warnings in a run directory.
-
-    Raises:
-        BrokenFileError: names the first line that is not a warning.
-    """
+    """The warnings in a run directory; BrokenFileError names a line that is not a warning."""
     path = directory / WARNINGS_FILE
     if not path.exists():
         return ()

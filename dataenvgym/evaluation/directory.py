@@ -179,11 +179,7 @@ def asks_judge(metrics: object) -> bool:
 
 
 def judge_section(config: DictConfig) -> dict[str, Any]:
-    """The section `judge`, with the configuration's teacher if it names no others.
-
-    Raises:
-        ConfigurationError: if there is no teacher at all.
-    """
+    """The section `judge`, with the configuration's teacher if it names no others."""
     section = _plain(config.judge)
     teachers = section.get("teachers")
     if not isinstance(teachers or {}, dict):

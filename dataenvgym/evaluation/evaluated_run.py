@@ -209,11 +209,7 @@ ALL = "all"
 
 
 def on_split(task: TaskInterface, split: str) -> TaskInterface:
-    """The task on this split, or with all its problems.
-
-    Raises:
-        ConfigurationError: if it has no such split, or none at all.
-    """
+    """The task on this split, or with all its problems; ConfigurationError if it has none such."""
     names = (*SPLITS, ALL)
     if split not in names:
         raise ConfigurationError(

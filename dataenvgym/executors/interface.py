@@ -101,11 +101,7 @@ def build_executor(config: DictConfig) -> ExecutorInterface:
 def build_episode(
     config: DictConfig, directory: Path
 ) -> tuple[gymnasium.Env[Any, Any], TeachingAgent]:
-    """Build the environment in `directory` and the agent, and check that they fit; touch no file.
-
-    Raises:
-        ConfigurationError: if the configuration cannot work.
-    """
+    """Build environment and agent, and check that they fit (ConfigurationError); touch no file."""
     from dataenvgym.episodes.runner import refuse_misfit, teaching_of
 
     task = build_task(config, directory)

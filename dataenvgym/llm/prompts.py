@@ -135,11 +135,7 @@ def default_prompt(name: str) -> Prompt:
 
 
 def read_prompt(file: str | Path) -> Prompt:
-    """The prompt in a YAML file with `system` (may be missing) and `user`.
-
-    Raises:
-        ConfigurationError: if it does not contain a prompt.
-    """
+    """The prompt in a YAML file with `user` and perhaps `system`; else ConfigurationError."""
     import yaml
 
     try:

@@ -99,11 +99,7 @@ class Metric:
         return self.form == JUDGE
 
     def of(self, tallies: Sequence[Tally]) -> MetricResult:
-        """Compute the metric over all instances.
-
-        Raises:
-            ConfigurationError: if it needs more samples than were drawn, or a judge.
-        """
+        """The metric over all instances; ConfigurationError without enough samples or a judge."""
         if self.needs_judge:
             raise ConfigurationError(
                 f"the metric {self.name!r} needs a judge, and there is none: see "
@@ -145,11 +141,7 @@ class Metric:
 
 
 def parse_metric(name: object) -> Metric:
-    """Parse the name of a metric.
-
-    Raises:
-        ConfigurationError: if it is not the name of a metric, or its k is 0.
-    """
+    """Parse the name of a metric; ConfigurationError if it is not one, or its k is 0."""
     if not isinstance(name, str):
         raise ConfigurationError(f"metrics has {name!r}, expected a name such as 'pass@1'")
     for form in _FORMS:
@@ -190,11 +182,7 @@ def parse_metrics(names: object, samples: int) -> tuple[Metric, ...]:
 
 
 def check_metrics(metrics: Sequence[Metric], samples: int) -> None:
-    """Refuse metrics that need more samples than there are.
-
-    Raises:
-        ConfigurationError: names the metric, its k, and n.
-    """
+    """Refuse metrics that need more samples than there are; ConfigurationError names k and n."""
     for metric in metrics:
         if metric.k > samples:
             raise ConfigurationError(

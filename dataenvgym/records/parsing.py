@@ -111,9 +111,5 @@ def _reason(value: Any, problem: Any, field: str | None, shown: str) -> str:
 
 
 def parse_training_data(values: Iterable[Any]) -> tuple[TrainingDatum, ...]:
-    """A batch of training records; one malformed record refuses the whole batch.
-
-    Raises:
-        InvalidRecordError: for the first malformed record, with its index in the batch.
-    """
+    """A batch of training records; InvalidRecordError for the first malformed one."""
     return tuple(parse_training_datum(value, index=i) for i, value in enumerate(values))

@@ -219,11 +219,7 @@ class HeldOutError(NamedTuple):
 def halves(
     trajectories: Sequence[Trajectory], seed: int = 0
 ) -> tuple[list[Trajectory], list[Trajectory]]:
-    """Divide the trajectories into two halves at random, the larger one first.
-
-    Raises:
-        ConfigurationError: if there are fewer than two.
-    """
+    """Divide two or more trajectories into two halves at random, the larger one first."""
     if len(trajectories) < 2:
         raise ConfigurationError(
             f"there are {len(trajectories)} runs, expected 2 or more: one half to fit, the other "

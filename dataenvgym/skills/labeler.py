@@ -107,11 +107,7 @@ class CatalogLabeler(ABC):
 
     @property
     def catalog(self) -> SkillCatalog:
-        """The catalog; it is made at first use.
-
-        Raises:
-            ConfigurationError: if the task offers no instances to make it from.
-        """
+        """The catalog, made at first use; ConfigurationError if the task has no instances."""
         if self._catalog is None:
             if not (instances := self._instances()):
                 raise ConfigurationError(

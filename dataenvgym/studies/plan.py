@@ -181,11 +181,7 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
 
 
 def choose_baseline(strategies: Sequence[str], wanted: str | None) -> str:
-    """Choose the strategy that the others are compared with: `wanted`, else random, else the first.
-
-    Raises:
-        ConfigurationError: if there is no such strategy.
-    """
+    """Choose `wanted`, else random, else the first; ConfigurationError for an unknown one."""
     if wanted is None:
         return "random" if "random" in strategies else strategies[0]
     if wanted not in strategies:
