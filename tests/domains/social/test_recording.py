@@ -144,9 +144,11 @@ def test_episodes_are_written_in_sotopias_fields(tmp_path):
 def test_a_scene_that_fails_says_so_once_a_store_that_was_lost_is_back(tmp_path):
     class Lost(MemoryStore):
         is_there = False
+        n_refused = 0
 
         def add_event(self, stream, event):
             if not self.is_there:
+                self.n_refused += 1
                 raise StoreError("no connection")
             return super().add_event(stream, event)
 
@@ -164,6 +166,14 @@ def test_a_scene_that_fails_says_so_once_a_store_that_was_lost_is_back(tmp_path)
     assert completed.error is not None
     events = [stored.event["event"] for stored in store.events("mine")]
     assert (events[0], events[-1]) == ("began", "failed")
+
+    def loses(conversation):
+        store.is_there, store.n_refused = False, 0
+        return "Hello."
+
+    with attempts_for("mine", "sample-001"), pytest.raises(StoreError, match="no connection"):
+        task.attempt(ScriptedPredictor(loses), [problem])
+    assert store.n_refused == 1  # closing the scene does not try again
 
 
 def test_a_full_disk_is_an_error_of_the_store(tmp_path):
