@@ -19,14 +19,14 @@
     tools         tools raise only ToolError and are quick, their results are not cut, and reading
                   tools do not change the state
 
-`audit` runs all checks and lists the violations; `audited` refuses problems with violations. Checks
-without problems are in `dataenvgym.tasks.worlds.audit`; `problem` has those on one problem, and
-`mutations` the verifiers that are wrong on purpose.
+`audit` runs all checks and lists the violations. Checks without problems are in
+`dataenvgym.tasks.worlds.audit`; `problem` has those on one problem, and `mutations` the verifiers
+that are wrong on purpose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -42,7 +42,7 @@ from dataenvgym.tasks.worlds.audit.legal_values import LegalValues
 from dataenvgym.tasks.worlds.audit.processes import compare_processes
 from dataenvgym.tasks.worlds.audit.tools import ToolsAudit
 
-__all__ = ["Audit", "Violation", "audit", "audited"]
+__all__ = ["Audit", "Violation", "audit"]
 
 
 def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0) -> Audit:
@@ -105,15 +105,3 @@ def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0)
     ]
     done.violations = list(dict.fromkeys(done.violations))
     return done
-
-
-def audited(
-    world: World[Any], problems: Sequence[TaskInstance], *, seed: int = 0
-) -> Sequence[TaskInstance]:
-    """The problems, if all checks pass.
-
-    Raises:
-        InvalidInstanceError: naming the problem and the failed check.
-    """
-    audit(world, problems, seed=seed).refuse()
-    return problems

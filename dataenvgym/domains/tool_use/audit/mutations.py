@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
-from typing import Any, Literal
+from typing import Literal
 
 from dataenvgym.domains.tool_use.components import Ending, score
 from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem
 from dataenvgym.errors import EvaluationError
-from dataenvgym.records import ToolCall
-from dataenvgym.tasks.worlds.state import WorldState
-from dataenvgym.tasks.worlds.world import World
 
 
 @dataclass(frozen=True)
@@ -35,40 +31,21 @@ class Mutation:
         }[self.kind]
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """One attempt at a problem: the content of an `Ending`."""
-
-    world: World[Any]
-    gold: WorldState
-    said: Sequence[str]
-    calls: Sequence[ToolCall]
-
-    @cached_property
-    def ending(self) -> Ending:
-        return Ending(self.world, self.gold, self.said, self.calls)
-
-    def reward(self, problem: ToolUseProblem) -> float:
-        """The reward for the problem.
-
-        Raises:
-            EvaluationError: if it cannot be scored.
-        """
-        return score(problem, self.ending)[0]
-
-    def part(self, problem: ToolUseProblem, component: Component) -> float:
-        """One component of the reward."""
-        return score(problem.model_copy(update={"basis": (component,)}), self.ending)[0]
+def _part(problem: ToolUseProblem, component: Component, attempt: Ending) -> float:
+    """One component of an attempt's reward."""
+    return score(problem.model_copy(update={"basis": (component,)}), attempt)[0]
 
 
 def noticed_mutations(
-    problem: ToolUseProblem, attempts: Iterable[Attempt]
+    problem: ToolUseProblem, attempts: Iterable[Ending]
 ) -> Iterator[tuple[Mutation, bool]]:
     """Each mutation of the problem's verifier, and whether it changes an attempt's score."""
     scored = []
     for attempt in attempts:
         try:
-            scored.append((attempt, {name: attempt.part(problem, name) for name in problem.basis}))
+            scored.append(
+                (attempt, {name: _part(problem, name, attempt) for name in problem.basis})
+            )
         except EvaluationError:
             continue  # the audit has noted it
     for name in problem.basis:
@@ -93,12 +70,12 @@ def noticed_mutations(
 def _notice(
     mutant: ToolUseProblem,
     component: Component,
-    scored: Sequence[tuple[Attempt, dict[Component, float]]],
+    scored: Sequence[tuple[Ending, dict[Component, float]]],
 ) -> bool:
     """Whether an attempt's score changes if the mutant evaluates that component."""
     for attempt, parts in scored:
         has_data = component != "said" or mutant.said
-        new = attempt.part(mutant, component) if has_data else 1.0
+        new = _part(mutant, component, attempt) if has_data else 1.0
         if prod({**parts, component: new}.values()) != prod(parts.values()):
             return True
     return False

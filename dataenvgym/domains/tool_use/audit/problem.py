@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 from random import Random
 from typing import Any
 
-from dataenvgym.domains.tool_use.audit.mutations import Attempt
+from dataenvgym.domains.tool_use.components import Ending, score
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.problem import Prepared
 from dataenvgym.domains.tool_use.users import ModelUser
@@ -31,7 +31,7 @@ _SAID_BY_ALL = (
     "wait. Thank you, you are welcome. Can I help you with anything else?"
 )
 _NAMES_AN_ORDER = re.compile(r"\b(first|then|next|after\w*|before|later|finally)\b", re.IGNORECASE)
-_Played = tuple[Attempt, Sequence[str | None]]  # with the result of each call
+_Played = tuple[Ending, Sequence[str | None]]  # with the result of each call
 
 
 @dataclass
@@ -53,7 +53,7 @@ class ProblemAudit:
     tools: ToolsAudit
     differs: bool = False
 
-    def attempts(self) -> Iterator[Attempt]:
+    def attempts(self) -> Iterator[Ending]:
         """All attempts at the problem; they note violations."""
         yield from self._gold()
         yield self._graded("nothing", (), ("",), 0.0, "who does nothing")
@@ -99,10 +99,11 @@ class ProblemAudit:
 
     def _earned(self, world: World[Any], words: Sequence[str]) -> float:
         with suppress(EvaluationError):  # noted before
-            return Attempt(world, self.prepared.gold_state, words, ()).reward(self.prepared.problem)
+            ending = Ending(world, self.prepared.gold_state, words, ())
+            return score(self.prepared.problem, ending)[0]
         return 0.0
 
-    def _extra_writes(self) -> Iterator[Attempt]:
+    def _extra_writes(self) -> Iterator[Ending]:
         """The gold calls, and a legal call that changes something more."""
         gold, after = self.prepared.problem.gold, self.prepared.gold_state
         for tool in self.prepared.world.tools():
@@ -114,7 +115,7 @@ class ProblemAudit:
                 world = self.prepared.world.at(after.fork())
                 if self.tools.call(world, call) is None or world.state == after:
                     continue
-                attempt = Attempt(world, after, self._words, (*gold, call))
+                attempt = Ending(world, after, self._words, (*gold, call))
                 given = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
                 what = f"the gold calls, then {call.name}({given})"
                 yield self._graded("extra write", (), (), 0.0, what, attempt)
@@ -137,7 +138,7 @@ class ProblemAudit:
             (self.instance.answer,) if self.instance.answer else ()
         )
 
-    def _gold(self) -> Iterator[Attempt]:
+    def _gold(self) -> Iterator[Ending]:
         gold, words = self.prepared.problem.gold, self._words
         once, results = self._play(gold, words)
         yield self._graded("gold", gold, words, 1.0, "the gold calls", once)
@@ -193,7 +194,7 @@ class ProblemAudit:
         if self.differs:
             self._note("same twice", f"{what} have other results or another state")
 
-    def _changed(self) -> Iterator[Attempt]:
+    def _changed(self) -> Iterator[Ending]:
         """Plans with one argument of a writing call changed."""
         world, gold = self.prepared.world, self.prepared.problem.gold
         tools = {tool.name: tool for tool in world.tools()}
@@ -230,7 +231,7 @@ class ProblemAudit:
                 break
         return found
 
-    def _random(self) -> Iterator[Attempt]:
+    def _random(self) -> Iterator[Ending]:
         tools = self.prepared.world.tools()
         if not tools:
             return
@@ -259,12 +260,12 @@ class ProblemAudit:
         words: Sequence[str],
         wanted: float,
         what: str,
-        attempt: Attempt | None = None,
-    ) -> Attempt:
+        attempt: Ending | None = None,
+    ) -> Ending:
         attempt = attempt or self._play(calls, words, by_user=bool(calls))[0]
         try:
             with asked() as impure:
-                reward = attempt.reward(self.prepared.problem)
+                reward = score(self.prepared.problem, attempt)[0]
         except EvaluationError as error:
             self._note("tools", str(error))
             return attempt
@@ -283,7 +284,7 @@ class ProblemAudit:
         if by_user:
             results += [self.tools.call(world, c, "user") for c in self.prepared.problem.user_gold]
         made = [c for c, result in zip(calls, results, strict=False) if result is not None]
-        return Attempt(world, self.prepared.gold_state, words, made), results
+        return Ending(world, self.prepared.gold_state, words, made), results
 
     def _note(self, check: str, detail: str) -> None:
         self.tools.note(check, detail, self.instance.id)

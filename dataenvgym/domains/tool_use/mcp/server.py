@@ -10,9 +10,7 @@ from __future__ import annotations
 import logging
 import resource
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -230,19 +228,6 @@ class HttpServer:
     def stop(self) -> None:
         """Make `run` return soon; callable from any thread."""
         self._server.should_exit = True
-
-
-@contextmanager
-def served(world: World[Any], **options: Any) -> Iterator[str]:
-    """Serve a world in a thread; yields the URL. `options` are those of `HttpServer`."""
-    server = HttpServer(world, **options)
-    thread = threading.Thread(target=server.run, name="mcp-server", daemon=True)
-    thread.start()
-    try:
-        yield server.url
-    finally:
-        server.stop()
-        thread.join()
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args
 
@@ -40,6 +41,26 @@ def form_of(name: str, tools: Collection[str]) -> Form:
     return forms[name]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """How plans are asked for, written and compared.
+
+    Attributes:
+        form: how the student writes plans, "json" (a list of steps) or "code" (a Python program).
+        correct_by: how much of a right plan equals the gold one: "tools" (their list),
+            "argument_names" (also), or "argument_values" (also).
+        system_prompt: the system message, in which `{tools}` stands for the tool list, one line
+            each; None lists the tools and explains how to write a plan in this form.
+        template: the user message, in which `{instruction}` stands for the request; it may have
+            `{tools}`, too.
+    """
+
+    form: str = "json"
+    correct_by: Level = "tools"
+    system_prompt: str | None = None
+    template: str = INSTRUCTION
+
+
 class PlansDomain(Domain):
     """Requests whose answer is a plan.
 
@@ -47,13 +68,7 @@ class PlansDomain(Domain):
         tools: the tool list.
         known: returns problems, such as those of a training split; their gold plans judge records
             that ask the same request. Called when the first record is judged.
-        form: how the student writes plans, "json" or "code".
-        correct_by: how much of a right plan equals the gold one: "tools" (their list),
-            "argument_names" (also), or "argument_values" (also).
-        system_prompt: the system message, in which `{tools}` stands for the tool list, one line
-            each; None lists the tools and explains how to write a plan in this form.
-        template: the user message, in which `{instruction}` stands for the request; it may have
-            `{tools}`, too.
+        options: how plans are asked for, written and compared.
 
     Raises:
         ConfigurationError: for an invalid option.
@@ -66,21 +81,19 @@ class PlansDomain(Domain):
         self,
         tools: Sequence[PlanTool],
         known: Callable[[], Iterable[TaskInstance]] = tuple,
-        *,
-        form: str = "json",
-        correct_by: Level = "tools",
-        system_prompt: str | None = None,
-        template: str = INSTRUCTION,
+        options: PlanOptions = PlanOptions(),
     ) -> None:
-        check_one_of(get_args(Level), correct_by=correct_by)
+        check_one_of(get_args(Level), correct_by=options.correct_by)
         self.tools = {tool.name: tool for tool in tools}
-        self.form = form_of(form, self.tools)
-        self.correct_by = correct_by
+        self.form = form_of(options.form, self.tools)
+        self.correct_by = options.correct_by
         self._known = known
         shown = "\n".join(map(str, tools))
-        system = _SYSTEM + self.form.how_to_write if system_prompt is None else system_prompt
+        system = options.system_prompt
+        if system is None:
+            system = _SYSTEM + self.form.how_to_write
         self.prompt_template = PromptTemplate(
-            system.replace(TOOLS, shown), template.replace(TOOLS, shown)
+            system.replace(TOOLS, shown), options.template.replace(TOOLS, shown)
         )
         self.answer_form = self.prompt_template.system or self.form.how_to_write
 

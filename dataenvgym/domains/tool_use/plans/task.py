@@ -8,18 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.domains.tool_use.plans.domain import PlansDomain
+from dataenvgym.domains.tool_use.plans.domain import PlanOptions, PlansDomain
 from dataenvgym.domains.tool_use.plans.loaders import read_tools, to_instance
-from dataenvgym.domains.tool_use.plans.metrics import Level
 from dataenvgym.options import takes
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.options import RowOptions, TaskOptions
-from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.row_source import Places, RowSource
 
 
 @dataclass(frozen=True)
-class PlansOptions(TaskOptions, RowOptions):
+class PlansOptions(TaskOptions, RowOptions, PlanOptions):
     """Options of `PlansTask`.
 
     Attributes:
@@ -27,26 +25,15 @@ class PlansOptions(TaskOptions, RowOptions):
             validation: test_human_verified.json, test: test_human_verified_filtered.json.
         tools: the tool list: a JSON file, or its content (see `tools`).
         name: name of the task.
-        form: how the student writes plans, "json" (a list of steps) or "code" (a Python program).
-        correct_by: how much of a right plan equals the gold one: "tools" (their list),
-            "argument_names" (also), or "argument_values" (also).
         best_match: whether the listed alternatives are gold plans, too; the one whose tools have
             the highest F1 with the student's plan counts.
-        system_prompt: the system message, in which `{tools}` stands for the tool list, one line
-            each; None lists the tools and explains how to write a plan in this form.
-        template: the user message, in which `{instruction}` stands for the request; it may have
-            `{tools}`, too.
     """
 
     sources: Places
     tools: str | Path | Mapping[str, Any] | Sequence[Any]
     _: KW_ONLY
     name: str = "plans"
-    form: str = "json"
-    correct_by: Level = "tools"
     best_match: bool = False
-    system_prompt: str | None = None
-    template: str = INSTRUCTION
 
 
 class PlansTask(Task):
@@ -66,14 +53,8 @@ class PlansTask(Task):
 
     @takes(PlansOptions)
     def __init__(self, options: PlansOptions) -> None:
-        domain = PlansDomain(
-            read_tools(options.tools),
-            partial(training_problems, self),
-            form=options.form,
-            correct_by=options.correct_by,
-            system_prompt=options.system_prompt,
-            template=options.template,
-        )
+        known = partial(training_problems, self)
+        domain = PlansDomain(read_tools(options.tools), known, options)
         read = partial(
             to_instance,
             task=options.name,

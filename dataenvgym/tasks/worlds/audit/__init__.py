@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from dataenvgym.errors import InvalidInstanceError
-
 
 @dataclass(frozen=True)
 class Violation:
@@ -48,14 +46,3 @@ class Audit:
     world: str
     violations: list[Violation] = field(default_factory=list)
     tried: Counter[str] = field(default_factory=Counter)
-
-    def refuse(self) -> None:
-        """Raise if a check failed.
-
-        Raises:
-            InvalidInstanceError: naming the first failed check.
-        """
-        if self.violations:
-            first, *more = self.violations
-            rest = f" (and {len(more)} more violations)" if more else ""
-            raise InvalidInstanceError(f"world {self.world!r}, {first}{rest}")
