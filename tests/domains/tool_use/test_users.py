@@ -17,6 +17,7 @@ from dataenvgym.records.instances import fault_of
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.tasks.options import LONG_REPLIES
 
+from ...fakes import Student
 from ...rollouts.fakes import Predictor, both_modes
 from .phone_world import READ, SET, SWITCH, Phone, begun, domain, instance, say
 
@@ -33,23 +34,13 @@ WITH_DATA = {
 }
 
 
-class Replies(Predictor):
-    """A speaker that says these texts, one after the other, and records its conversations."""
+class Replies(Student):
+    """A speaker that says these texts, one after the other."""
 
-    def __init__(self, *texts):
-        self.texts = list(texts)
-        self.seen = []
-        self.sampling = []
-        super().__init__(self.next)
-
-    def next(self, conversation):
-        self.seen.append(conversation)
-        text = self.texts.pop(0)
-        return text if isinstance(text, Failure) else Reply(text=text)
-
-    def predict(self, conversations, sampling):
-        self.sampling.append(sampling)
-        return super().predict(conversations, sampling)
+    @property
+    def seen(self):
+        """The conversations that it was asked in."""
+        return [conversation for asked in self.rounds for conversation in asked]
 
 
 def talk(conversation):
@@ -172,7 +163,7 @@ def test_how_a_user_is_sampled_can_be_set():
     user = Replies("Hm.")
     sampling = SamplingParameters(temperature=0.7, max_tokens=33)
     begun(instance(user=ANN), {"user": user}, user_sampling=sampling).step("Hello?")
-    assert (user.sampling[0].temperature, user.sampling[0].max_tokens) == (0.7, 33)
+    assert (user.samplings[0].temperature, user.samplings[0].max_tokens) == (0.7, 33)
 
 
 def test_a_step_whose_user_fails_can_be_tried_again():
@@ -293,7 +284,7 @@ def test_a_judge_decides_the_fault_of_an_unsolved_conversation():
     assert "You are Ann" in asked
     assert "User:\n    I want the large plan.\n[3] Assistant:\n    No.\n" in asked
     assert 'set_plan({"account": "acc_7", "plan": "large"})' in asked
-    assert judge.sampling[0].json_schema is not None
+    assert judge.samplings[0].json_schema is not None
     environment, _ = judged('{"at_fault": "user", "reason": "It left."}')
     with pytest.raises(SpeakerError, match=r"^user: the judge says: It left") as raised:
         environment.step("No.")

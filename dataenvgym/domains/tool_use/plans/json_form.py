@@ -60,8 +60,6 @@ def _values(text: str) -> Iterator[Any]:
         if is_closed:
             with suppress(ValueError, RecursionError):
                 yield json.loads(text[start:at], strict=False)
-        else:
-            at = max(at, start + 1)
 
 
 FORM = Form("json", HOW_TO_WRITE, read, write)
