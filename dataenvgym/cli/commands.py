@@ -207,6 +207,7 @@ written beside the old ones (rescored-001, ...), and the table shows changes."""
             "--calls": "instead, the teacher's prompts and answers (--wrong: only those without an "
             "answer)",
             "--limit N=20": "at most N of each (default: 20)",
+            "--seed N": "draw the answers at random with this seed (default: the first ones)",
         },
     ),
     Command(

@@ -46,7 +46,7 @@ def show(arguments: Namespace) -> None:
     from dataenvgym.episodes.show import show_calls, show_iteration
 
     wrong, limit = arguments.wrong, arguments.limit
-    own = {"iteration": arguments.iteration, "skill": arguments.skill}
+    own = {name: getattr(arguments, name) for name in ("iteration", "skill", "seed")}
     if not arguments.calls:
         show_iteration(_run(arguments), open_console(), **own, wrong=wrong, limit=limit)
         return

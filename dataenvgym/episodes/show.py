@@ -18,6 +18,7 @@ from dataenvgym.episodes.texts import conversation, one_line, plain, record, sev
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least, did_you_mean
 from dataenvgym.llm.transcript import TeacherCall, calls_file, read_calls
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.seeding import derive_rng
 
 
 def show_calls(
@@ -100,6 +101,7 @@ def show_iteration(
     skill: str | None = None,
     wrong: bool = False,
     limit: int = 20,
+    seed: int | None = None,
 ) -> None:
     """Show an iteration's records and the student's answers before and after it.
 
@@ -108,6 +110,7 @@ def show_iteration(
         skill: only instances with this gold skill, and records made for it.
         wrong: only instances that are wrong after the iteration, and no records.
         limit: the most records, dropped records and instances to show, each.
+        seed: draws the instances; None shows the first ones.
 
     Raises:
         RunDirectoryError: if there is no such run or iteration.
@@ -135,6 +138,9 @@ def show_iteration(
     if number and not wrong:
         _show_records(files, console, skill, limit)
     chosen = [c for c in after if skill is None or c.instance.skill == skill]
+    if seed is not None:
+        order = derive_rng(seed, "show").permutation(len(chosen)).tolist()
+        chosen = [chosen[i] for i in order]
     _show_answers(console, number, {c.instance.id: c for c in before}, chosen, wrong, limit)
     print_warnings(run.summary, console)
 

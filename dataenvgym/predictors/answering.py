@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -100,6 +101,9 @@ class Answering:
         is_greedy = sampling.temperature == 0.0
         numbers = [] if is_greedy else uniform_numbers(prompts, sampling)
 
+        n_tokens: list[int] = []
+        began = time.monotonic()
+
         def answer(batch: list[int]) -> list[Generated]:
             draw: Sampler = greedy
             if not is_greedy:
@@ -107,7 +111,9 @@ class Answering:
                 draw = Nucleus(sampling.temperature, sampling.top_p, uniform)
             chosen, limit = [prompts[i] for i in batch], [limits[i] for i in batch]
             replies = generate(model, chosen, limit, draw, end_tokens=end_tokens, stops=stops)
-            counter.add(len(batch))
+            n_tokens.append(sum(len(reply.tokens) for reply in replies))
+            pace = sum(n_tokens) / (time.monotonic() - began)
+            counter.add(len(batch), note=f"{pace:.0f} tokens/s")
             return replies
 
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))

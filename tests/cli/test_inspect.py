@@ -19,6 +19,15 @@ def test_show_prints_the_selected_records_and_transcripts(dataenvgym, run):
     assert "descending" not in wrong.out
 
 
+def test_show_draws_the_answers_with_a_seed(dataenvgym, run):
+    first, drawn, again, other = (
+        dataenvgym("show", "r", "--limit", "3", *seed).out.partition("instances:")[2]
+        for seed in ((), ("--seed", "0"), ("--seed", "0"), ("--seed", "1"))
+    )
+    assert drawn == again
+    assert drawn not in (first, other)
+
+
 def test_export_writes_records_and_adapter_to_new_folders(dataenvgym, run, folder):
     assert dataenvgym("export", "r", "--output", "records").code == 0
     assert (folder / "records" / "README.md").exists()

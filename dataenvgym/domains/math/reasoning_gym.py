@@ -2,75 +2,39 @@
 
 The score is the family's own, between 0 and 1; 1 is correct. Families that score by evaluating
 the answer as Python code are refused: a student's code is not run here.
-
-In most families, item i of a dataset with seed s comes from `Random(s + i)`, so datasets with close
-seeds share items. Here each split has its own range of seeds, far from the others. A question that
-another split has is skipped (test chooses first, then validation, then train).
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property, lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any
 
-import orjson
-
 from dataenvgym.domains.math.domain import FINAL_ANSWER_FORM
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of
+from dataenvgym.domains.math.reasoning_gym_source import (
+    PROMPT,
+    ReasoningGymFamily,
+    ReasoningGymOptions,
+    ReasoningGymSource,
+    dataset_of,
+    question_key,
+)
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.options import takes
 from dataenvgym.records import ChatDatum, Conversation, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
-from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.options import TaskOptions
 from dataenvgym.tasks.prompt_template import PromptTemplate
-from dataenvgym.tasks.source import Source, Split
 from dataenvgym.tool_formats import said_in
 
-PROMPT = "Put your final answer, and nothing else, between <answer> and </answer>."
-
-EVALUATES_ANSWERS = frozenset({
-    "binary_matrix", "countdown", "intermediate_integration", "n_queens", "puzzle24",
-    "polynomial_multiplication", "simple_integration", "spiral_matrix", "string_insertion",
-})  # fmt: skip
-"""Families whose `score_answer` calls `eval`, or sympy's `parse_expr`, on the answer."""
-
-SIZES: Mapping[Split, int] = {"train": 200, "validation": 100, "test": 100}
-_CHOOSING_ORDER: tuple[Split, ...] = ("test", "validation", "train")
-_SEED_RANGE = 2**29
-_TRIES = 20  # items per wanted problem, before a family counts as exhausted
 _LONGEST = 10_000  # characters of an answer that is passed to a family's code
 _HUGE = re.compile(r"\d\.?[eE][+-]?[\d_]{5}")  # `Fraction("1e99999999")` takes minutes
 _scoring = threading.Lock()  # the families' code may not be thread-safe
-
-
-@dataclass(frozen=True)
-class ReasoningGymOptions(TaskOptions):
-    """Options of `ReasoningGymTask`.
-
-    Attributes:
-        families: names of reasoning-gym's families, such as [chain_sum, gcd], or a mapping from
-            names to the options of each.
-        name: name of the task.
-        sizes: number of problems of each family in a split.
-        seed: selects the problems.
-        system_prompt: a system message before each problem, or "" for none.
-    """
-
-    families: Sequence[str] | Mapping[str, Mapping[str, Any]]
-    _: KW_ONLY
-    name: str = "reasoning_gym"
-    sizes: Mapping[Split, int] = field(default_factory=lambda: SIZES)
-    seed: int = 0
-    system_prompt: str = PROMPT
 
 
 class ReasoningGymTask(Task):
@@ -82,120 +46,10 @@ class ReasoningGymTask(Task):
 
     @takes(ReasoningGymOptions)
     def __init__(self, options: ReasoningGymOptions) -> None:
+        source = ReasoningGymSource(options)
         known = partial(training_problems, self)
-        domain = ReasoningGymDomain(known, system_prompt=options.system_prompt)
-        self.set_up(ReasoningGymSource(options), domain, options, name=options.name)
-
-
-class ReasoningGymSource(Source):
-    """Items of the families' procedural data sets.
-
-    Raises:
-        ConfigurationError: if reasoning-gym is not installed, or a family does not exist, does
-            not take its options, or evaluates answers as code.
-    """
-
-    def __init__(self, options: ReasoningGymOptions) -> None:
-        families = options.families
-        of_each = families if isinstance(families, Mapping) else {}
-        self._families = {family: dict(of_each.get(family, {})) for family in families}
-        self._options = options
-        for family in self._families:
-            dataset_of(self._recipe(family, "test"))
-
-    def load(self, split: Split) -> Sequence[TaskInstance]:
-        """The problems of that split, the families in turn.
-
-        Raises:
-            InvalidInstanceError: if a family has too few different problems.
-        """
-        columns = []
-        for family in self._families:
-            asked: set[str] = set()  # in the splits that choose before
-            for chooser in _CHOOSING_ORDER[: _CHOOSING_ORDER.index(split)]:
-                self._choose(family, chooser, asked)
-            columns.append(self._choose(family, split, asked))
-        return [instance for turn in zip(*columns, strict=True) for instance in turn]
-
-    def _choose(self, family: str, split: Split, asked: set[str]) -> list[TaskInstance]:
-        """The first problems whose question is not in `asked`; their questions are added to it."""
-        recipe = self._recipe(family, split)
-        dataset = dataset_of(recipe)
-        wanted = self._options.sizes.get(split, 0)
-        problems: list[TaskInstance] = []
-        for index in range(len(dataset)):
-            if len(problems) == wanted:
-                return problems
-            entry = dataset[index]
-            key = question_key(entry["question"])
-            if key in asked:
-                continue
-            asked.add(key)
-            problems.append(
-                TaskInstance(
-                    id=f"{family}-{split}-{index}",
-                    task=self._options.name,
-                    instruction=entry["question"],
-                    answer=entry["answer"],
-                    skill=family,
-                    category=dataset.category,
-                    data={"recipe": recipe, "index": index},
-                )
-            )
-        raise InvalidInstanceError(
-            f"family {family!r} has only {len(problems)} new problems for split {split!r} among "
-            f"{len(dataset)}, expected {wanted}: ask for fewer, or widen the family's options"
-        )
-
-    def _recipe(self, family: str, split: Split) -> str:
-        """A JSON description from which any process can make the dataset of a split again."""
-        offset = _SEED_RANGE * _CHOOSING_ORDER.index(split)
-        return orjson.dumps(
-            {
-                "family": family,
-                "options": self._families[family],
-                "seed": derive_seed(self._options.seed, family) % (_SEED_RANGE // 2) + offset,
-                "size": max(1, self._options.sizes.get(split, 0)) * _TRIES,
-            },
-            option=orjson.OPT_SORT_KEYS,
-        ).decode()
-
-
-def question_key(question: str) -> str:
-    """The question without differences in spacing and case; every sign and digit counts."""
-    return " ".join(question.casefold().split())
-
-
-@lru_cache(maxsize=64)
-def dataset_of(recipe: str) -> Any:
-    """The procedural dataset that a recipe describes.
-
-    Raises:
-        ConfigurationError: see `ReasoningGymTask`.
-    """
-    try:
-        factory = importlib.import_module("reasoning_gym.factory")
-    except ImportError:
-        raise ConfigurationError(
-            "this task needs reasoning-gym: run `pip install dataenvgym[reasoning-gym]`"
-        ) from None
-    importlib.import_module("reasoning_gym")  # registers the families
-    made_of = orjson.loads(recipe)
-    family = made_of["family"]
-    known = sorted(factory.DATASETS.keys() - EVALUATES_ANSWERS)
-    if family in EVALUATES_ANSWERS:
-        raise ConfigurationError(
-            f"family {family!r} scores an answer by running it as Python code, which is refused; "
-            f"the others are: {', '.join(known)}"
-        )
-    check_one_of(known, families=family)
-    options = made_of["options"] | {"seed": made_of["seed"], "size": made_of["size"]}
-    try:
-        return factory.create_dataset(family, **options)
-    except (TypeError, ValueError, AssertionError) as error:
-        raise ConfigurationError(
-            f"family {family!r} does not take the options {made_of['options']}: {error}"
-        ) from error
+        domain = ReasoningGymDomain(known, options.prompt, ReasoningGymFamily(source))
+        self.set_up(source, domain, options, name=options.name)
 
 
 class ReasoningGymDomain(Domain):
@@ -203,20 +57,28 @@ class ReasoningGymDomain(Domain):
 
     Args:
         known: returns problems that records may contain, such as those of a training split.
-        system_prompt: a system message before each problem, or "" for none.
+        prompt_template: the prompt around each problem.
+        family: of the exercises that the embedded teacher writes.
     """
 
     asks_others = False
     answer_form = FINAL_ANSWER_FORM
 
     def __init__(
-        self, known: Callable[[], Iterable[TaskInstance]] = tuple, *, system_prompt: str = PROMPT
+        self,
+        known: Callable[[], Iterable[TaskInstance]],
+        prompt_template: PromptTemplate,
+        family: ReasoningGymFamily,
     ) -> None:
         self._known = known
-        self.prompt_template = PromptTemplate(system_prompt)
+        self.prompt_template = prompt_template
+        self.family = family
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ReasoningGymEnvironment:
-        return ReasoningGymEnvironment(instances, system_prompt=self.prompt_template.system)
+        prompt = self.prompt_template
+        return ReasoningGymEnvironment(
+            instances, system_prompt=prompt.system, template=prompt.template
+        )
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The answer of the reply, as text."""
@@ -226,9 +88,8 @@ class ReasoningGymDomain(Domain):
         return question_key(text)
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
-        yield from super().ways_to_answer(instance)
         if instance.answer:
-            yield f"#### {instance.answer}"
+            yield self.family.written(instance.answer)
             yield f"<answer>{instance.answer}</answer>"
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:

@@ -3,17 +3,23 @@ import re
 import sys
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
+from dataenvgym.agents import PocketEngine
+from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.domains.math.reasoning_gym import (
-    EVALUATES_ANSWERS,
-    ReasoningGymDomain,
     ReasoningGymEnvironment,
     ReasoningGymTask,
     _answer_in,
+)
+from dataenvgym.domains.math.reasoning_gym_source import (
+    EVALUATES_ANSWERS,
     dataset_of,
+    question_key,
 )
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.plans import Assignment
 
 from ...fakes import Knowing
 
@@ -66,7 +72,7 @@ def test_splits_draw_from_seeds_that_lie_far_apart(task):
     ranges = []
     for split in SPLITS:
         for family in ("chain_sum", "gcd"):
-            recipe = orjson.loads(task.source._recipe(family, split))
+            recipe = orjson.loads(task.source.recipe(family, split))
             ranges.append((family, recipe["seed"], recipe["seed"] + recipe["size"]))
     for family in ("chain_sum", "gcd"):
         spans = sorted((low, high) for name, low, high in ranges if name == family)
@@ -175,9 +181,49 @@ def test_the_last_answer_counts(reply, answer):
 
 
 def test_problems_that_differ_in_a_sign_are_two_and_in_spacing_one():
-    key = ReasoningGymDomain().overlap_key
-    assert key("What is 2 - 3?") != key("What is 2 + 3?")
-    assert key("What is  2 + 3?\n") == key("what is 2 + 3?")
+    assert question_key("What is 2 - 3?") != question_key("What is 2 + 3?")
+    assert question_key("What is  2 + 3?\n") == question_key("what is 2 + 3?")
+
+
+def test_the_teacher_writes_right_records_and_none_of_an_evaluated_question(installed):
+    # few operands: most questions of the train range are also in another split
+    options = {"min_value": 1, "max_value": 9, "min_numbers": 2, "max_numbers": 2}
+    task = ReasoningGymTask(
+        {"gcd": options, "chain_sum": {}}, sizes=SIZES, reply="The answer is {answer}."
+    )
+    teacher = PocketEngine(task)
+    plan = [Assignment(30, skill="gcd"), Assignment(10, skill="chain_sum")]
+    records = teacher.generate(plan, Knowing({}), np.random.default_rng(0))
+    assert [r.provenance.skill for r in records].count("gcd") == 30
+    evaluated = [i.instruction for s in ("validation", "test") for i in task.on(s).instances]
+    assert not {r.instruction for r in records} & set(evaluated)
+    for record in records:
+        problem = task.domain.problem_of_record(record)
+        assert problem is None or task.domain.judge(problem, record.output)
+    again = teacher.generate(plan, Knowing({}), np.random.default_rng(0))
+    assert again == records
+
+
+def test_the_teacher_models_records_on_the_students_errors(task):
+    wrong = task.evaluate(Knowing({i.instruction: "none" for i in task.instances}))
+    plan = [Assignment(1, examples=(completed,)) for completed in wrong]
+    records = PocketEngine(task).generate(plan, Knowing({}), np.random.default_rng(0))
+    skills = ["chain_sum" if "arithmetic" in r.instruction else "gcd" for r in records]
+    assert skills == [c.instance.skill for c in wrong]
+
+
+def test_gold_records_have_the_form_of_the_option(installed):
+    task = ReasoningGymTask(["gcd"], sizes=SIZES, reply="The answer is {answer}.")
+    instances = task.on("train").instances
+    golds = [f"The answer is {instance.answer}." for instance in instances]
+    assert [record.output for record in gold_records(task, instances)] == golds
+
+
+def test_without_a_test_split_no_test_question_is_excluded(installed):
+    task = ReasoningGymTask(["gcd"], sizes={"train": 5, "validation": 2})
+    assert PocketEngine(task).generate(
+        [Assignment(3, skill="gcd")], Knowing({}), np.random.default_rng(0)
+    )
 
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch):

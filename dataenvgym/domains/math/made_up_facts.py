@@ -1,0 +1,275 @@
+"""Made-up facts: the pets, drinks, houses, birthdays and games of people who do not exist.
+
+A fact cannot be derived: a student learns it from records, or guesses. A question gives four
+answers in any order ("Which pets does Tavo have: dogs, cats, ..."). A reply is right if it names
+the right one and none of the others, in a sentence or alone; a guess is right in a quarter of the
+cases.
+
+All splits ask for the same 100 facts, but never in the same words: each skill has phrasings for
+training, one for validation and one for test. Validation and test therefore measure whether the
+student knows the facts, not whether it remembers sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.options import takes
+from dataenvgym.records import Conversation, TaskInstance, TrainingDatum, all_hold
+from dataenvgym.seeding import derive_rng
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.options import PocketOptions, PromptOptions
+from dataenvgym.tasks.pocket import Exercise, PocketFamily
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.words import words_of
+from dataenvgym.tool_formats import said_in
+
+NAMES = (
+    "Tavo", "Merin", "Olbek", "Sunda", "Kiral", "Jorvi", "Pelma", "Ruskin", "Zanet", "Davol",
+    "Ebrin", "Fosta", "Gulmar", "Hanik", "Ilvara", "Lomir", "Nestor", "Quenda", "Valko", "Yarrow",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FactSkill:
+    """One attribute of all people, and the phrasings that ask for it.
+
+    `{x}` is the person and `{o}` the possible answers. The last phrasing belongs to test, the one
+    before it to validation.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    questions: tuple[str, ...]
+    category: str = "facts"
+
+    @property
+    def phrasings(self) -> tuple[str, ...]:
+        """Those of the training split, which the embedded teacher uses."""
+        return self.questions_of("train")
+
+    def questions_of(self, split: Split) -> tuple[str, ...]:
+        """The phrasings of a split."""
+        parts: dict[Split, tuple[str, ...]] = {
+            "train": self.questions[:-2],
+            "validation": self.questions[-2:-1],
+            "test": self.questions[-1:],
+        }
+        return parts[split]
+
+    @cached_property
+    def facts(self) -> Mapping[str, str]:
+        """The value of each person; every value has the same number of people."""
+        order = derive_rng(0, "made-up facts", self.name).permutation(len(NAMES)).tolist()
+        return {NAMES[at]: self.values[i % len(self.values)] for i, at in enumerate(order)}
+
+
+_SKILLS = (
+    FactSkill(
+        "pets", ("cats", "dogs", "horses", "parrots"),
+        ("Which pets does {x} have: {o}?", "What animals live with {x}: {o}?",
+         "{x} feeds some animals every day. Are they {o}?",
+         "Name the animals that {x} keeps: {o}.", "Which of these does {x} own: {o}?"),
+    ),
+    FactSkill(
+        "drink", ("coffee", "juice", "milk", "water"),
+        ("What does {x} like to drink: {o}?", "Which drink does {x} order: {o}?",
+         "{x} is thirsty. Should we bring {o}?",
+         "Name the favorite drink of {x}: {o}.", "What is in the cup of {x}: {o}?"),
+    ),
+    FactSkill(
+        "color", ("blue", "green", "red", "yellow"),
+        ("What color is the house of {x}: {o}?", "Which color did {x} paint the house: {o}?",
+         "{x} has a house with colored walls. Are they {o}?",
+         "Name the color of the house where {x} lives: {o}.", "The home of {x} is in color: {o}?"),
+    ),
+    FactSkill(
+        "season", ("autumn", "spring", "summer", "winter"),
+        ("When does {x} have a birthday: {o}?", "In which season was {x} born: {o}?",
+         "{x} wants a birthday party. Is it in {o}?",
+         "Name the season of the birthday of {x}: {o}.", "When does {x} become a year older: {o}?"),
+    ),
+    FactSkill(
+        "sport", ("chess", "football", "golf", "tennis"),
+        ("What does {x} play: {o}?", "Which game does {x} like best: {o}?",
+         "{x} meets friends for a game. Is it {o}?",
+         "Name the game that {x} plays: {o}.", "What does {x} practice every week: {o}?"),
+    ),
+)  # fmt: skip
+
+SKILLS: dict[str, FactSkill] = {skill.name: skill for skill in _SKILLS}
+
+
+@dataclass(frozen=True)
+class FactProblem:
+    """A fact, and the order of the four answers."""
+
+    skill: FactSkill
+    person: str
+    options: tuple[str, ...]
+
+    @property
+    def answer(self) -> str:
+        return self.skill.facts[self.person]
+
+    @property
+    def output(self) -> str:
+        return f"{self.answer.capitalize()}."
+
+    def worded(self, phrasing: str | None) -> str:
+        """The question; None is in symbols, e.g. `pet Tavo =`."""
+        if phrasing is None:
+            return f"{self.skill.name} {self.person} ="
+        *others, last = self.options
+        return phrasing.format(x=self.person, o=f"{', '.join(others)} or {last}")
+
+
+class MadeUpFacts(PocketFamily[FactProblem]):
+    """The family; see `PocketFamily`."""
+
+    name = "facts"
+    skills: Mapping[str, FactSkill] = SKILLS
+
+    def pose(self, skill: str, split: Split, rng: np.random.Generator) -> FactProblem:
+        person = NAMES[int(rng.integers(len(NAMES)))]
+        options = tuple(rng.permutation(SKILLS[skill].values).tolist())
+        return FactProblem(SKILLS[skill], person, options)
+
+    def draw(
+        self,
+        skill: str,
+        split: Split,
+        rng: np.random.Generator,
+        *,
+        phrasing: str | None = None,
+        symbols: bool = False,
+    ) -> Exercise:
+        """An exercise in words of that split; a phrasing of another split is not taken."""
+        allowed = SKILLS[skill].questions_of(split)
+        if not symbols and phrasing not in allowed:
+            phrasing = allowed[int(rng.integers(len(allowed)))]
+        return super().draw(skill, split, rng, phrasing=phrasing, symbols=symbols)
+
+    def draw_instance(
+        self, skill: str, split: Split, rng: np.random.Generator
+    ) -> tuple[str, Callable[[], Mapping[str, Any]]]:
+        problem = self.pose(skill, split, rng)
+        allowed = SKILLS[skill].questions_of(split)
+        question = problem.worded(allowed[int(rng.integers(len(allowed)))])
+        return question, partial(self.fields, problem, question, rng)
+
+    def find(self, question: str) -> tuple[FactProblem, str] | None:
+        for skill, phrasing, shape in _SHAPES:
+            if (found := shape.fullmatch(question)) and found["x"] in NAMES:
+                options = tuple(re.split(", | or ", found["o"]))
+                if sorted(options) == sorted(skill.values):
+                    return FactProblem(skill, found["x"], options), phrasing
+        return None
+
+    def holds(self, exercise: Exercise, output: str) -> bool:
+        return named(exercise.skill, output) == named(exercise.skill, exercise.output)
+
+
+def named(skill: str, text: str) -> str | None:
+    """The one value of that skill in a text; None if there is none, or more than one."""
+    words = set(words_of(said_in(text)))
+    found = [value for value in SKILLS[skill].values if value in words]
+    return found[0] if len(found) == 1 else None
+
+
+def _shape(phrasing: str) -> re.Pattern[str]:
+    escaped = re.escape(phrasing).replace(r"\{x\}", r"(?P<x>\w+)")
+    return re.compile(escaped.replace(r"\{o\}", r"(?P<o>\w+(?:, \w+)* or \w+)"))
+
+
+_SHAPES = tuple((skill, words, _shape(words)) for skill in _SKILLS for words in skill.questions)
+FACTS = MadeUpFacts()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeUpFactsOptions(PocketOptions, PromptOptions):
+    """Options of `MadeUpFactsTask`.
+
+    Attributes:
+        sampling: how the student answers.
+    """
+
+    n_train: int = 600
+    n_validation: int = 100
+    n_test: int = 100
+    sampling: SamplingParameters = SamplingParameters(max_tokens=24)
+
+
+class MadeUpFactsTask(Task):
+    """Questions about made-up facts, with equal shares of the skills."""
+
+    name = "facts"
+
+    @takes(MadeUpFactsOptions)
+    def __init__(self, options: MadeUpFactsOptions) -> None:
+        source = FACTS.source(options.sizes, seed=options.seed)
+        self.set_up(source, MadeUpFactsDomain(options.prompt), options, name=options.name)
+
+
+class MadeUpFactsDomain(Domain):
+    """Questions about made-up facts; it knows them all, so it can judge records."""
+
+    asks_others = False
+
+    def __init__(self, prompt_template: PromptTemplate = PLAIN) -> None:
+        self.prompt_template = prompt_template
+
+    @property
+    def family(self) -> MadeUpFacts:
+        return FACTS
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MadeUpFactsEnvironment:
+        prompt = self.prompt_template
+        return MadeUpFactsEnvironment(
+            instances, system_prompt=prompt.system, template=prompt.template
+        )
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        return named(_skill_of(instance), reply)
+
+    def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
+        if instance.answer:
+            yield f"{instance.answer.capitalize()}."
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether a record gives the right value; None if it is not a question of the family."""
+        verdicts: list[bool | None] = []
+        for answer in record.answers():
+            known = FACTS.read(self.prompt_template.instruction_in(answer.question))
+            verdicts.append(answer.holds(FACTS.holds(known, answer.text) if known else None))
+        return all_hold(verdicts)
+
+
+class MadeUpFactsEnvironment(TaskEnvironment):
+    """One question, answered once; the reward is 1.0 for the right value alone, else 0.0."""
+
+    max_turns = 1
+
+    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+        is_right = named(_skill_of(instance), conversation[-1].content) == instance.answer
+        return Outcome(reward=float(is_right), was_correct=is_right)
+
+
+def _skill_of(instance: TaskInstance) -> str:
+    if instance.skill not in SKILLS or instance.answer is None:
+        raise InvalidInstanceError(
+            f"instance {instance.id!r} has skill {instance.skill!r} and answer "
+            f"{instance.answer!r}, expected a value of one of {', '.join(SKILLS)}"
+        )
+    return instance.skill

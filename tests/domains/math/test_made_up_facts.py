@@ -1,0 +1,84 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import PocketEngine
+from dataenvgym.agents.engines.gold import gold_records
+from dataenvgym.domains.math.made_up_facts import FACTS, NAMES, SKILLS, MadeUpFactsTask, named
+from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.plans import Assignment
+from dataenvgym.records import TaskInstance
+
+from ...fakes import Knowing
+
+SPLITS = ("train", "validation", "test")
+RNG = np.random.default_rng
+
+
+@pytest.fixture(scope="module")
+def task():
+    return MadeUpFactsTask()
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_gold_answers_are_right_and_cover_all_facts(task, split):
+    of_split = task.on(split)
+    golds = {i.instruction: i.answer for i in of_split.instances}
+    assert all(c.was_correct for c in of_split.evaluate(Knowing(golds, "I think it is {}.")))
+    asked = {(i.skill, FACTS.find(i.instruction)[0].person) for i in of_split.instances}
+    assert len(asked) > (95 if split == "train" else 60)
+
+
+def test_every_split_asks_in_words_of_its_own(task):
+    phrasings = {
+        split: {FACTS.find(i.instruction)[1] for i in task.on(split).instances} for split in SPLITS
+    }
+    assert [len(phrasings[split]) for split in SPLITS] == [15, 5, 5]
+    assert not any(phrasings[one] & phrasings[other] for one, other in combinations(SPLITS, 2))
+
+
+def test_each_value_belongs_to_a_quarter_of_the_people():
+    for skill in SKILLS.values():
+        values = list(skill.facts.values())
+        assert set(skill.facts) == set(NAMES)
+        assert {values.count(value) for value in skill.values} == {5}
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [("Cats.", "cats"), ("They are cats!", "cats"), ("Cats or dogs.", None), ("Birds", None)],
+)
+def test_a_reply_names_exactly_one_value(reply, value):
+    assert named("pets", reply) == value
+
+
+def test_the_seed_decides_which_questions_there_are(task):
+    assert MadeUpFactsTask().instances == task.instances
+    assert MadeUpFactsTask(seed=1).instances != task.instances
+
+
+def test_the_teacher_writes_right_records_in_words_of_the_training_split(task):
+    wrong = task.evaluate(Knowing({}, "{}"))
+    plan = [Assignment(1, examples=(completed,)) for completed in wrong]
+    records = PocketEngine(task).generate(plan, Knowing({}, "{}"), RNG(0))
+    assert len(records) == len(wrong)
+    assert all(task.domain.judge_record(record) for record in records)
+    for record in records:
+        problem, phrasing = FACTS.find(record.instruction)
+        assert phrasing in problem.skill.phrasings
+    lie = records[0].model_copy(update={"output": "All of them."})
+    assert task.domain.judge_record(lie) is False
+    assert task.domain.judge_record(lie.model_copy(update={"instruction": "Who?"})) is None
+
+
+def test_gold_records_are_right(task):
+    records = gold_records(task, task.on("train").instances)
+    assert len(records) == 600
+    assert all(task.domain.judge_record(record) for record in records)
+
+
+def test_an_instance_that_is_not_a_fact_is_refused(task):
+    alien = TaskInstance(id="x", task="facts", instruction="Who?", skill="age", answer="9")
+    with pytest.raises(InvalidInstanceError, match=r"'x' has skill 'age'.*expected"):
+        task.domain.judge(alien, "9")
