@@ -214,6 +214,7 @@ _EXPECTED = {
     **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
     "string_type": "text",
+    "finite_number": "a finite number",
 }
 
 
