@@ -109,6 +109,28 @@ class Wavering(Student):
         return f"#### {answer}" if chance < self.rates.get(skill, self.default) else self.wrong
 
 
+class Trying:
+    """Answers a conversation with `say(conversation, n)` in its n-th try, from 0: its n-th seed."""
+
+    def __init__(self, say):
+        self.say = say
+        self.seeds = []
+        self.n_asked = 0
+
+    def predict(self, conversations, sampling):
+        if sampling.seed not in self.seeds:
+            self.seeds.append(sampling.seed)
+        self.n_asked += len(conversations)
+        n = self.seeds.index(sampling.seed)
+        said = [self.say(conversation, n) for conversation in conversations]
+        return [one if isinstance(one, Failure) else Reply(text=one) for one in said]
+
+
+def turn_of(conversation):
+    """How many turns the student has had."""
+    return sum(message.role == "assistant" for message in conversation)
+
+
 def lost(question, sampling):
     """The reply of a student after its server is lost."""
     return Failure(reason="HTTP 503")

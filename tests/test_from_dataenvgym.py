@@ -14,9 +14,10 @@ from dataenvgym.agents import Assignment
 from dataenvgym.config import build_agent, compose
 from dataenvgym.config.composition import options_by_group
 from dataenvgym.errors import ConfigurationError, PredictionError
-from dataenvgym.interfaces import Failure
 from dataenvgym.skills.catalog import read_catalog
 from dataenvgym.storage import write_json
+
+from .fakes import Teacher, lost
 
 PAGE = Path(__file__).parents[1] / "docs" / "from_dataenvgym.md"
 TEXT = PAGE.read_text()
@@ -91,19 +92,13 @@ def test_the_trees_that_follow_a_pattern_are_not_said_to_follow_rewards():
 
 def test_a_teacher_can_be_asked_without_skills_and_samples(tmp_path):
     """The random baseline there, as the page tells to build it."""
-    asked = []
-
-    class Deaf:
-        def ask(self, conversations, sampling, *, purpose):
-            asked.extend(conversations)
-            return [Failure(reason="deaf") for _ in conversations]
-
+    teacher = Teacher(lost)
     (tmp_path / "prompt").mkdir()
     prompt = "Write {count} math problems.\n\n  Not these:\n  {written}\n"
     text = f"# Blind\nsystem: You write training data.\nuser: |\n  {prompt}"
     (tmp_path / "prompt" / "blind.yaml").write_text(text)
     overrides = ["agent=random", "agent/engine=llm", "agent/policy=free", "prompt=blind"]
-    agent = build_agent(compose(overrides, config_dir=tmp_path), teacher=Deaf())
-    with pytest.raises(PredictionError, match="deaf"):
+    agent = build_agent(compose(overrides, config_dir=tmp_path), teacher=teacher)
+    with pytest.raises(PredictionError, match="HTTP 503"):
         agent.engine.generate((Assignment(3),), None, default_rng(0))
-    assert {c[-1].content.strip() for c in asked} == {"Write 3 math problems."}
+    assert {text.strip() for text in teacher.asked} == {"Write 3 math problems."}

@@ -9,6 +9,8 @@ from dataenvgym.environments.shown_student import TimedPredictor
 from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.records import Message
 
+from ..fakes import Student
+
 ASKED = (Message(role="user", content="hello"),)
 GREEDY = SamplingParameters()
 
@@ -44,12 +46,11 @@ class Remote:
 
 
 def test_the_time_of_predict_counts(clock):
-    class Slow:
-        def predict(self, conversations, sampling):
-            clock.now += 2.0
-            return [Reply(text="yes")]
+    def slow(text, sampling):
+        clock.now += 2.0
+        return "yes"
 
-    timed = TimedPredictor(Slow())
+    timed = TimedPredictor(Student(slow))
     timed.predict([ASKED], GREEDY)
     timed.predict([ASKED], GREEDY)
     assert timed.seconds == 4.0
@@ -57,12 +58,11 @@ def test_the_time_of_predict_counts(clock):
 
 
 def test_a_predict_that_raises_has_taken_time_too(clock):
-    class Broken:
-        def predict(self, conversations, sampling):
-            clock.now += 3.0
-            raise RuntimeError("gone")
+    def broken(text, sampling):
+        clock.now += 3.0
+        raise RuntimeError("gone")
 
-    timed = TimedPredictor(Broken())
+    timed = TimedPredictor(Student(broken))
     with pytest.raises(RuntimeError):
         timed.predict([ASKED], GREEDY)
     assert timed.seconds == 3.0

@@ -4,22 +4,17 @@ import pytest
 from pydantic import Field
 
 from dataenvgym.errors import ConfigurationError, ServerError
-from dataenvgym.interfaces import Failure
 from dataenvgym.judging import Judge, Judged, agreement, combine
 from dataenvgym.llm.transcript import read_calls
 from dataenvgym.records import Message, Model
 
+from ..fakes import Teacher, lost
 from .judge_server import verdict
 
 
 class Score(Model):
     reason: str
     score: float = Field(ge=0, le=10)
-
-
-class Gone:
-    def ask(self, conversations, sampling, *, purpose):
-        return [Failure(reason="away")] * len(conversations)
 
 
 def asked(*texts):
@@ -77,10 +72,10 @@ def test_a_failed_call_is_unscored_and_not_asked_again_here(server):
 
 def test_the_other_judges_decide_if_enough_of_them_answered(server):
     server.say = lambda messages: verdict(3)
-    (judged,) = Judge({"good": server.teacher(), "gone": Gone()}, Score).ask(asked("?"))
+    (judged,) = Judge({"good": server.teacher(), "gone": Teacher(lost)}, Score).ask(asked("?"))
     assert judged.score("score", min_judges=1) == 3
     assert judged.score("score", min_judges=2) is None
-    assert judged.unscored == {"gone": "away"}
+    assert judged.unscored == {"gone": "HTTP 503"}
 
 
 def test_a_judge_that_has_a_verdict_already_is_not_asked(server):

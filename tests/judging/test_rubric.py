@@ -3,16 +3,11 @@
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Failure
 from dataenvgym.judging import RubricJudge, fenced
 from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
 
+from ..fakes import Teacher, lost
 from .judge_server import verdict
-
-
-class Silent:
-    def ask(self, conversations, sampling, *, purpose):
-        return [Failure(reason="silent")] * len(conversations)
 
 
 def completed(reply="4", answer="4"):
@@ -73,7 +68,7 @@ def test_a_reply_that_gives_orders_stays_inside_its_fence(server):
 )
 def test_options_that_cannot_be_are_refused(options, message):
     with pytest.raises(ConfigurationError, match=message):
-        RubricJudge({"a": Silent()}, **options)
+        RubricJudge({"a": Teacher(lost)}, **options)
 
 
 def test_the_description_has_everything_that_determines_verdicts(server):

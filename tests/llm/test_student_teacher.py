@@ -14,6 +14,8 @@ from dataenvgym.llm.transcript import read_calls
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import Conversation, Message
 
+from ..fakes import Student
+
 GREEDY = SamplingParameters(max_tokens=4)
 WARM = SamplingParameters(max_tokens=8, temperature=1.0, seed=3)
 SCHEMA = GREEDY.model_copy(update={"json_schema": {"type": "object"}})
@@ -101,13 +103,9 @@ def test_a_student_that_has_learned_is_another_one_for_the_cache(tmp_path):
 
 
 def test_a_cache_needs_a_student_that_says_who_it_is():
-    class Nobody:
-        def predict(self, conversations: Any, sampling: Any) -> Any:
-            return [Reply(text="?") for _ in conversations]
-
-    with pytest.raises(ConfigurationError, match="Nobody does not say who it is"):
-        StudentTeacher(Nobody(), cache="somewhere")
-    assert StudentTeacher(Nobody()).ask([say("a")], GREEDY, purpose="p") == [Reply(text="?")]
+    with pytest.raises(ConfigurationError, match="Student does not say who it is"):
+        StudentTeacher(Student("?"), cache="somewhere")
+    assert StudentTeacher(Student("?")).ask([say("a")], GREEDY, purpose="p") == [Reply(text="?")]
 
 
 def test_the_budget_holds_for_the_student_too():

@@ -3,7 +3,7 @@
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.interfaces import Failure
 from dataenvgym.metrics import EvaluationFiles, draw_samples, parse_metrics, rescore
 from dataenvgym.metrics.rescoring import rescore_folder
 from dataenvgym.predictors import ScriptedPredictor
@@ -11,6 +11,8 @@ from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.storage import read_jsonl
 from dataenvgym.tasks import Ask, Outcome, TaskEnvironment
 from dataenvgym.tasks.task_parts import TaskAsDomain
+
+from ..fakes import Student
 
 
 @pytest.fixture
@@ -60,14 +62,11 @@ def test_calls_of_tools_are_said_again(task, tmp_path):
             said = Message(role="assistant", content=str(call.arguments["n"]))
             return super().respond(instance, (*conversation[:-1], said))
 
-    class Caller:
-        def predict(self, conversations, sampling):
-            call = 'I guess. <tool_call>{"name":"guess","arguments":{"n":4}}</tool_call>\n'
-            return [Reply(text=call) for _ in conversations]
-
+    call = 'I guess. <tool_call>{"name":"guess","arguments":{"n":4}}</tool_call>\n'
+    caller = Student(lambda text, sampling: call)
     task.make_environment = lambda: Calling(task.instances)
     files = EvaluationFiles(tmp_path, chunk=3)
-    draw_samples(files, task, Caller(), task.instances, 1)
+    draw_samples(files, task, caller, task.instances, 1)
     samples = list(files.read_samples(1))
     assert samples[0].transcript[1].tool_calls == (ToolCall(name="guess", arguments={"n": 4}),)
     rescored = [r for r, _ in rescore(task, {i.id: i for i in task.instances}, samples)]

@@ -7,11 +7,13 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, ServerError, SpeakerError
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.rollouts import rollout
 from dataenvgym.tasks import Ask, Outcome, Task, TaskEnvironment
+
+from ..fakes import Student
 
 INSTANCES = [TaskInstance(id="t", task="talk", instruction="Hi", answer="ja")]
 DRAWN = SamplingParameters(temperature=1.0)
@@ -34,11 +36,7 @@ class Talk(TaskEnvironment):
         return Outcome(messages=(message(said),), done=done, was_correct=said == "JA")
 
 
-class Seeds:
-    """Says the seed that it is asked with."""
-
-    def predict(self, conversations, sampling):
-        return [Reply(text=str(sampling.seed)) for _ in conversations]
+SEEDS = Student(lambda text, sampling: str(sampling.seed))
 
 
 class SeededTalk(TaskEnvironment):
@@ -183,17 +181,17 @@ def test_seeds_are_those_of_a_rollout_whose_episode_has_the_same_seed():
             return super().reset_asking(seed=seed, options=options)
 
     (completed,) = rollout(
-        SHOUT, INSTANCES, Watched, sampling=SamplingParameters(), others={"user": Seeds()}
+        SHOUT, INSTANCES, Watched, sampling=SamplingParameters(), others={"user": SEEDS}
     )
     said = [m.content for m in completed.transcript if m.role == "user"]
-    environment = SeededTalk(INSTANCES, others={"user": Seeds()})
+    environment = SeededTalk(INSTANCES, others={"user": SEEDS})
     assert said_by_seeds(environment, seed=reset_with[0]) == said
     assert len(set(said)) == len(said) == 5
 
 
 def test_without_a_seed_each_episode_draws_others_of_the_same_generator():
     def episodes():
-        environment = SeededTalk(INSTANCES, others={"user": Seeds()})
+        environment = SeededTalk(INSTANCES, others={"user": SEEDS})
         return [said_by_seeds(environment, seed=3), *(said_by_seeds(environment) for _ in "ab")]
 
     drawn = episodes()

@@ -4,9 +4,11 @@ from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.environment import PlayOptions
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Scene
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
+
+from ...fakes import Trying, turn_of
 
 
 def problem(number: int):
@@ -56,22 +58,11 @@ class Lamps(Task):
         return "[leave]" if "walk" in advice else "Hm."
 
 
-class Tries:
+class Tries(Trying):
     """Says the n-th list of strategies in its n-th try at all problems."""
 
     def __init__(self, *tries):
-        self._tries = tries
-        self._seeds: list[int] = []
-        self.n_asked = 0
-
-    def predict(self, conversations, sampling):
-        if sampling.seed not in self._seeds:
-            self._seeds.append(sampling.seed)
-        said = self._tries[self._seeds.index(sampling.seed) % len(self._tries)]
-        self.n_asked += len(conversations)
-        turns = (sum(m.role == "assistant" for m in c) for c in conversations)
-        replies = [said[turn] for turn in turns]
-        return [r if isinstance(r, Failure) else Reply(text=r) for r in replies]
+        super().__init__(lambda c, n: tries[n % len(tries)][turn_of(c)])
 
 
 SOLD = ("Strategy: wait", "Strategy: accept")  # 110 of 140..100 is a goal score of 8.75

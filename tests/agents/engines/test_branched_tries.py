@@ -14,29 +14,16 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.rollouts import StudentSpeaker
 from dataenvgym.run_warnings import listening
 
+from ...fakes import Student, Trying, turn_of
 from .lamps import Lamps
 
 
-class Wavering:
+class Wavering(Trying):
     """Waits, and walks away; played again, it accepts, walks or waits in its second turn."""
 
-    def __init__(self, *, first="Strategy: wait"):
-        self._seeds: list[int] = []
-        self._first = first
-        self.n_asked = 0
-
-    def predict(self, conversations, sampling):
-        if sampling.seed not in self._seeds:
-            self._seeds.append(sampling.seed)
-        again = self._seeds.index(sampling.seed) % 3
-        self.n_asked += len(conversations)
-        return [Reply(text=self._said(conversation, again)) for conversation in conversations]
-
-    def _said(self, conversation, again):
-        turn = sum(m.role == "assistant" for m in conversation)
-        if turn == 0:
-            return self._first
-        return ("Strategy: walk", "Strategy: accept", "Strategy: walk off")[again]
+    def __init__(self):
+        again = ("Strategy: walk", "Strategy: accept", "Strategy: walk off")
+        super().__init__(lambda c, n: again[n % 3] if turn_of(c) else "Strategy: wait")
 
 
 def names(turn):
@@ -93,7 +80,7 @@ def test_they_become_pairs_that_first_differ_at_that_turn():
 
 
 def test_a_pair_may_have_the_turns_that_follow():
-    records, _ = generate(Lamps(judge=names(1)), Wavering(first="Strategy: wait"))
+    records, _ = generate(Lamps(judge=names(1)), Wavering())
     assert [record.weights for record in records] == [(0.0, None), (0.875, None), (0.0, None)]
     # all wait in their first turn, so there is nothing to compare at it
     assert without_weights(records, "dpo", segment="tail") == []
@@ -178,19 +165,12 @@ def test_a_try_is_replayed_to_a_turn_and_continues_with_other_replies():
         ScriptedPredictor(lambda c: "Strategy: wait" if len(c) < 4 else "Strategy: walk"),
         task.on("train").instances[:1],
     )
-    seeds = []
-
-    class Student:
-        def predict(self, conversations, sampling):
-            seeds.append(sampling.seed)
-            answers = ScriptedPredictor(lambda c: "Strategy: accept")
-            return answers.predict(conversations, sampling)
-
-    student = ReplayedPredictor(Student(), [(done, 3)], seed=7)
+    accepting = Student("Strategy: accept")
+    student = ReplayedPredictor(accepting, [(done, 3)], seed=7)
     (again,) = task.attempt(
         student, [done.instance], sampling=SamplingParameters(temperature=1.0, seed=3)
     )
     assert again.transcript[:3] == done.transcript[:3]
     assert again.transcript[3].content == "Strategy: accept"
     assert again.reward == 0.875
-    assert seeds == [7]
+    assert [sampling.seed for sampling in accepting.samplings] == [7]

@@ -6,12 +6,14 @@ import pytest
 from dataenvgym.agents import Assignment, ContrastEngine, RejectionSamplingEngine
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, PreferenceDatum
 
+from ...fakes import Trying, turn_of
 
-class Wavering:
+
+class Wavering(Trying):
     """Solves problems of pocket tools step by step, and errs in some of eight samples.
 
     In sample n of a problem it gives up after n calls, or before the last; later samples are right.
@@ -23,17 +25,11 @@ class Wavering:
         self._gold = {text: [*task.domain.gold_replies(i)] for text, i in problems.items()}
         self.n_calls = {text: len(i.data["gold"]) for text, i in problems.items()}
         self._errs_in = errs_in
-        self._seeds: list[int] = []
-
-    def predict(self, conversations, sampling):
-        if sampling.seed not in self._seeds:
-            self._seeds.append(sampling.seed)
-        sample = self._seeds.index(sampling.seed) % 8
-        return [Reply(text=self._said(conversation, sample)) for conversation in conversations]
+        super().__init__(lambda conversation, n: self._said(conversation, n % 8))
 
     def _said(self, conversation, sample: int) -> str:
         asked = next(m.content for m in conversation if m.role == "user")
-        turn = sum(m.role == "assistant" for m in conversation)
+        turn = turn_of(conversation)
         errs = sample < self._errs_in and turn >= min(sample, self.n_calls[asked] - 1)
         return "I give up." if errs else self._gold[asked][turn]
 

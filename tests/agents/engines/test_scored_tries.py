@@ -12,7 +12,7 @@ from dataenvgym.agents.engines.scored_tries import named_turns
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import BudgetSpentError
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.llama_factory import TrainingConfig, write_dataset
 from dataenvgym.llama_factory.scored import without_weights
 from dataenvgym.predictors import InProcessPredictor
@@ -20,6 +20,7 @@ from dataenvgym.records import CompletedTaskInstance, Message, ScoredDatum, Task
 from dataenvgym.run_warnings import listening
 from dataenvgym.trainers import InProcessTrainer
 
+from ...fakes import Student
 from .lamps import FAILED, SOLD, WALKED, Lamps, Tries
 
 
@@ -175,14 +176,8 @@ def test_it_scores_tries_at_any_task():
     task = PocketMathTask(n_train=20)
     gold = {i.instruction: f"#### {i.answer}" for i in task.on("train").instances}
 
-    class Half:
-        def predict(self, conversations, sampling):
-            right = sampling.seed % 2
-            return [
-                Reply(text=gold[c[-1].content] if right else "#### 99999") for c in conversations
-            ]
-
-    records, _ = generate(task, Half(), count=20)
+    half = Student(lambda text, sampling: gold[text] if sampling.seed % 2 else "#### 99999")
+    records, _ = generate(task, half, count=20)
     assert len(records) == 20
     for record in records:
         question, answer = record.messages
@@ -240,24 +235,6 @@ def test_a_strategist_that_plays_and_is_trained_writes_the_good_strategy_more_of
     assert share() > before + 0.2
 
 
-class Judge:
-    """Names the first turn of each dialogue; its first answer to one of them is not a verdict."""
-
-    def __init__(self):
-        self.sizes = []
-        self.stumbled = False
-
-    def predict(self, conversations, sampling):
-        self.sizes.append(len(conversations))
-        return [Reply(text=self._said(c)) for c in conversations]
-
-    def _said(self, conversation):
-        if "stumble" in str(conversation) and not self.stumbled:
-            self.stumbled = True
-            return "The first one."
-        return json.dumps({"turns": [{"turn": 2, "reason": "It came first."}]})
-
-
 def tried(*words):
     roles = ("user", "assistant")
     transcript = tuple(Message(role=roles[i % 2], content=w) for i, w in enumerate(words))
@@ -269,7 +246,9 @@ def tried(*words):
 
 
 def test_dialogues_with_the_same_turns_are_judged_in_one_call_and_asked_again_apart():
-    judge = Judge()
+    stumbles = iter(["The first one."])  # which is not a verdict
+    first = {"turns": [{"turn": 2, "reason": "It came first."}]}
+    judge = Student(lambda text, sampling: next(stumbles, first) if "stumble" in text else first)
     short = [tried(str(n), "a") for n in range(5)] + [tried("stumble", "a")]
     long = [tried(str(n), "a", "b", "c") for n in range(3)]
     found = named_turns(judge, [*short, *long])

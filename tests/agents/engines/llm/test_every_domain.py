@@ -21,11 +21,11 @@ from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Reply
 from dataenvgym.llm.prompts import default_prompt
 from dataenvgym.records import ChatDatum, Message
 
 from ....calls_files import write_bfcl
+from ....fakes import Teacher
 
 SMALL = {"n_train": 32, "n_validation": 4, "n_test": 4}
 FRAME = {"system_prompt": "Be brief.", "template": "Read:\n{instruction}\nNow you."}
@@ -65,33 +65,27 @@ def domain_of(request, tmp_path):
     task.domain.close()
 
 
-class Solver:
-    """Writes the training problems with their solutions, a few in each reply."""
+def solver(task, problems):
+    """A teacher that writes these problems with their solutions."""
+    domain = task.domain
 
-    def __init__(self, task):
-        self.problems = task.on("train").instances[:12]
-        self.domain = task.domain
+    def record(problem):
+        is_one_reply = domain.record_forms[0] == ""
+        output = domain.gold_record(problem).output if is_one_reply else domain.gold_text(problem)
+        return {"instruction": domain.text_of(problem), "output": output}
 
-    def ask(self, conversations, sampling, *, purpose):
-        return [Reply(text=json.dumps({"records": [*map(self._record, self.problems)]}))] * len(
-            conversations
-        )
-
-    def _record(self, problem):
-        gold = self.domain.gold_record(problem)
-        is_one_reply = self.domain.record_forms[0] == ""
-        output = gold.output if is_one_reply else self.domain.gold_text(problem)
-        return {"instruction": self.domain.text_of(problem), "output": output}
+    records = [*map(record, problems)]
+    return Teacher(lambda text, sampling: {"records": records})
 
 
 def test_a_teachers_records_have_the_prompts_of_the_environment(domain_of):
     task, prompt = domain_of
-    teacher = Solver(task)
-    engine = LLMEngine(teacher, task, prompt, batch_size=12)
+    problems = task.on("train").instances[:12]
+    engine = LLMEngine(solver(task, problems), task, prompt, batch_size=12)
     records = engine.generate((Assignment(12),), None, np.random.default_rng(0))
-    assert len(records) == len(teacher.problems) > 3
+    assert len(records) == len(problems) > 3
     assert not +engine.dropped
-    for record, problem in zip(records, teacher.problems, strict=True):
+    for record, problem in zip(records, problems, strict=True):
         turns, gold = turns_of(record), turns_of(task.domain.gold_record(problem))
         prompt = task.domain.prompt(problem)
         assert turns[: len(prompt)] == prompt
@@ -113,13 +107,13 @@ def test_a_prompt_for_another_form_is_refused_with_the_right_one(domain_of, form
     task, right = domain_of
     name = f"{form}_records".lstrip("_")
     if form in task.domain.record_forms:
-        LLMEngine(Solver(task), task, name)
+        LLMEngine(Teacher(""), task, name)
         return
     with pytest.raises(ConfigurationError) as raised:
-        LLMEngine(Solver(task), task, name)
+        LLMEngine(Teacher(""), task, name)
     named = str(raised.value).partition("use prompt=")[2].partition(",")[0]
     assert default_prompt(named).form == task.domain.record_forms[0]
     assert default_prompt(named).form == default_prompt(right).form
     own = default_prompt(name).model_copy(update={"form": ""})
     if "told" in own.names:  # of one's own, and it shows how records are written
-        LLMEngine(Solver(task), task, own)
+        LLMEngine(Teacher(""), task, own)

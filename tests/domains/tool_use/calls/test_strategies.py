@@ -1,6 +1,5 @@
 """Engines and quality checks of the house on problems whose answer is calls."""
 
-import json
 from collections import Counter
 
 import numpy as np
@@ -11,32 +10,27 @@ from dataenvgym.agents.engines.gold import GoldEngine
 from dataenvgym.agents.engines.self_teaching import SelfConsistencyEngine
 from dataenvgym.domains.tool_use.calls.problem import as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
-from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import ChatDatum, PreferenceDatum, ToolCall
+
+from ....fakes import Teacher
 
 PLAN = (Assignment(3, skill="simple"),)
 NOBODY = ScriptedPredictor(lambda conversation: "")
 
 
-class Teacher:
-    """Writes sums in the form of the problems that it is shown."""
-
-    def __init__(self):
-        self.asked = []
-
-    def ask(self, conversations, sampling, *, purpose):
-        self.asked += [c[-1].content for c in conversations]
-        tools = self.asked[-1].partition("Tools:\n")[2].partition("\n")[0]
-        records = [
-            {
-                "instruction": f"What is {n} and 0.5?\n\nTools:\n{tools}",
-                "output": as_calls_text([ToolCall(name="math.add", arguments={"a": n, "b": 0.5})]),
-            }
-            for n in range(100, 103)
-        ]
-        return [Reply(text=json.dumps({"records": records})) for _ in conversations]
+def sums(request, sampling):
+    """Sums in the form of the problems that a request shows."""
+    tools = request.partition("Tools:\n")[2].partition("\n")[0]
+    records = [
+        {
+            "instruction": f"What is {n} and 0.5?\n\nTools:\n{tools}",
+            "output": as_calls_text([ToolCall(name="math.add", arguments={"a": n, "b": 0.5})]),
+        }
+        for n in range(100, 103)
+    ]
+    return {"records": records}
 
 
 @pytest.fixture
@@ -55,7 +49,7 @@ def knowing(task):
 
 
 def test_a_teacher_reads_the_tools_and_its_records_declare_them(task):
-    teacher = Teacher()
+    teacher = Teacher(sums)
     records = generate(LLMEngine(teacher, task))
     assert 'Tools:\n{"name": "math.add"' in teacher.asked[0]
     assert len(records) == 3
@@ -93,8 +87,8 @@ def test_the_students_most_frequent_calls_become_a_record(task):
 def test_wrong_calls_make_pairs_in_which_calls_stay_calls(task):
     wrong = ToolCall(name="math.add", arguments={"a": 1, "b": 1})
     student = ScriptedPredictor(lambda conversation: as_calls_text([wrong]))
-    pairs = generate(PreferenceEngine(LLMEngine(Teacher(), task), task, rounds=1), student)
-    records = [record.conversation for record in generate(LLMEngine(Teacher(), task))]
+    pairs = generate(PreferenceEngine(LLMEngine(Teacher(sums), task), task, rounds=1), student)
+    records = [record.conversation for record in generate(LLMEngine(Teacher(sums), task))]
     assert len(pairs) == 3
     for pair in pairs:
         assert isinstance(pair, PreferenceDatum)
@@ -114,7 +108,7 @@ def test_pairs_are_made_in_the_middle_of_a_dialogue_too(dialogues):
 
 
 def test_checks_drop_known_and_wrong_records(task):
-    records = list(generate(LLMEngine(Teacher(), task)))
+    records = list(generate(LLMEngine(Teacher(sums), task)))
     call = ToolCall(name="math.add", arguments={"a": 100, "b": 0.5})
     student = ScriptedPredictor(lambda conversation: as_calls_text([call]))
     assert AlreadyKnownCheck(task).passes(records, student) == [False, True, True]

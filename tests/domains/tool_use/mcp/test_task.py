@@ -15,10 +15,11 @@ from dataenvgym.config.building import build_task
 from dataenvgym.domains.tool_use.mcp import McpServer
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
-from dataenvgym.interfaces import Reply
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, ToolCall
 from dataenvgym.tool_formats import as_reply
 
+from ....fakes import turn_of
 from .conftest import served
 
 WRITE = {"name": "write", "arguments": {"title": "new", "text": "milk"}}
@@ -37,18 +38,13 @@ def calls(*names_and_arguments):
     return as_reply(Message(role="assistant", content="", tool_calls=tool_calls))
 
 
-class Scripted:
+def scripted(*lines):
     """Says its lines, one in each turn."""
-
-    def __init__(self, *lines):
-        self.lines = lines
-
-    def predict(self, conversations, sampling):
-        turns = [sum(m.role == "assistant" for m in c) for c in conversations]
-        return [Reply(text=self.lines[turn]) for turn in turns]
+    return ScriptedPredictor(lambda conversation: lines[turn_of(conversation)])
 
 
-SOLVES = Scripted(calls(("write", WRITE["arguments"])), "It is noted.")
+WRITES = calls(("write", WRITE["arguments"]))
+SOLVES = scripted(WRITES, "It is noted.")
 
 
 @pytest.fixture
@@ -70,7 +66,7 @@ def task_with(tmp_path, notes_url):
 def test_a_problem_is_worked_on_in_a_session_of_its_own(task_with):
     problems = [{**PROBLEM, "id": f"p{n}", "instruction": f"Note milk, {n}."} for n in range(6)]
     task = task_with(*problems)
-    reads_first = Scripted(
+    reads_first = scripted(
         calls(
             ("read", {"title": "new"}), ("write", WRITE["arguments"]), ("read", {"title": "new"})
         ),
@@ -105,8 +101,8 @@ def test_answers_are_compared_without_making_their_calls_again(task_with, monkey
     others = [calls(("write", {**WRITE["arguments"], "text": text})) for text in ("milk", "oil")]
     tries = [
         completed
-        for first in (SOLVES.lines[0], *others)
-        for completed in task.attempt(Scripted(first, "It is noted."))
+        for first in (WRITES, *others)
+        for completed in task.attempt(scripted(first, "It is noted."))
     ]
     monkeypatch.setattr(type(task.domain.world), "call", lambda *_: pytest.fail("called again"))
     one, same, other = map(task.domain.answer_given, tries)
@@ -115,13 +111,13 @@ def test_answers_are_compared_without_making_their_calls_again(task_with, monkey
 
 def test_an_error_of_a_tool_is_the_student_s(task_with):
     task = task_with(PROBLEM)
-    (completed,) = task.attempt(Scripted(calls(("read", {"title": "x"})), "It is noted."))
+    (completed,) = task.attempt(scripted(calls(("read", {"title": "x"})), "It is noted."))
     assert completed.error is None
     assert not completed.was_correct
 
 
 def test_a_server_that_fails_is_charged_to_the_environment(task_with, notes):
-    broken = Scripted(calls(("fall_over", {})), "It is noted.")
+    broken = scripted(calls(("fall_over", {})), "It is noted.")
     (completed,) = task_with(PROBLEM).attempt(broken)
     assert completed.error.startswith("environment: EvaluationError: the MCP server")
     with served(notes) as url:

@@ -15,6 +15,7 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import PreferenceDatum, SupervisedDatum
 
+from .... import fakes
 from .conftest import TOOLS, row, write_rows
 
 WRONG = {"json": '[{"id": 0, "name": "tell_joke", "args": {}}]', "code": "output0 = tell_joke()"}
@@ -147,16 +148,6 @@ def test_a_teachers_majority_judges_by_the_list_of_tools(files):
     frame = task.domain.prompt_template.frame
     joke = frame(SupervisedDatum(instruction="Make me laugh", output=WRONG["json"]))
     caption = joke.model_copy(update={"output": Teacher("json")._record()["output"]})
-    check = WrongAnswerCheck(task, AlwaysJoking(), samples=3)
+    always_joking = fakes.Teacher(*(f"Plan {n}: {WRONG['json']}" for n in range(9)))
+    check = WrongAnswerCheck(task, always_joking, samples=3)
     assert check.passes([joke, caption], student) == [True, False]
-
-
-class AlwaysJoking:
-    """A teacher whose plan is always a joke, each time in other words."""
-
-    def __init__(self):
-        self.n = 0
-
-    def ask(self, conversations, sampling, *, purpose):
-        self.n += 1
-        return [Reply(text=f"Plan {self.n}: {WRONG['json']}") for _ in conversations]
