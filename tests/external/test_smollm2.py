@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from dataenvgym.agents.engines.gold import gold_records
+from dataenvgym.config import build_task, compose
 from dataenvgym.external import external_models
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.predictors import InProcessPredictor, VllmPredictor
@@ -155,3 +157,17 @@ def test_vllm_finds_the_same_folder_and_gives_the_same_answers(
     finally:
         predictor.close()
     assert sum(a == b for a, b in zip(found, answers, strict=True)) >= len(answers) - 1
+
+
+@pytest.mark.parametrize("name", ["arithmetic", "numbers", "facts", "code", "social"])
+def test_a_step_on_each_of_its_tasks(folder, tmp_path, name):
+    if name in ("arithmetic", "numbers"):
+        pytest.importorskip("reasoning_gym", reason="needs the extra [reasoning-gym]")
+    task = build_task(compose([f"task=smol_{name}"]))
+    student = InProcessPredictor(
+        "smollm2", InProcessTrainer(**OPTIONS | {"max_steps": 1}), threads=1
+    )
+    records = gold_records(task, task.on("train").instances[:4])
+    student.train(records, TrainingRun(directory=tmp_path, seed=3))
+    completed = task.attempt(student, task.on("validation").instances[:2])
+    assert [c.error for c in completed] == [None, None]
