@@ -27,8 +27,9 @@ from safetensors.torch import load_file, save
 from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.storage import read_json, write_bytes, write_json
-from dataenvgym.trainers.compute import global_rng
+from dataenvgym.trainers.compute import global_rng, is_large
 from dataenvgym.trainers.interface import ADAPTER_FILES
+from dataenvgym.trainers.large import lora_linear
 from dataenvgym.trainers.student import twin
 
 _CONFIG_FILE, _WEIGHTS_FILE = ADAPTER_FILES
@@ -170,23 +171,26 @@ def _quiet() -> Iterator[None]:
 _SMALL = 2**17
 
 
-def fold_small_layers(model: Any) -> None:
-    """Let the PEFT model's small LoRA layers use the faster computation.
+def speed_up_layers(model: Any) -> None:
+    """Let the PEFT model's plain LoRA layers use a faster computation.
 
-    Layers with dropout, with a variant of LoRA, or in half precision are unchanged.
+    Layers with dropout or with a variant of LoRA are unchanged; in a small model, large layers and
+    those in half precision, too.
     """
+    large = is_large(model)
     layers: list[Any] = [layer for layer in model.modules() if type(layer) is Linear]
     for layer in filter(_is_plain, layers):
-        layer.forward = _folded(layer)
+        weight = layer.base_layer.weight
+        if large:
+            layer.forward = lora_linear(layer)
+        elif weight.numel() <= _SMALL and weight.dtype == torch.float32:
+            layer.forward = _folded(layer)
 
 
 def _is_plain(layer: Any) -> bool:
     (name,) = layer.active_adapters
-    weight = layer.base_layer.weight
     return (
-        weight.numel() <= _SMALL
-        and weight.dtype == torch.float32
-        and isinstance(layer.lora_dropout[name], torch.nn.Identity)
+        isinstance(layer.lora_dropout[name], torch.nn.Identity)
         and not layer.lora_variant
         and not layer.lora_bias[name]
     )

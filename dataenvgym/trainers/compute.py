@@ -60,6 +60,22 @@ def workers(threads: int, device: torch.device) -> Iterator[Run]:
                 torch.set_num_threads(_before)
 
 
+# The number of weights from which computing takes most of the time on CPU. Below (the pocket
+# students), most of it is spent on starting operations.
+_LARGE = 20_000_000
+
+
+def is_large(model: Any) -> bool:
+    """Whether the model is on CPU, and computing less is worth starting more operations.
+
+    This is the one place that separates the computations of small and large models. Their results
+    are the same up to rounding; the published figures of the pocket students are those of the small
+    ones, bit for bit.
+    """
+    on_cpu: bool = model.device.type == "cpu"
+    return on_cpu and sum(p.numel() for p in model.parameters()) >= _LARGE
+
+
 def precision(device: torch.device, *, bf16: bool) -> AbstractContextManager[Any]:
     """The precision of a training, for the thread that enters the context."""
     return torch.autocast(device.type, dtype=torch.bfloat16) if bf16 else nullcontext()

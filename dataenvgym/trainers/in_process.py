@@ -78,7 +78,7 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
     import torch
 
     from dataenvgym.trainers import adapters
-    from dataenvgym.trainers.adapters import fold_small_layers
+    from dataenvgym.trainers.adapters import speed_up_layers
     from dataenvgym.trainers.compute import global_rng, resolve_device, workers
     from dataenvgym.trainers.loop import Step, optimize
     from dataenvgym.trainers.student import load_base_model, load_tokenizer
@@ -99,7 +99,7 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
         # a loss relative to a reference is computed without dropout, like the reference
         is_clipped = config.stage == "scored" and config.scored_clip is not None
         model.train(not is_clipped and config.stage not in ("dpo", "kto"))
-        fold_small_layers(model)
+        speed_up_layers(model)
         if config.stage == "scored":
             objective: Objective = _scored_objective(config, records, tokenizer, model, run)
         else:

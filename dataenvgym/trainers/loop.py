@@ -1,8 +1,9 @@
 """The optimization: AdamW with a learning-rate schedule, like transformers' trainer.
 
-A large batch is computed in parts, one for each core, with examples of similar length. Their
-gradients are added in a fixed order. So the same seed and the same number of threads give the same
-weights, bit for bit, on CPU.
+A large batch is computed in parts with examples of similar length, for a small model one for each
+core. Their gradients are added in a fixed order. So the same seed and the same number of threads
+give the same weights, bit for bit, on CPU. For a large model, the parts do not depend on the number
+of threads, nor do the weights.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from transformers import get_scheduler
 from dataenvgym.errors import TrainingError
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.progress import counting
-from dataenvgym.trainers.compute import Run, precision
-from dataenvgym.trainers.objectives import Objective, Update, updates
+from dataenvgym.trainers.compute import Run, is_large, precision
+from dataenvgym.trainers.objectives import Objective, Update, parts_of_equal_size, updates
 from dataenvgym.trainers.support import extra_number
 
 # Tokens times the model's weights above which a part of a batch deserves a core of its own. Below,
@@ -51,7 +52,7 @@ def optimize(
     """Train the model's trainable weights, in place; yields after each step.
 
     Args:
-        parts: largest number of parts of a batch.
+        parts: largest number of parts of a batch that are computed at the same time.
         run: computes the parts.
 
     Raises:
@@ -112,6 +113,7 @@ class _Gradients:
         self._config = config
         self._parts = parts
         self._run = run
+        self._is_large = is_large(model)
         self._n_weights = sum(p.numel() for p in model.parameters())
 
     def of(self, update: Update) -> tuple[float, list[torch.Tensor]]:
@@ -139,13 +141,17 @@ class _Gradients:
             gradients = torch.autograd.grad(loss, self.weights, materialize_grads=True)
             return float(loss.detach()), list(gradients)
 
-        return self._run(compute, self._divide(batch))
+        parts = self._divide(batch)
+        # with one part at a time, random draws come in the same order in every training
+        return self._run(compute, parts) if self._parts > 1 else [compute(part) for part in parts]
 
     def _divide(self, batch: list[int]) -> list[list[int]]:
         """Split the batch into parts of similar length, to save padding; the longest come first."""
+        ordered = sorted(batch, key=self._objective.size, reverse=True)
+        if self._is_large:
+            return parts_of_equal_size(ordered, self._objective.size)
         work = self._n_weights * sum(map(self._objective.size, batch))
         parts = max(1, min(self._parts, work // _WORTH_A_PART))
-        ordered = sorted(batch, key=self._objective.size, reverse=True)
         size = math.ceil(len(ordered) / parts)
         return [ordered[i : i + size] for i in range(0, len(ordered), size)]
 

@@ -33,8 +33,9 @@ import torch
 import torch.nn.functional as F
 
 from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.trainers.compute import Run
+from dataenvgym.trainers.compute import Run, is_large
 from dataenvgym.trainers.examples import IGNORED, Example, Judged, Pair
+from dataenvgym.trainers.large import LabelLogs, logits_only_at
 
 _T = TypeVar("_T")
 
@@ -103,6 +104,8 @@ def _chunks(items: list[_T], size: int) -> Iterator[list[_T]]:
 
 
 _REFERENCE_BATCH = 64
+_MOST_TOKENS, _FEWEST_TOKENS = 512, 128  # of a part, for a large model
+_TOGETHER = 4  # parts that may be computed at the same time
 
 Pad = Callable[[Sequence[Example]], Batch]
 
@@ -155,6 +158,8 @@ class CrossEntropy:
 
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
         batch = self._pad([self._examples[i] for i in part])
+        if is_large(model):
+            return -_label_logs(model, batch).sum()
         logits = _logits(model, batch)
         return F.cross_entropy(
             logits[:, :-1].flatten(0, 1),
@@ -251,8 +256,24 @@ def _logits(model: Any, batch: Batch) -> torch.Tensor:
 def token_log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """The log-probability of each label (rows, length - 1), and a mask of the labels."""
     labels = batch.labels[:, 1:]
+    if is_large(model):
+        each = torch.zeros(labels.shape, device=labels.device)
+        return each.masked_scatter(labels != IGNORED, _label_logs(model, batch)), labels != IGNORED
     logs = _logits(model, batch)[:, :-1].log_softmax(-1)
     return logs.gather(2, labels.clamp(min=0).unsqueeze(2)).squeeze(2), labels != IGNORED
+
+
+def _label_logs(model: Any, batch: Batch) -> torch.Tensor:
+    """The log-probability of each label (labels,), row by row."""
+    labels = batch.labels[:, 1:]
+    learned = labels != IGNORED
+    with logits_only_at(model, F.pad(learned, (0, 1))):
+        # No mask: padding is on the right, and no token sees a later one.
+        logits = model(input_ids=batch.tokens, use_cache=False).logits
+    if logits.dim() == 3:  # this model computed all of them
+        logits = logits[:, :-1][learned]
+    logs: torch.Tensor = LabelLogs.apply(logits.float(), labels[learned])
+    return logs
 
 
 def _log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
@@ -268,16 +289,35 @@ def _references(model: Any, examples: Sequence[Example], pad: Pad, run: Run) -> 
         with torch.no_grad():
             return _log_probabilities(model, pad([examples[i] for i in part]))[0]
 
-    order, parts = by_length(examples)
+    order, parts = by_length(examples, model)
     sums = torch.cat(run(compute, parts))
     return sums[torch.tensor(order, device=sums.device).argsort()]
 
 
-def by_length(examples: Sequence[Example]) -> tuple[list[int], list[list[int]]]:
-    """The positions of the examples, the shortest first; and the same in batches."""
+def by_length(examples: Sequence[Example], model: Any) -> tuple[list[int], list[list[int]]]:
+    """The positions of the examples, the shortest first; and the same in parts for the model."""
     order = sorted(range(len(examples)), key=lambda i: len(examples[i].tokens))
-    parts = [order[i : i + _REFERENCE_BATCH] for i in range(0, len(order), _REFERENCE_BATCH)]
-    return order, parts
+    if is_large(model):
+        return order, parts_of_equal_size(order, lambda i: len(examples[i].tokens))
+    return order, list(_chunks(order, _REFERENCE_BATCH))
+
+
+def parts_of_equal_size(order: Sequence[int], size: Callable[[int], int]) -> list[list[int]]:
+    """Cut a list of examples into parts for a large model.
+
+    Large enough for fast operations, small enough for little memory and padding. Their number is a
+    multiple of four where possible, so that 1, 2 or 4 threads end together. It does not depend on
+    the number of threads, so that the results do not either.
+    """
+    total = sum(map(size, order))
+    wanted = _TOGETHER * math.ceil(total / (_TOGETHER * _MOST_TOKENS))
+    n_parts = max(1, min(wanted, total // _FEWEST_TOKENS))
+    parts: list[list[int]] = [[] for _ in range(n_parts)]
+    before = 0
+    for i in order:
+        parts[before * n_parts // total].append(i)
+        before += size(i)
+    return [part for part in parts if part]
 
 
 def padder(padding: int, device: torch.device) -> Pad:

@@ -95,7 +95,7 @@ def _log_probabilities(
             each, learned = token_log_probabilities(model, pad([examples[i] for i in part]))
         return [row[mask] for row, mask in zip(each, learned, strict=True)]
 
-    order, parts = by_length(examples)
+    order, parts = by_length(examples, model)
     found = (row for rows in run(compute, parts) for row in rows)
     placed = dict(zip(order, found, strict=True))
     return [placed[i] for i in range(len(examples))]

@@ -6,7 +6,7 @@ import torch
 
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.trainers import adapters as folding
-from dataenvgym.trainers.adapters import fold_small_layers, new_adapter
+from dataenvgym.trainers.adapters import new_adapter, speed_up_layers
 from dataenvgym.trainers.student import load_base_model
 
 TOKENS = torch.tensor([[3, 70, 80, 90, 1], [3, 71, 4, 91, 1]])
@@ -36,7 +36,7 @@ def n_folded(model: Any) -> int:
 @pytest.mark.parametrize("options", [{}, {"use_rslora": True}], ids=["plain", "rslora"])
 def test_small_layers_compute_the_same_outputs_and_gradients(tiny_student, options):
     as_peft, folded = (adapted(tiny_student, **options) for _ in range(2))
-    fold_small_layers(folded)
+    speed_up_layers(folded)
     assert n_folded(folded) == 14
     assert torch.allclose(
         as_peft(input_ids=TOKENS).logits, folded(input_ids=TOKENS).logits, atol=1e-4
@@ -49,7 +49,7 @@ def test_small_layers_compute_the_same_outputs_and_gradients(tiny_student, optio
 def test_large_layers_stay_with_peft(tiny_student, monkeypatch):
     monkeypatch.setattr(folding, "_SMALL", 32 * 32)
     model = adapted(tiny_student)
-    fold_small_layers(model)
+    speed_up_layers(model)
     assert n_folded(model) == 8  # the four of attention in each of two blocks
 
 
@@ -60,5 +60,5 @@ def test_large_layers_stay_with_peft(tiny_student, monkeypatch):
 )
 def test_layers_that_cannot_be_folded_stay_with_peft(tiny_student, dtype, options):
     model = adapted(tiny_student, dtype, **options)
-    fold_small_layers(model)
+    speed_up_layers(model)
     assert n_folded(model) == 0

@@ -39,6 +39,9 @@ class Uniform:
     def __call__(self, input_ids: torch.Tensor, **_: Any) -> Any:
         return SimpleNamespace(logits=torch.zeros(*input_ids.shape, 4))
 
+    def parameters(self) -> list[torch.Tensor]:
+        return []
+
 
 def objective(scored: list[Scored], model: Any, **options: Any) -> ScoredTurns:
     with workers(2, CPU) as run:
