@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from dataenvgym.predictors.adapted_student import AdaptedStudent
 from dataenvgym.progress import counting
 from dataenvgym.records import Conversation
 from dataenvgym.tool_formats import ToolFormat
+
+# Conversations from which on a large model answers in two batches at least.
+_WORTH_TWO = 16
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class Answering:
             greedy,
             uniform_numbers,
         )
-        from dataenvgym.trainers.compute import workers
+        from dataenvgym.trainers.compute import is_large, workers
 
         model, tokenizer = student.model, student.base.tokenizer
         stops = StopTexts(tokenizer, sampling.stop) if sampling.stop else None
@@ -117,7 +121,12 @@ class Answering:
             return replies
 
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-        batches = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
+        size = self.batch_size
+        if is_large(model) and len(order) >= _WORTH_TWO:
+            # Two cores are busy with every batch. The number of batches must not depend on
+            # `threads`: two almost equally likely tokens may change places with a batch's size.
+            size = math.ceil(len(order) / (2 * math.ceil(len(order) / (2 * size))))
+        batches = [order[i : i + size] for i in range(0, len(order), size)]
         with workers(self.threads, model.device) as run, counting("replies", len(order)) as counter:
             generated = [reply for replies in run(answer, batches) for reply in replies]
         tokens = [reply.tokens for reply in generated]

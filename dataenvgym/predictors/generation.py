@@ -17,6 +17,7 @@ from jinja2 import TemplateError
 from transformers import DynamicCache
 
 from dataenvgym.interfaces import Failure, SamplingParameters
+from dataenvgym.predictors.llama import LlamaInputs, fits
 from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tool_formats import ToolFormat
@@ -197,7 +198,7 @@ def generate(
     ends = torch.tensor(sorted(end_tokens), device=device)
     limit = torch.tensor(limits, device=device)
     replies = torch.full((len(prompts), max(limits)), _NONE, device=device)
-    inputs = _Inputs(model, prompts)
+    inputs = LlamaInputs(model, prompts) if fits(model) else _Inputs(model, prompts)
     rows = torch.arange(len(prompts), device=device)
     live = torch.ones_like(rows, dtype=torch.bool)
     for step in range(max(limits)):

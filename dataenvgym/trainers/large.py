@@ -50,13 +50,18 @@ def _reduce(head: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return (inputs[0][kept],)
 
 
-class LabelLogs(torch.autograd.Function):
+def label_logs(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """The log-probabilities (labels,) of labels, from logits (labels, vocabulary).
 
     Unlike `log_softmax`, it writes the gradient into the memory of the logits, which for a large
     vocabulary are the largest tensors.
     """
+    apply: Any = _LabelLogs.apply
+    result: torch.Tensor = apply(logits, labels)
+    return result
 
+
+class _LabelLogs(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         total = logits.logsumexp(-1)
@@ -79,7 +84,8 @@ def lora_linear(layer: Any) -> Callable[[torch.Tensor], torch.Tensor]:
     a, b, scale = layer.lora_A[name].weight, layer.lora_B[name].weight, layer.scaling[name]
 
     def forward(x: torch.Tensor) -> torch.Tensor:
-        y: torch.Tensor = _LoraLinear.apply(x, weight, bias, a, b, scale)
+        apply: Any = _LoraLinear.apply
+        y: torch.Tensor = apply(x, weight, bias, a, b, scale)
         return y
 
     return forward
@@ -105,7 +111,8 @@ class _LoraLinear(torch.autograd.Function):
             y = F.linear(flat, weight, bias).addmm_(low, b.t(), alpha=scale)
         ctx.save_for_backward(flat, low, weight, a, b)
         ctx.scale, ctx.shape, ctx.dtype = scale, x.shape, x.dtype
-        return y.unflatten(0, x.shape[:-1])
+        result: torch.Tensor = y.view(*x.shape[:-1], -1)
+        return result
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:

@@ -35,7 +35,7 @@ import torch.nn.functional as F
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.trainers.compute import Run, is_large
 from dataenvgym.trainers.examples import IGNORED, Example, Judged, Pair
-from dataenvgym.trainers.large import LabelLogs, logits_only_at
+from dataenvgym.trainers.large import label_logs, logits_only_at
 
 _T = TypeVar("_T")
 
@@ -272,8 +272,7 @@ def _label_logs(model: Any, batch: Batch) -> torch.Tensor:
         logits = model(input_ids=batch.tokens, use_cache=False).logits
     if logits.dim() == 3:  # this model computed all of them
         logits = logits[:, :-1][learned]
-    logs: torch.Tensor = LabelLogs.apply(logits.float(), labels[learned])
-    return logs
+    return label_logs(logits.float(), labels[learned])
 
 
 def _log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:

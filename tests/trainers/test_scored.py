@@ -140,9 +140,7 @@ def gradient_at_zero(clip: float | None, shift: float) -> float:
     """d loss / d logit of the learned token, for a student moved by `shift` since sampling."""
     moved = torch.tensor(shift, requires_grad=True)
 
-    class Moved:
-        device = CPU
-
+    class Moved(Uniform):
         def __call__(self, input_ids: torch.Tensor, **_: Any) -> Any:
             logits = torch.zeros(*input_ids.shape, 4)
             logits = logits + moved * torch.tensor([0.0, 1.0, 0.0, 0.0])
