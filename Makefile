@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run docs docs-serve test test-slow test-external external-llamafactory external-vllm external-smollm2 \
   lint format measure dist \
-  bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
+  bench bench-iteration bench-lm bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social figures student clean-venv
 
 setup: $(VENV)/.installed
@@ -142,6 +142,10 @@ bench-accumulation: setup
 # With LLaMA-Factory and vLLM themselves: the published protocol against ours, and adapter swaps.
 bench-iteration: external-llamafactory external-vllm
 	$(BIN)/python -m benchmarks.iteration
+
+# Tokens per second beside transformers, vLLM, llama.cpp and TRL, with LM=FOLDER, a language model.
+bench-lm: external-llamafactory external-vllm
+	$(BIN)/python -m benchmarks.lm $(LM) $(BENCH_ARGS)
 
 bench-swap: external-vllm
 	$(BIN)/python -m benchmarks.swap

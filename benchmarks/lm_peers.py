@@ -1,0 +1,216 @@
+"""One program of the benchmark `lm`, in its own environment; imports nothing of this repository.
+
+    python lm_peers.py NAME WORK FOLDER DTYPE GGUF
+
+It computes a round for each line that it reads, and prints its figures as a line "ROUND {...}".
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+RANK, LEARNED = 16, 64
+LAYERS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+QUESTIONS = ("Explain {} to a child.", "List ten facts about {}.", "Write a story about {}.")
+THEMES = ("photosynthesis", "the moon", "gravity", "bicycles", "volcanoes", "honey bees", "rivers")
+
+
+def main() -> None:
+    """Answer lines until there are no more."""
+    name, work, folder, dtype, gguf = sys.argv[1:]
+    rounds = (
+        _generating(name, folder, dtype, gguf)
+        if work == "generate"
+        else (_training(name, folder, dtype))
+    )
+    while sys.stdin.readline():
+        wall, cpu = time.perf_counter(), time.process_time()
+        tokens = next(rounds)
+        found = {
+            "tokens": tokens,
+            "wall_s": time.perf_counter() - wall,
+            "cpu_s": time.process_time() - cpu,
+            "memory_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        }
+        print("ROUND " + json.dumps(found), flush=True)
+
+
+def _questions() -> list[str]:
+    draw = random.Random(0)
+    return [f"{draw.choice(QUESTIONS).format(draw.choice(THEMES))} ({i})" for i in range(32)]
+
+
+def _generating(name: str, folder: str, dtype: str, gguf: str) -> Iterator[int]:
+    """Yields the number of tokens of each round."""
+    chats = [[{"role": "user", "content": question}] for question in _questions()]
+    if name == "ours":
+        from dataenvgym.interfaces import SamplingParameters
+        from dataenvgym.predictors import InProcessPredictor
+        from dataenvgym.records import Message
+
+        predictor = InProcessPredictor(folder, threads=2, dtype=dtype)
+        conversations = [(Message(role="user", content=chat[0]["content"]),) for chat in chats]
+        while True:
+            replies: Any = predictor.predict(conversations, SamplingParameters(max_tokens=64))
+            yield sum(reply.completion_tokens for reply in replies)
+    if name == "llama.cpp":
+        yield from _llama_cpp(chats, gguf)
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder, padding_side="left")
+    texts = [
+        tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+        for chat in chats
+    ]
+    if name == "vllm":
+        import vllm
+
+        # without a cache of prefixes over rounds: the others compute each round anew
+        llm: Any = vllm.LLM(
+            folder, dtype=dtype, max_model_len=512, max_num_seqs=32, enable_prefix_caching=False
+        )
+        sampling = vllm.SamplingParams(temperature=0.0, max_tokens=64)
+        while True:
+            outputs = llm.generate(texts, sampling, use_tqdm=False)
+            yield sum(len(output.outputs[0].token_ids) for output in outputs)
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    torch.set_num_threads(2)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).eval()
+    inputs = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
+    width = inputs["input_ids"].shape[1]
+    while True:
+        with torch.inference_mode():
+            found = model.generate(**inputs, max_new_tokens=64, do_sample=False)
+        yield int((found[:, width:] != tokenizer.pad_token_id).sum())
+
+
+def _llama_cpp(chats: list[list[dict[str, str]]], gguf: str) -> Iterator[int]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    import xllamacpp
+
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = gguf
+    parameters.n_parallel, parameters.n_ctx = 32, 32 * 256
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 2
+    server = xllamacpp.Server(parameters)
+
+    def ask(chat: list[dict[str, str]]) -> int:
+        reply: Any = server.handle_chat_completions(
+            {"messages": chat, "max_tokens": 64, "temperature": 0.0, "cache_prompt": False}
+        )
+        return int(reply["usage"]["completion_tokens"])
+
+    with ThreadPoolExecutor(32) as pool:
+        while True:
+            yield sum(pool.map(ask, chats))
+
+
+def _rows() -> list[list[int]]:
+    draw = random.Random(0)
+    return [[draw.randrange(3, 49_000) for _ in range(128)] for _ in range(64)]
+
+
+def _training(name: str, folder: str, dtype: str) -> Iterator[int]:
+    """Yields the number of tokens of each step."""
+    import torch
+
+    if name == "ours":
+        yield from _our_training(folder, dtype)
+    from datasets import Dataset
+    from peft import LoraConfig
+    from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+    from trl import SFTConfig, SFTTrainer
+
+    torch.set_num_threads(2)
+    mask = [0] * (128 - LEARNED) + [1] * LEARNED
+    data = Dataset.from_list([{"input_ids": row, "completion_mask": mask} for row in _rows()] * 50)
+    config = SFTConfig(
+        output_dir="/tmp/dataenvgym-lm-trl",
+        per_device_train_batch_size=16,
+        max_steps=200,
+        learning_rate=1e-4,
+        gradient_checkpointing=name != "trl",
+        bf16=dtype == "bfloat16",
+        use_cpu=True,
+        report_to=[],
+        save_strategy="no",
+        completion_only_loss=True,
+        max_length=128,
+        disable_tqdm=True,
+    )
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+    trainer = SFTTrainer(
+        model,
+        config,
+        train_dataset=data,
+        processing_class=AutoTokenizer.from_pretrained(folder),
+        peft_config=LoraConfig(
+            r=RANK, lora_alpha=2 * RANK, target_modules=LAYERS, task_type="CAUSAL_LM"
+        ),
+    )
+    yield from _steps_of(trainer, TrainerCallback)
+
+
+def _steps_of(trainer: Any, callback: Any) -> Iterator[int]:
+    """A trainer's steps as a generator: it runs in a thread that waits before each step."""
+    import queue
+    import threading
+
+    go: queue.Queue[None] = queue.Queue()
+    done: queue.Queue[int] = queue.Queue()
+
+    class Wait(callback):  # type: ignore[misc]
+        def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
+            go.get()
+
+        def on_step_end(self, *args: Any, **kwargs: Any) -> None:
+            done.put(16 * 128)
+
+    trainer.add_callback(Wait())
+    threading.Thread(target=trainer.train, daemon=True).start()
+    while True:
+        go.put(None)
+        yield done.get()
+
+
+def _our_training(folder: str, dtype: str) -> Iterator[int]:
+    import torch
+
+    from dataenvgym.llama_factory import TrainingConfig
+    from dataenvgym.trainers import adapters
+    from dataenvgym.trainers.compute import workers
+    from dataenvgym.trainers.examples import IGNORED, Example
+    from dataenvgym.trainers.loop import optimize
+    from dataenvgym.trainers.objectives import CrossEntropy, padder
+    from dataenvgym.trainers.student import load_base_model
+
+    cpu = torch.device("cpu")
+    config = TrainingConfig(
+        lora_rank=RANK,
+        lora_target="all",
+        bf16=dtype == "bfloat16",
+        per_device_train_batch_size=16,
+        gradient_accumulation_steps=1,
+        max_steps=200,
+        learning_rate=1e-4,
+    )
+    examples = [Example(row, [IGNORED] * (128 - LEARNED) + row[-LEARNED:]) for row in _rows()]
+    with workers(2, cpu) as run:
+        base = load_base_model(folder, device=cpu, dtype=getattr(torch, dtype))
+        model = adapters.new_adapter(base, config).train()
+        adapters.speed_up_layers(model)
+        for _ in optimize(model, CrossEntropy(examples, padder(0, cpu)), config, parts=2, run=run):
+            yield 16 * 128
+
+
+if __name__ == "__main__":
+    main()
