@@ -107,6 +107,17 @@ def taken_from(options: dict[str, Any], group: Callable[..., GroupT]) -> GroupT:
     return group(**{name: options.pop(name) for name in [*options] if name in names})
 
 
+def refuse_unknown(options: Collection[str], group: type, whose: str) -> None:
+    """Refuse keywords that are no keys of a TypedDict, which Python itself does not check.
+
+    Raises:
+        ConfigurationError: naming the first of them.
+    """
+    for name in options:
+        if name not in (known := get_type_hints(group)):
+            raise ConfigurationError(f"{whose} has no option {name!r}.{did_you_mean(name, known)}")
+
+
 @dataclass(frozen=True)
 class Option:
     """An option of a class.

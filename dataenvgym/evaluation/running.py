@@ -42,6 +42,7 @@ from dataenvgym.metrics.judged_samples import JudgedSamples, judge_samples
 from dataenvgym.metrics.metric import parse_metrics, quoted_metrics
 from dataenvgym.metrics.results import completed_of, sum_up
 from dataenvgym.metrics.sampling import check_samples, draw_samples, instances_of
+from dataenvgym.options import refuse_unknown
 from dataenvgym.rollouts import close_speakers, student_speakers
 from dataenvgym.rollouts.speakers import FORMER
 from dataenvgym.tasks.adapted_task import task_of
@@ -93,6 +94,7 @@ def prepare_evaluation(
     """Check the options of an evaluation and build its task; see `run_evaluation`."""
     from omegaconf import DictConfig, OmegaConf
 
+    refuse_unknown(options, EvaluationOptions, "an evaluation")
     run, iteration = options.get("run"), options.get("iteration")
     adapter, config_dir = options.get("adapter"), options.get("config_dir")
     if iteration is not None and run is None:

@@ -21,6 +21,7 @@ from dataenvgym.config.identity import check_folder_name, free_keys
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.options import refuse_unknown
 from dataenvgym.studies.grid import Choice, Grid, parse_grid
 from dataenvgym.studies.statistics import EXACT, Test
 
@@ -140,6 +141,7 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
         ConfigurationError: for everything that `dataenvgym run` refuses, and for an impossible
             study: an unknown baseline, the same strategy twice, too many seeds for the test.
     """
+    refuse_unknown(options, StudyOptions, "a study")
     strategies, config_dir = options.get("strategies", ()), options.get("config_dir")
     workers, test = options.get("workers"), options.get("test")
     grid = parse_grid(overrides, strategies=strategies, config_dir=config_dir)

@@ -63,3 +63,8 @@ def test_the_report_of_an_evaluation_without_a_score_says_why(small, monkeypatch
 def test_two_students_are_refused(small):
     with pytest.raises(ConfigurationError, match="an adapter and a run are two students"):
         run_evaluation(small, run="r", adapter="a")
+
+
+def test_an_option_that_an_evaluation_does_not_have_is_refused(small):
+    with pytest.raises(ConfigurationError, match="an evaluation has no option 'splitt'.*'split'"):
+        run_evaluation(small, splitt="test")

@@ -70,6 +70,7 @@ class Profiles:
         if not found:
             known = {name for scene in self.scenes.values() for name in scene.subsets}
             check_one_of(["all", *sorted(known)], scenes=subset)
+            raise ConfigurationError("there are no scenes in the profiles, expected at least one")
         return found
 
     def know_each_other_as(self, one: str, other: str, relationship: Relationship) -> bool:

@@ -215,8 +215,10 @@ def _why_no_cast_fits(profiles: Profiles, scene: Scene) -> str:
         if not any(_fits_age(character, scene, seat) for character in known):
             wanted = f"{at('ages')}: {none} the age for seat {seat} ({scene.ages[seat]})"
         else:
-            wanted = f"{at('occupations')}: {none} an occupation and the age for seat {seat}"
-        return f"{wanted}. Widen it, or add a character"
+            names = ", ".join(scene.occupations[seat])
+            wanted = f"{at('occupations')}: {none} an occupation ({names}) and the age for seat"
+            wanted += f" {seat}"
+        return f"{wanted}. Allow more, or add a character"
     return (
         f"{at('relationship')}: no characters that fit the seats are "
         f"{scene.relationship.value!r} to each other. Add a relationship, or ask for another one"

@@ -52,6 +52,11 @@ def test_an_unsatisfiable_constraint_is_refused(collection, scene, field, constr
         check_casts(collection(scene(**constraint)))
 
 
+def test_occupations_that_no_character_has_are_named(collection, scene):
+    with pytest.raises(InvalidInstanceError, match=r"an occupation \(pilot, smith\) and the age"):
+        check_casts(collection(scene(occupations=((), ("pilot", "smith")))))
+
+
 def test_few_relationships_among_many_characters_are_found_at_once(scene, collection):
     many = {str(i): Character(id=str(i), first_name="x", age=1) for i in range(5000)}
     small = collection()

@@ -76,6 +76,8 @@ def test_subsets_have_names(collection, scene):
     assert [s.id for s in profiles.scenes_in("hard")] == ["a"]
     with pytest.raises(ConfigurationError, match=r"one of all, hard.* Did you mean 'hard'"):
         profiles.scenes_in("hrad")
+    with pytest.raises(ConfigurationError, match="there are no scenes in the profiles"):
+        collection().scenes_in("all")
 
 
 @pytest.mark.parametrize("kind", ["memory", "files", "redis"])
