@@ -235,13 +235,13 @@ def first_fault(error: ValidationError, within: str = "", *, skip: int = 0) -> s
 
 
 def check_at_least(least: float, **options: float) -> None:
-    """Refuse options below `least`.
+    """Refuse options below `least`, and those that are not a number (NaN).
 
     Raises:
         ConfigurationError: naming the first of them.
     """
     for name, value in options.items():
-        if value < least:
+        if not value >= least:
             raise ConfigurationError(f"{name} is {value}, expected {least} or more")
 
 

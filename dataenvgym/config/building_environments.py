@@ -84,7 +84,7 @@ def build_environment(
             predictor=predictor,
             **options,
         )
-    except gymnasium.error.UnregisteredEnv as error:
+    except gymnasium.error.Error as error:  # an unknown or malformed id
         raise ConfigurationError(f"environment.id: {error}") from error
     except TypeError as error:
         raise ConfigurationError(f"environment: {error}") from error
@@ -154,7 +154,7 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
     options = cast(dict[str, Any], build_value(section, "environment", seeded))
     if config.skills.get("_target_") is not None:
         options["labeler"] = build_section(config, "skills", **given)
-    if checks := build_section(config, "quality", **given)["checks"]:
+    if checks := build_section(config, "quality", **given).get("checks"):
         if not isinstance(checks, Mapping):
             raise ConfigurationError(
                 f"quality.checks is {checks!r}, expected checks by name; for one check choose it: "

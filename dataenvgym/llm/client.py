@@ -78,7 +78,7 @@ class ChatClient:
     ) -> None:
         check_at_least(1, concurrency=concurrency)
         check_at_least(0, retries=retries)
-        if timeout <= 0:
+        if not timeout > 0:
             raise ConfigurationError(f"timeout is {timeout}, expected more than 0 seconds")
         keep_secret(api_key)
         keep_secrets_of(base_url)

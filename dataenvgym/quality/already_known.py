@@ -48,7 +48,7 @@ class AlreadyKnownCheck:
         seed: Given[int] = 0,
     ) -> None:
         check_at_least(0, samples=samples)
-        if not 0 < share <= 1 or temperature <= 0:
+        if not 0 < share <= 1 or not temperature > 0:
             raise ConfigurationError(
                 f"share is {share} and temperature is {temperature}, expected a share above 0 and "
                 "at most 1, and a temperature above 0"

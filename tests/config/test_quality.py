@@ -38,7 +38,7 @@ def checks_of(*overrides: str, **parts: object) -> dict[str, type]:
 
 
 def test_by_default_there_are_none():
-    assert checks_of() == {}
+    assert checks_of() == checks_of("~quality.checks") == {}
 
 
 @pytest.mark.parametrize(

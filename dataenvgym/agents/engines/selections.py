@@ -83,7 +83,7 @@ class UncertaintySelection:
         temperature: float = 1.0,
         breadth: int = 3,
     ) -> None:
-        if samples < 2 or temperature <= 0 or breadth < 1:
+        if samples < 2 or not temperature > 0 or breadth < 1:
             raise ConfigurationError(
                 f"samples is {samples}, temperature is {temperature} and breadth is {breadth}, "
                 "expected 2 or more, more than 0, and 1 or more"

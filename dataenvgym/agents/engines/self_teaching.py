@@ -61,7 +61,7 @@ class SelfTeachingEngine(ABC):
         tries: int = 4,
     ) -> None:
         check_at_least(1, samples=samples, tries=tries)
-        if temperature <= 0:
+        if not temperature > 0:
             raise ConfigurationError(
                 f"temperature is {temperature}, expected more than 0: greedy answers are all alike"
             )

@@ -127,7 +127,7 @@ class BanditPolicy(ABC):
         prior_weight: float = 1.0,
     ) -> None:
         check_at_least(1, records_per_pull=records_per_pull)
-        if not 0 <= prior < 1 or prior_weight <= 0:
+        if not 0 <= prior < 1 or not prior_weight > 0:
             raise ConfigurationError(
                 f"prior is {prior} and prior_weight is {prior_weight}, expected from 0 to less "
                 "than 1, and more than 0"

@@ -45,7 +45,7 @@ class EdgePolicy:
         floor: float = 0.05,
     ) -> None:
         check_at_least(0, floor=floor)
-        if samples < 1 or temperature <= 0:
+        if samples < 1 or not temperature > 0:
             raise ConfigurationError(
                 f"samples is {samples} and temperature is {temperature}, expected 1 or more "
                 "samples at a temperature above 0"

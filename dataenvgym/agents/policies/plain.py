@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError, check_one_of
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation
 from dataenvgym.records import CompletedTaskInstance
 
@@ -85,10 +85,7 @@ class SkillListPolicy:
         skills: int = 1,
         below: float = 0.8,
     ) -> None:
-        if sharpness < 0 or floor < 0:
-            raise ConfigurationError(
-                f"sharpness is {sharpness} and floor is {floor}, expected 0 or more of both"
-            )
+        check_at_least(0, sharpness=sharpness, floor=floor)
         check_one_of(get_args(Choice), choose=choose)
         if skills < 1 or not 0 < below <= 1:
             raise ConfigurationError(

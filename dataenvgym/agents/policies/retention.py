@@ -49,7 +49,7 @@ class RetentionPolicy:
         full_at: float = 1.0,
         tolerance: float = 0.1,
     ) -> None:
-        if not 0 <= share <= 1 or full_at <= 0 or tolerance < 0:
+        if not 0 <= share <= 1 or not (full_at > 0 and tolerance >= 0):
             raise ConfigurationError(
                 f"share is {share}, full_at is {full_at} and tolerance is {tolerance}, expected a "
                 "share from 0 to 1, full_at above 0 and a tolerance of 0 or more"
