@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dataenvgym.cli.console import open_console
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.external import (
     ENVIRONMENTS,
     ExternalEnvironment,
@@ -18,13 +18,17 @@ from dataenvgym.external.environments import Variant
 
 def external(arguments: Namespace) -> None:
     """Install one, or list them."""
+    names = (*ENVIRONMENTS, *external_models())
     if arguments.action == "list":
         if arguments.name is not None:
             raise ConfigurationError(f"`external list` takes no name, found {arguments.name!r}")
         _list(arguments.variant)
     elif arguments.name is None:
+        raise ConfigurationError(f"install what? One of: {', '.join(names)}.")
+    elif arguments.name not in names:
         raise ConfigurationError(
-            f"install what? One of: {', '.join((*ENVIRONMENTS, *external_models()))}."
+            f"there is no {arguments.name!r} to install.{did_you_mean(arguments.name, names)} "
+            f"There are: {', '.join(names)}."
         )
     elif (model := external_models().get(arguments.name)) is not None:
         if arguments.variant is not None:
