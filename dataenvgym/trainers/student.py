@@ -85,7 +85,7 @@ def fingerprint(student: str) -> str:
 
 
 @lru_cache(maxsize=16)  # half a gigabyte takes a second to read
-def _fingerprint(student: str, state: tuple[tuple[str, int, int], ...]) -> str:
+def _fingerprint(student: str, state: tuple[tuple[str | int, ...], ...]) -> str:
     digest = hashlib.sha256()
     for file in _files(Path(student)):
         digest.update(f"{file.name}\0".encode())
@@ -118,11 +118,12 @@ def _files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.suffix in kinds)
 
 
-def _state(student: str) -> tuple[tuple[str, int, int], ...]:
-    """A value that changes when the student's files do."""
+def _state(student: str) -> tuple[tuple[str | int, ...], ...]:
+    """A value that changes when the student's files do, also if a copy keeps size and time."""
     folder = Path(student)
     files = _files(folder) if folder.is_dir() else []
-    return tuple((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files)
+    known = ((f.name, f.stat()) for f in files)
+    return tuple((n, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for n, s in known)
 
 
 def _load(loader: Callable[..., Any], student: str, **options: Any) -> Any:

@@ -1,4 +1,6 @@
 import gc
+import os
+import shutil
 
 import pytest
 import torch
@@ -71,3 +73,13 @@ def test_weights_larger_than_the_free_memory_are_refused(make_student, tmp_path,
     monkeypatch.setattr("dataenvgym.trainers.student.free_memory", lambda: 1000)
     with pytest.raises(ConfigurationError, match=r"need 0\.0 GB in float32, and 0\.0 GB are free"):
         load_base_model(str(folder), device=torch.device("cpu"), dtype=torch.float32)
+
+
+def test_a_file_of_the_same_size_and_time_is_another_student(tiny_student, tmp_path):
+    folder = shutil.copytree(tiny_student, tmp_path / "student")
+    before, weights = fingerprint(str(folder)), folder / "model.safetensors"
+    known, content = weights.stat(), bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    os.utime(weights, ns=(known.st_atime_ns, known.st_mtime_ns))
+    assert fingerprint(str(folder)) != before
