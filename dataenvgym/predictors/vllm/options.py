@@ -50,9 +50,10 @@ class VllmOptions:
         start_timeout: seconds that a server may take to start. A server at `base_url` that is
             restarted in this time gets its adapters again.
         tool_format: how tools and calls are written in prompts and training data (see
-            `tool_formats`); None uses the format of its pretraining, or else "llama_factory". With
-            "native" the server's chat template writes them, and the server parses the calls;
-            the student then cannot be trained on records with tools.
+            `tool_formats`); None uses "hermes" for "smollm2", the format of its pretraining for a
+            pocket student, or else "llama_factory". With "native" the server's chat template
+            writes them, and the server parses the calls; the student then cannot be trained on
+            records with tools.
         tool_parser: how a started server parses calls for "native": vLLM's
             `--tool-call-parser`, such as "hermes", "llama3_json" or "mistral".
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
