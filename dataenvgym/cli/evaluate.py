@@ -61,6 +61,7 @@ def _options(arguments: Namespace) -> EvaluationOptions:
 def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGymError]) -> None:
     """Show what would be evaluated, and the first prompt; see `cli.dry.show_plan`."""
     from dataenvgym.cli.dry import lacking, show_facts, show_prompt
+    from dataenvgym.config import build_judge
     from dataenvgym.tasks.adapted_task import task_of
     from dataenvgym.tasks.first_prompts import first_prompts
 
@@ -69,6 +70,8 @@ def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGy
         settings = prepared.settings
         instances = instances_of(prepared.task, int(settings.samples), arguments.limit)
         predictor = prepared.student.build(prepared.config)
+        if "judge" in settings:
+            build_judge(settings.judge, prepared.directory).close()
     except DataEnvGymError as error:
         if str(error) not in map(str, needs):
             raise

@@ -117,7 +117,8 @@ def named(hint: Any) -> str:
     if origin is Annotated:
         return named(parts[0])
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(map(named, parts)))
+        names = (name for part in parts for name in named(part).split(" or "))
+        return " or ".join(dict.fromkeys(names))
     if origin is Literal:
         return " or ".join(map(repr, parts))
     kind = _kind(origin or hint)

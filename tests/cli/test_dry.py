@@ -228,3 +228,5 @@ def test_a_dry_evaluation_asks_nothing_and_refuses_the_impossible(laptop):
     for words in ("pocket_math, test split, 7 problems", "first prompt", "Nothing was asked."):
         assert words in result.out
     assert laptop("eval", "--dry", "samples=0").code == 2
+    judged = ("teacher=openai", "teacher.model=m", "metrics=[judge]", "judge.min_judges=3")
+    assert "judge.min_judges is 3, expected 1 to 1" in laptop("eval", "--dry", *judged).err

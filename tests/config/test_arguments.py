@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import pytest
 
 from dataenvgym.config import build_task, compose
-from dataenvgym.config.arguments import check_arguments
+from dataenvgym.config.arguments import check_arguments, named
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.options import Free
 
 if TYPE_CHECKING:
     from nowhere import Unknown
@@ -112,3 +113,7 @@ def test_a_value_that_was_forced_upon_an_option_is_refused_before_anything_is_ma
 ):
     with pytest.raises(ConfigurationError, match=message):
         build_task(compose(overrides))
+
+
+def test_each_kind_of_value_is_named_once():
+    assert named(Free[int | None] | None) == "a whole number or null"
