@@ -212,13 +212,17 @@ def test_every_shipped_experiment_is_shown_on_a_laptop_with_what_it_would_need(
     result = laptop(command, "--dry", f"experiment={experiment}")
     assert (result.code, result.err) == (0, "")
     needs = " ".join(result.out.split())
-    if "math_gemma" not in experiment:
+    if experiment == "smollm2":
+        assert "The student's first prompt" in result.out
+        assert "would need smollm2 (SmolLM2-135M-Instruct" in needs
+        assert "`dataenvgym external install smollm2`" in needs
+    elif "math_gemma" not in experiment:
         assert "The student's first prompt" in result.out
         assert "would need 1 GPU for the" in needs or "would need 2 GPUs for the" in needs
         assert "the cpu environment of vllm is not installed" in needs
     else:
         assert "would need task.sources.train: the environment variable DATAENVGYM_DATA" in needs
-    if command == "run":
+    if command == "run" and experiment != "smollm2":
         assert "would need the cpu environment of llamafactory is not installed" in needs
 
 
