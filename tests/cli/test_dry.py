@@ -205,8 +205,8 @@ def laptop(dataenvgym, folder, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["run", "eval"])
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_every_shipped_experiment_is_shown_on_a_laptop_with_what_it_would_need(
+@pytest.mark.parametrize("experiment", sorted(set(EXPERIMENTS) - {"smollm2"}))
+def test_every_shipped_experiment_for_gpus_is_shown_on_a_laptop_with_what_it_would_need(
     laptop, experiment, command
 ):
     result = laptop(command, "--dry", f"experiment={experiment}")

@@ -55,9 +55,15 @@ def test_a_full_disk_is_a_problem_for_runs_and_not_for_the_cache(tmp_path):
 def test_the_next_step_uses_installed_parts_or_installs_missing_ones():
     there = Finding("llamafactory", "ok", "")
     missing = Finding("vllm", "missing", "", "install it")
-    commands = [command for command, _ in what_next([there, missing])]
-    assert commands == ["dataenvgym run", "dataenvgym run trainer=llama_factory", "install it"]
-    assert what_next([there, missing, Finding("torch", "problem", "")]) == []
+    small = Finding("smollm2", "missing", "", "install it, too")
+    commands = [command for command, _ in what_next([there, missing, small])]
+    assert commands == [
+        "dataenvgym run",
+        "dataenvgym run trainer=llama_factory",
+        "install it",
+        "install it, too",
+    ]
+    assert what_next([there, missing, small, Finding("torch", "problem", "")]) == []
 
 
 def test_everything_is_looked_at(tmp_path):

@@ -10,7 +10,9 @@ from __future__ import annotations
 import logging
 import resource
 import socket
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import anyio
@@ -228,6 +230,19 @@ class HttpServer:
     def stop(self) -> None:
         """Make `run` return soon; callable from any thread."""
         self._server.should_exit = True
+
+
+@contextmanager
+def served(world: World[Any], **options: Any) -> Iterator[str]:
+    """Serve a world in a thread; yields the URL. `options` are those of `HttpServer`."""
+    server = HttpServer(world, **options)
+    thread = threading.Thread(target=server.run, name="mcp-server", daemon=True)
+    thread.start()
+    try:
+        yield server.url
+    finally:
+        server.stop()
+        thread.join()
 
 
 def listening(host: str, port: int) -> socket.socket:

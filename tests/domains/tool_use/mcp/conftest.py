@@ -157,6 +157,8 @@ def notes() -> Notes:
 
 @pytest.fixture(scope="session")
 def notes_url(notes: Notes) -> Iterator[str]:
+    from dataenvgym.domains.tool_use.mcp.server import served
+
     with served(notes) as url:
         yield url
 
@@ -164,6 +166,8 @@ def notes_url(notes: Notes) -> Iterator[str]:
 @pytest.fixture
 def slow_notes() -> Iterator[tuple[Notes, str]]:
     """A world of one test, whose tool `wait` waits for it, and its URL."""
+    from dataenvgym.domains.tool_use.mcp.server import served
+
     world = Notes()
     with served(world) as url:
         yield world, url
@@ -192,21 +196,6 @@ def session(notes_url: str) -> Iterator[Opens]:
 def wire() -> Callable[..., Wire]:
     """Speaks by hand; nothing is opened."""
     return Wire
-
-
-@contextmanager
-def served(world: World[Any], **options: Any) -> Iterator[str]:
-    """Serve a world in a thread; gives the URL. `options` are those of `HttpServer`."""
-    from dataenvgym.domains.tool_use.mcp.server import HttpServer
-
-    server = HttpServer(world, **options)
-    thread = threading.Thread(target=server.run, name="mcp-server", daemon=True)
-    thread.start()
-    try:
-        yield server.url
-    finally:
-        server.stop()
-        thread.join()
 
 
 @contextmanager

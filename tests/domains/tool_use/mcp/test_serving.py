@@ -9,10 +9,8 @@ import pytest
 
 pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
-from dataenvgym.domains.tool_use.mcp.server import HttpServer
+from dataenvgym.domains.tool_use.mcp.server import HttpServer, served
 from dataenvgym.errors import ConfigurationError
-
-from .conftest import served
 
 
 def test_another_session_is_reached_neither_by_a_guess_nor_ended(session, wire):

@@ -11,11 +11,10 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
 from dataenvgym.domains.tool_use.mcp import McpServer, McpWorld
+from dataenvgym.domains.tool_use.mcp.server import served
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks.worlds import check, tool
-
-from .conftest import served
 
 READ = ToolCall(name="read", arguments={"title": "first"})
 WRITE = ToolCall(name="write", arguments={"title": "first", "text": "changed"})
