@@ -67,4 +67,4 @@ def test_two_students_are_refused(small):
 
 def test_an_option_that_an_evaluation_does_not_have_is_refused(small):
     with pytest.raises(ConfigurationError, match=r"an evaluation has no option 'splitt'.*'split'"):
-        run_evaluation(small, splitt="test")
+        run_evaluation(small, splitt="test")  # type: ignore[call-arg]

@@ -343,4 +343,4 @@ def test_a_study_that_is_killed_again_and_again_comes_to_the_same(folder, reques
 
 def test_an_option_that_a_study_does_not_have_is_refused():
     with pytest.raises(ConfigurationError, match=r"a study has no option 'bound'.*'bounds'"):
-        run_study(GRID, bound=False)
+        run_study(GRID, bound=False)  # type: ignore[call-arg]
