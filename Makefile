@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
-# Tests of a file share what they build, so a file stays with one process. More than four processes
-# gain nothing: the largest files are the last to end.
-PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+# Tests of a file share what they build, so a file stays with one process. Four of them: on two cores
+# tests often wait for programs that they started, and the largest files are the last to end.
+PYTEST = $(BIN)/python -m pytest -n 4 --dist loadfile
 # Programs of Debian that some tests want. redis-server is not started as a service: the tests
 # start one of their own. The second try has fresh lists.
 INSTALL := apt() { RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq "$$@"; }; \
