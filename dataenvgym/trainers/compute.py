@@ -62,7 +62,7 @@ def workers(threads: int, device: torch.device) -> Iterator[Run]:
 
 # The number of weights from which computing takes most of the time on CPU. Below (the pocket
 # students), most of it is spent on starting operations.
-_LARGE = 20_000_000
+LARGE = 20_000_000
 
 
 def is_large(model: Any) -> bool:
@@ -73,7 +73,7 @@ def is_large(model: Any) -> bool:
     ones, bit for bit.
     """
     on_cpu: bool = model.device.type == "cpu"
-    return on_cpu and sum(p.numel() for p in model.parameters()) >= _LARGE
+    return on_cpu and sum(p.numel() for p in model.parameters()) >= LARGE
 
 
 def precision(device: torch.device, *, bf16: bool) -> AbstractContextManager[Any]:

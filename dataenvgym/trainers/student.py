@@ -23,6 +23,8 @@ from transformers.utils import logging as transformers_logging
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.external.memory import free_memory
+from dataenvgym.trainers import compute
+from dataenvgym.trainers.large import MOST_PACKED
 
 _LOADED: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 _LOADING = threading.Lock()
@@ -104,12 +106,14 @@ def _check_memory(student: str, dtype: torch.dtype) -> None:
     for file in weights:
         with safe_open(file, framework="pt") as tensors:
             count += sum(prod(tensors.get_slice(key).get_shape()) for key in tensors.keys())  # noqa: SIM118  not a dict
-    needed, free = count * dtype.itemsize, free_memory()
+    needed, free, copies = count * dtype.itemsize, free_memory(), ""
+    if count >= compute.LARGE and needed <= MOST_PACKED:
+        needed, copies = 2 * needed, " (half of it for a copy that generation reads faster)"
     if needed > free:
         raise ConfigurationError(
             f"not enough memory: the weights of {student} need {needed / 1e9:.1f} GB in "
-            f"{str(dtype).removeprefix('torch.')}, and {free / 1e9:.1f} GB are free. End other "
-            "programs, or choose a smaller student."
+            f"{str(dtype).removeprefix('torch.')}{copies}, and {free / 1e9:.1f} GB are free. End "
+            "other programs, or choose a smaller student."
         )
 
 

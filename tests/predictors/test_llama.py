@@ -16,7 +16,7 @@ from transformers import (
 
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import generation, llama
-from dataenvgym.trainers import compute
+from dataenvgym.trainers import compute, large
 from dataenvgym.trainers.adapters import new_adapter
 
 SIZES = {"vocab_size": 97, "hidden_size": 48, "intermediate_size": 48, "initializer_range": 0.3}
@@ -42,7 +42,7 @@ MODELS: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def treated_as_large(monkeypatch):
-    monkeypatch.setattr(compute, "_LARGE", 1)
+    monkeypatch.setattr(compute, "LARGE", 1)
 
 
 def made(make: Any) -> Any:
@@ -88,6 +88,39 @@ def test_greedy_replies_are_those_of_transformers(kind):
             assert reply.tokens == with_transformers(model, prompt, limit, ends)
 
 
+def test_a_model_too_large_to_pack_a_copy_gives_the_same_replies(monkeypatch):
+    prompts = prompts_of(random.Random(3))
+    replies = []
+    for limit in (llama.MOST_PACKED, 0):
+        monkeypatch.setattr(llama, "MOST_PACKED", limit)
+        model = made(MODELS["qwen2"])
+        replies += [
+            generation.generate(
+                model, prompts, [20] * len(prompts), generation.greedy, end_tokens=[]
+            )
+        ]
+    assert replies[0] == replies[1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_packed_product_is_the_plain_one_up_to_rounding(dtype, monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    x, weight, bias = (
+        torch.randn(size, generator=generator).to(dtype) for size in ((2, 7, 40), (30, 40), (30,))
+    )
+    expected = torch.nn.functional.linear(x.double(), weight.double(), bias.double())
+    for has_it in (large._HAS_ONEDNN, False):
+        monkeypatch.setattr(large, "_HAS_ONEDNN", has_it)
+        for found in (
+            large.frozen_linear(x, large.packed(weight), bias),
+            large.frozen_linear(x, weight, bias),
+        ):
+            assert found.dtype == dtype
+            torch.testing.assert_close(
+                found.double(), expected, rtol=1e-5, atol=0.1 if dtype == torch.bfloat16 else 1e-5
+            )
+
+
 def test_a_separate_adapter_is_used():
     model = new_adapter(made(MODELS["llama"]), TrainingConfig(lora_rank=4)).eval()
     for i, parameter in enumerate(p for p in model.parameters() if p.requires_grad):
@@ -105,14 +138,13 @@ def test_a_separate_adapter_is_used():
 def test_a_common_beginning_and_equal_prompts_are_computed_once():
     model = made(MODELS["llama"])
     sizes = []
-    model.register_forward_pre_hook(
-        lambda module, args, kwargs: sizes.append(tuple(kwargs["input_ids"].shape)),
-        with_kwargs=True,
+    model.model.embed_tokens.register_forward_pre_hook(
+        lambda module, inputs: sizes.append(tuple(inputs[0].shape))
     )
     beginning = list(range(30))
     prompts = [[*beginning, 40], [*beginning, 50, 51], [*beginning, 40]]
     generation.generate(model, prompts, [3] * 3, generation.greedy, end_tokens=[])
-    assert sizes == [(1, 30), (2, 2)]
+    assert sizes == [(1, 30), (2, 2), (3, 1), (3, 1)]
 
 
 @pytest.mark.parametrize(
@@ -140,5 +172,5 @@ def test_other_architectures_keep_their_own_computation(make):
 
 
 def test_small_models_keep_the_plain_computation(monkeypatch):
-    monkeypatch.setattr(compute, "_LARGE", 10**9)
+    monkeypatch.setattr(compute, "LARGE", 10**9)
     assert not llama.fits(made(MODELS["llama"]))

@@ -121,7 +121,7 @@ def treated_as_large(monkeypatch):
     """Call it, and every model counts as a large one, in parts of a few tokens."""
 
     def change() -> None:
-        monkeypatch.setattr(compute, "_LARGE", 1)
+        monkeypatch.setattr(compute, "LARGE", 1)
         monkeypatch.setattr("dataenvgym.trainers.objectives._FEWEST_TOKENS", 6)
 
     return change
