@@ -100,3 +100,21 @@ class RecordCheckInterface(Protocol):
         `predictor` is the student before the training.
         """
         ...
+
+
+def predict_with_schema(
+    predictor: PredictorInterface,
+    conversations: Sequence[Conversation],
+    sampling: SamplingParameters,
+) -> Sequence[Reply | Failure]:
+    """Ask with the schema of `sampling`, or without it if the predictor refuses schemas.
+
+    The caller checks the replies in either case.
+    """
+    try:
+        return predictor.predict(conversations, sampling)
+    except ConfigurationError:
+        if sampling.json_schema is None:
+            raise
+        free = sampling.model_copy(update={"json_schema": None})
+        return predictor.predict(conversations, free)  # another error is raised again

@@ -16,10 +16,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
     Failure,
-    PredictorInterface,
     Reply,
     SamplingParameters,
     TeacherInterface,
@@ -29,24 +27,6 @@ from dataenvgym.llm.repair import json_in
 from dataenvgym.records import Conversation
 
 Schema = dict[str, JsonValue]
-
-
-def predict_with_schema(
-    predictor: PredictorInterface,
-    conversations: Sequence[Conversation],
-    sampling: SamplingParameters,
-) -> Sequence[Reply | Failure]:
-    """Ask with the schema of `sampling`, or without it if the predictor refuses schemas.
-
-    The caller checks the replies in either case.
-    """
-    try:
-        return predictor.predict(conversations, sampling)
-    except ConfigurationError:
-        if sampling.json_schema is None:
-            raise
-        free = sampling.model_copy(update={"json_schema": None})
-        return predictor.predict(conversations, free)  # another error is raised again
 
 
 def ask_json(

@@ -15,10 +15,10 @@ import orjson
 
 from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import Describes, PredictorInterface, SamplingParameters, Saves
+from dataenvgym.interfaces.helpers import predict_with_schema
 from dataenvgym.llm.budget import Price, parse_budget, parse_price
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import chat_payload
-from dataenvgym.llm.structured import predict_with_schema
 from dataenvgym.llm.teacher_ask import RequestOutcome, TeacherRequest
 from dataenvgym.options import Free, Given
 from dataenvgym.records import Conversation

@@ -20,8 +20,7 @@ from dataenvgym.interfaces import (
     Submits,
     TeacherInterface,
 )
-from dataenvgym.interfaces.helpers import expect
-from dataenvgym.llm.structured import predict_with_schema
+from dataenvgym.interfaces.helpers import expect, predict_with_schema
 from dataenvgym.records import Conversation
 from dataenvgym.records.instances import FAULTS
 from dataenvgym.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe, is_outage
