@@ -152,6 +152,51 @@ class Startled(Agent):
         return super().__call__(completed, predictor)
 
 
+class Stopping(Agent):
+    """Its student computes until somebody presses Ctrl-C, the first time; then no layer more.
+
+    Args:
+        student: its folder.
+        phase: "train" or "generate", after the agent's first turn.
+    """
+
+    def __init__(self, student, phase, **options):
+        super().__init__(**options)
+        self.student, self.phase = student, phase
+
+    def __call__(self, completed, predictor):
+        if not Path("stopped").exists():
+            import torch
+
+            from dataenvgym.trainers.student import load_base_model
+
+            cpu = torch.device("cpu")
+            self.model = load_base_model(self.student, device=cpu, dtype=torch.float32)
+            for layer in self.model.model.layers:
+                layer.register_forward_pre_hook(self.compute)
+        return super().__call__(completed, predictor)
+
+    def compute(self, layer, inputs):
+        import torch
+
+        from dataenvgym.threads import CancelledTask, raise_if_cancelled
+
+        if torch.is_inference_mode_enabled() != (self.phase == "generate"):
+            return
+        try:
+            Path("stopped").touch(exist_ok=False)
+        except FileExistsError:
+            Path("computed-more").touch()
+            return
+        print("the student computes", flush=True)
+        while True:
+            try:
+                raise_if_cancelled()
+            except CancelledTask:
+                return
+            sleep(0.01)
+
+
 class Unwanted(Agent):
     """Is sent SIGTERM in its second iteration."""
 

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from dataenvgym.threads import CancelledTask, raise_if_cancelled
+
 T = TypeVar("T")
 
 
@@ -26,3 +28,12 @@ def eventually(condition: Callable[[], bool], *, seconds: float = 60.0) -> bool:
         return wait_for(condition, seconds=seconds)
     except AssertionError:
         return False
+
+
+def is_cancelled() -> bool:
+    """Whether the pool of this task was cancelled."""
+    try:
+        raise_if_cancelled()
+    except CancelledTask:
+        return True
+    return False

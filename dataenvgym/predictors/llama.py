@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from torch import nn
 from transformers import LlamaForCausalLM, Qwen2ForCausalLM
 
+from dataenvgym.threads import raise_if_cancelled
 from dataenvgym.trainers.compute import is_large
 from dataenvgym.trainers.large import MOST_PACKED, frozen_linear, packed
 
@@ -178,6 +179,7 @@ class LlamaInputs:
         for i, (layer, product) in enumerate(
             zip(self._decoder.layers, self._products, strict=True)
         ):
+            raise_if_cancelled()  # the layers themselves, which do, are not called here
             if end > self._cache[i].shape[3]:
                 self._cache[i] = F.pad(self._cache[i], (0, 0, 0, _ROOM))
             keys, values = self._cache[i]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
@@ -58,7 +58,8 @@ class Driver:
         """Run all rollouts to their end, or raise an exception that is for the caller.
 
         Args:
-            pool: for the threads that step the rollouts; None steps them in this thread.
+            pool: for the threads that step the rollouts, shut down at the end; None steps them in
+                this thread.
         """
         if not self._rollouts:
             return
@@ -79,7 +80,8 @@ class Driver:
                 worker.result()
         finally:
             self._end()
-            wait(workers)
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
             for future in self._futures:
                 future.cancel()
 

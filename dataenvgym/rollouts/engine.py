@@ -67,6 +67,5 @@ def rollout(
                 Driver(speakers, rollouts, chunk_size, count).run(pool, threads)
             return [each.completed() for each in rollouts]
         finally:
-            pool.shutdown(cancel_futures=True)
             for each in rollouts:
                 each.close()

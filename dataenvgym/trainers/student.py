@@ -23,6 +23,7 @@ from transformers.utils import logging as transformers_logging
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.external.memory import free_memory
+from dataenvgym.threads import raise_if_cancelled
 from dataenvgym.trainers import compute
 from dataenvgym.trainers.large import MOST_PACKED
 
@@ -47,8 +48,20 @@ def load_base_model(student: str, *, device: torch.device, dtype: torch.dtype) -
                 _check_memory(student, dtype)
             model = _load(AutoModelForCausalLM.from_pretrained, student, dtype=dtype)
             model.to(device).eval().requires_grad_(False)
+            _let_stop(model)
             _LOADED[key] = model
     return model
+
+
+def _let_stop(model: Any) -> None:
+    """Let every computation with the model, or a `twin`, end before its next layer when cancelled.
+
+    A batch of a large model takes minutes, which an interrupted program would have to wait for.
+    """
+    for layers in model.modules():
+        if isinstance(layers, torch.nn.ModuleList):
+            for layer in layers:
+                layer.register_forward_pre_hook(lambda *_: raise_if_cancelled())
 
 
 def load_tokenizer(student: str, *, download: bool = True) -> Any:

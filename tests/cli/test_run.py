@@ -198,6 +198,31 @@ def test_ctrl_c_at_a_real_run_names_its_folder_which_the_same_command_continues(
     assert "continued after 1" in done.out
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("phase", ["train", "generate"])
+def test_a_student_that_computes_obeys_ctrl_c_before_its_next_layer_and_nothing_is_lost(
+    dataenvgym, folder, small, tiny_smollm, phase
+):
+    sizes = [o for o in small if o.startswith(("task", "agent"))]
+    student = ["student=hf", f"student.path={tiny_smollm}", "trainer.max_steps=2"]
+    agent = ["agent._target_=my_students.Stopping", f"+agent.student={tiny_smollm}"]
+    command = ["run", *sizes, *student, *agent, f"+agent.phase={phase}", "episode.iterations=1"]
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command += ["trainer.per_device_train_batch_size=8", "task.sampling.max_tokens=8", "name=r"]
+    with subprocess.Popen([sys.executable, *MAIN, *command], env=environment(), **piped) as process:
+        for line in process.stdout:
+            if line == "the student computes\n":
+                process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert (process.returncode, said) == (130, continues(only_run(folder)))
+    assert not (folder / "computed-more").exists()
+    dataenvgym.succeeds(*command)
+    dataenvgym.succeeds(*command[:-1], "name=whole")
+    stopped, whole = (folder / "runs" / name / "iterations" / "001" for name in ("r", "whole"))
+    for file in ("adapter/adapter_model.safetensors", "completed.jsonl"):
+        assert (stopped / file).read_bytes() == (whole / file).read_bytes()
+
+
 def test_an_interrupted_fresh_run_is_continued_by_the_command_without_that(
     dataenvgym, small, folder
 ):

@@ -1,12 +1,24 @@
 import gc
 import os
 import shutil
+import threading
 
 import pytest
 import torch
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.predictors.generation import generate, greedy
+from dataenvgym.records import SupervisedDatum
+from dataenvgym.threads import CancelledTask
+from dataenvgym.trainers.adapters import new_adapter
+from dataenvgym.trainers.compute import workers
+from dataenvgym.trainers.examples import supervised_examples
+from dataenvgym.trainers.loop import optimize
+from dataenvgym.trainers.objectives import CrossEntropy, padder
 from dataenvgym.trainers.student import fingerprint, load_base_model, load_tokenizer, twin
+
+from ..waiting import eventually, is_cancelled, wait_for
 
 CPU = torch.device("cpu")
 
@@ -83,3 +95,48 @@ def test_a_file_of_the_same_size_and_time_is_another_student(tiny_student, tmp_p
     weights.write_bytes(content)
     os.utime(weights, ns=(known.st_atime_ns, known.st_mtime_ns))
     assert fingerprint(str(folder)) != before
+
+
+def a_generation(model, folder):
+    return generate(model, [[3, 4]], [400], greedy, end_tokens=[])
+
+
+def a_training(model, folder):
+    records = [SupervisedDatum(instruction=f"say {n}", output=str(n)) for n in range(8)]
+    config = TrainingConfig(num_train_epochs=100.0)
+    adapted = new_adapter(model, config)
+    examples = supervised_examples(records, load_tokenizer(str(folder)), 60)
+    objective = CrossEntropy(examples, padder(0, CPU))
+    return list(optimize(adapted, objective, config, parts=1, run=map))
+
+
+@pytest.mark.parametrize("compute", [a_generation, a_training])
+@pytest.mark.parametrize("smallest", [0, 10**9], ids=["large", "small"])
+def test_a_computation_ends_before_its_next_layer_once_its_block_is_left(
+    tiny_smollm, compute, smallest, monkeypatch
+):
+    """The block is left while the computation is in its first layer."""
+    monkeypatch.setattr("dataenvgym.trainers.compute.LARGE", smallest)
+    model = twin(load_base_model(str(tiny_smollm), device=CPU, dtype=torch.float32))
+    begun, ended, computed = threading.Event(), [], []
+
+    def wait_in_layer(module, inputs):
+        begun.set()
+        assert eventually(is_cancelled)
+
+    first, second = (layer.input_layernorm for layer in model.model.layers)
+    first.register_forward_pre_hook(wait_in_layer)
+    second.register_forward_pre_hook(lambda module, inputs: computed.append(module))
+
+    def work(what):
+        if what == "interrupt":
+            wait_for(begun.is_set)
+            raise KeyboardInterrupt
+        try:
+            compute(model, tiny_smollm)
+        except CancelledTask:
+            ended.append(what)
+
+    with pytest.raises(KeyboardInterrupt), workers(2, CPU) as run:
+        run(work, ["interrupt", "compute"])
+    assert (ended, computed) == (["compute"], [])
