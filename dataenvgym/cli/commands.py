@@ -281,6 +281,7 @@ examples:
 Each program has a pinned environment of its own; the model is the student of
 student=smollm2. They go into DATAENVGYM_CACHE (default: dataenvgym in
 XDG_CACHE_HOME or in ~/.cache).""",
+        output="DATAENVGYM_CACHE=FOLDER",
     ),
     Command(
         "doctor",

