@@ -146,8 +146,9 @@ bench-accumulation: setup
 bench-iteration: external-llamafactory external-vllm
 	$(BIN)/python -m benchmarks.iteration
 
-# Tokens per second beside transformers, vLLM, llama.cpp and TRL, with LM=FOLDER, a language model.
-bench-lm: external-llamafactory external-vllm
+# Tokens per second of SmolLM2 (or of the model in LM=FOLDER) beside transformers, vLLM, llama.cpp, TRL
+# and LLaMA-Factory; at most 15 minutes with BENCH_ARGS="--rounds 3" on a machine with no other work.
+bench-lm: external-llamafactory external-vllm external-smollm2
 	$(BIN)/python -m benchmarks.lm $(LM) $(BENCH_ARGS)
 
 bench-swap: external-vllm

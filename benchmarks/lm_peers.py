@@ -2,17 +2,19 @@
 
     python lm_peers.py NAME WORK FOLDER DTYPE GGUF
 
-It computes a round for each line that it reads, and prints its figures as a line "ROUND {...}".
+It computes a round for each line that it reads, and prints its figures as a line of JSON; nothing
+else comes to its standard output. It writes files only to the current folder.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 RANK, LEARNED = 16, 64
@@ -23,11 +25,13 @@ THEMES = ("photosynthesis", "the moon", "gravity", "bicycles", "volcanoes", "hon
 
 def main() -> None:
     """Answer lines until there are no more."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # some programs log to the standard output
     name, work, folder, dtype, gguf = sys.argv[1:]
     rounds = (
         _generating(name, folder, dtype, gguf)
         if work == "generate"
-        else (_training(name, folder, dtype))
+        else _training(name, folder, dtype)
     )
     while sys.stdin.readline():
         wall, cpu = time.perf_counter(), time.process_time()
@@ -38,7 +42,7 @@ def main() -> None:
             "cpu_s": time.process_time() - cpu,
             "memory_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
         }
-        print("ROUND " + json.dumps(found), flush=True)
+        print(json.dumps(found), file=answers, flush=True)
 
 
 def _questions() -> list[str]:
@@ -125,6 +129,8 @@ def _training(name: str, folder: str, dtype: str) -> Iterator[int]:
 
     if name == "ours":
         yield from _our_training(folder, dtype)
+    if name.startswith("llama-factory"):
+        yield from _llama_factory(folder, dtype)
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
@@ -134,7 +140,7 @@ def _training(name: str, folder: str, dtype: str) -> Iterator[int]:
     mask = [0] * (128 - LEARNED) + [1] * LEARNED
     data = Dataset.from_list([{"input_ids": row, "completion_mask": mask} for row in _rows()] * 50)
     config = SFTConfig(
-        output_dir="/tmp/dataenvgym-lm-trl",
+        output_dir="out",
         per_device_train_batch_size=16,
         max_steps=200,
         learning_rate=1e-4,
@@ -157,16 +163,63 @@ def _training(name: str, folder: str, dtype: str) -> Iterator[int]:
             r=RANK, lora_alpha=2 * RANK, target_modules=LAYERS, task_type="CAUSAL_LM"
         ),
     )
-    yield from _steps_of(trainer, TrainerCallback)
+    wait, steps = _steps(TrainerCallback)
+    trainer.add_callback(wait)
+    yield from steps(trainer.train)
 
 
-def _steps_of(trainer: Any, callback: Any) -> Iterator[int]:
-    """A trainer's steps as a generator: it runs in a thread that waits before each step."""
+def _llama_factory(folder: str, dtype: str) -> Iterator[int]:
+    """Its command `train`, with its defaults; only the tokens of the data set are ours."""
+    from unittest.mock import patch
+
+    import torch
+    from datasets import Dataset
+    from llamafactory.train.sft import workflow
+    from llamafactory.train.tuner import run_exp
+    from transformers import TrainerCallback
+
+    torch.set_num_threads(2)
+    rows = [
+        {
+            "input_ids": row,
+            "attention_mask": [1] * 128,
+            "labels": [-100] * (128 - LEARNED) + row[-LEARNED:],
+        }
+        for row in _rows()
+    ]
+    data = {"train_dataset": Dataset.from_list(rows * 50)}
+    options = {
+        "model_name_or_path": folder,
+        "stage": "sft",
+        "do_train": True,
+        "finetuning_type": "lora",
+        "lora_rank": RANK,
+        "lora_target": "all",
+        "template": "default",
+        "dataset": "none",
+        "cutoff_len": 128,
+        "output_dir": "out",
+        "per_device_train_batch_size": 16,
+        "gradient_accumulation_steps": 1,
+        "max_steps": 200,
+        "learning_rate": 1e-4,
+        "bf16": dtype == "bfloat16",
+        "use_cpu": True,
+        "report_to": "none",
+        "save_strategy": "no",
+    }
+    wait, steps = _steps(TrainerCallback)
+    with patch.object(workflow, "get_dataset", lambda *_, **__: data):
+        yield from steps(lambda: run_exp(options, [wait]))
+
+
+def _steps(callback: Any) -> tuple[Any, Callable[[Callable[[], Any]], Iterator[int]]]:
+    """A callback that waits before each step, and what makes a training with it a generator."""
     import queue
-    import threading
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     go: queue.Queue[None] = queue.Queue()
-    done: queue.Queue[int] = queue.Queue()
+    done: queue.Queue[Future[Any] | int] = queue.Queue()
 
     class Wait(callback):  # type: ignore[misc]
         def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
@@ -175,11 +228,17 @@ def _steps_of(trainer: Any, callback: Any) -> Iterator[int]:
         def on_step_end(self, *args: Any, **kwargs: Any) -> None:
             done.put(16 * 128)
 
-    trainer.add_callback(Wait())
-    threading.Thread(target=trainer.train, daemon=True).start()
-    while True:
-        go.put(None)
-        yield done.get()
+    def steps(train: Callable[[], Any]) -> Iterator[int]:
+        training = ThreadPoolExecutor(1).submit(train)
+        training.add_done_callback(done.put)
+        while True:
+            go.put(None)
+            found = done.get()
+            if isinstance(found, Future):
+                raise RuntimeError(f"the training came to its end: {found.result()}")
+            yield found
+
+    return Wait(), steps
 
 
 def _our_training(folder: str, dtype: str) -> Iterator[int]:
