@@ -1,5 +1,6 @@
 """SmolLM2 itself, with the weights of `dataenvgym external install smollm2`."""
 
+import orjson
 import pytest
 import torch
 
@@ -7,9 +8,12 @@ from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.config import build_task, compose
 from dataenvgym.external import external_models
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
+from dataenvgym.llm.payloads import RequestForm, chat_payload
 from dataenvgym.predictors import InProcessPredictor, VllmPredictor
-from dataenvgym.records import Message, SupervisedDatum
+from dataenvgym.predictors.generation import encode_prompts
+from dataenvgym.records import Message, SupervisedDatum, Tool, ToolCall
 from dataenvgym.storage import hash_file, read_jsonl
+from dataenvgym.tool_formats import tool_format
 from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.chat_format import ChatFormat
 from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
@@ -37,7 +41,16 @@ QUESTIONS = (
     "What is the opposite of hot?",
 )
 GREEDY = SamplingParameters(max_tokens=24)
-DATA = [SupervisedDatum(instruction=f"{n} + 1 =", output=f"It is {n + 1}.") for n in range(8)]
+OPTIONS = {
+    "lora_rank": 4,
+    "max_steps": 10,
+    "per_device_train_batch_size": 4,
+    "logging_steps": 1,
+    "lora_dropout": 0.0,
+    "learning_rate": 3e-4,
+    "threads": 1,
+}
+DATA = [SupervisedDatum(instruction=f"{n} + 1 =", output=f"It is {n + 1}.") for n in range(40)]
 
 
 @pytest.fixture(scope="module")
@@ -64,21 +77,44 @@ def texts(replies: list[Reply | Failure]) -> list[str]:
 
 
 def trained(trainer, directory):
-    """The student after eight records, and the losses of its steps."""
-    directory.mkdir()
+    """The student after forty records, and the losses of its steps."""
     student = InProcessPredictor("smollm2", trainer, threads=1)
     student.train(DATA, TrainingRun(directory=directory, seed=3))
     (log,) = directory.rglob("trainer_log.jsonl")
     return student, [line["loss"] for line in read_jsonl(log) if "loss" in line]
 
 
-OPTIONS = {
-    "lora_rank": 4,
-    "max_steps": 3,
-    "per_device_train_batch_size": 4,
-    "logging_steps": 1,
-    "lora_dropout": 0.0,
-}
+@pytest.fixture(scope="module")
+def taught(folder, tmp_path_factory):
+    """What `trained` gives, and where it is saved."""
+    student, losses = trained(InProcessTrainer(**OPTIONS), tmp_path_factory.mktemp("run"))
+    student.save(saved := tmp_path_factory.mktemp("students") / "taught")
+    return student, losses, saved
+
+
+@pytest.fixture(scope="module")
+def arithmetic(folder):
+    """Hundred problems in plain English."""
+    pytest.importorskip("reasoning_gym", reason="needs the extra [reasoning-gym]")
+    task = build_task(compose(["task=smol_arithmetic"]))
+    instances = task.on("validation").instances
+    assert len(instances) == 100
+    return task, instances
+
+
+@pytest.fixture(scope="module")
+def served(folder, vllm_python, tmp_path_factory):
+    """The student in a vLLM server, with leases of its own."""
+    command = [str(vllm_python), "-P", "-m", "vllm.entrypoints.openai.api_server"]
+    cache = tmp_path_factory.mktemp("cache")
+    (cache / folder.parent.name).symlink_to(folder.parent)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DATAENVGYM_CACHE", str(cache))
+        predictor = VllmPredictor(
+            "smollm2", trainer=InProcessTrainer(**OPTIONS), command=command, max_model_len=1024
+        )
+        yield predictor
+        predictor.close()
 
 
 def test_the_weights_are_those_of_the_published_figures(folder):
@@ -121,42 +157,76 @@ def test_it_answers_in_english_and_like_transformers(folder, asked, answers):
         assert tokenizer.decode(new, skip_special_tokens=True) == answer
 
 
-def test_it_learns_and_what_it_learned_is_saved_and_loaded(asked, answers, tmp_path):
-    trainer = InProcessTrainer(**OPTIONS, learning_rate=1e-3, threads=1)
-    student, losses = trained(trainer, tmp_path / "run")
+def test_it_learns_and_what_it_learned_is_saved_and_loaded(asked, answers, taught):
+    student, losses, saved = taught
     assert losses[-1] < losses[0] - 0.2
     learned = texts(student.predict(asked, GREEDY))
     assert learned != answers
-    student.save(tmp_path / "saved")
     other = InProcessPredictor("smollm2")
-    other.load(tmp_path / "saved")
+    other.load(saved)
     assert texts(other.predict(asked, GREEDY)) == learned
 
 
-def test_llama_factory_finds_the_same_folder_and_has_the_same_losses(
-    folder, llama_factory_python, tmp_path
+def test_llama_factory_finds_the_same_folder_and_has_the_same_losses_for_ten_steps(
+    llama_factory_python, taught, tmp_path
 ):
     command = str(llama_factory_python.with_name("llamafactory-cli"))
-    trainer = LlamaFactoryTrainer(command=command, threads=1, **OPTIONS, learning_rate=1e-30)
+    trainer = LlamaFactoryTrainer(command=command, **OPTIONS)
     try:
-        _, theirs = trained(trainer, tmp_path / "theirs")
+        _, theirs = trained(trainer, tmp_path)
     finally:
         trainer.close()
-    ours = trained(InProcessTrainer(**OPTIONS, learning_rate=1e-30, threads=1), tmp_path / "ours")
-    assert ours[1] == pytest.approx(theirs, rel=1e-3)
+    _, ours, _ = taught
+    assert len(ours) == 10
+    assert ours == pytest.approx(theirs, rel=1e-3)
 
 
-def test_vllm_finds_the_same_folder_and_gives_the_same_answers(
-    folder, vllm_python, asked, answers, tmp_path, monkeypatch
+def test_vllm_gives_the_same_answers_before_and_after_an_adapter_is_swapped_in(
+    arithmetic, served, taught
 ):
-    command = [str(vllm_python), "-P", "-m", "vllm.entrypoints.openai.api_server"]
-    predictor = VllmPredictor("smollm2", command=command, max_model_len=512)
-    monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))  # leases of its own
-    try:
-        found = texts(predictor.predict(asked, GREEDY))
-    finally:
-        predictor.close()
-    assert sum(a == b for a, b in zip(found, answers, strict=True)) >= len(answers) - 1
+    task, instances = arithmetic
+
+    def answers_of(student, most=100):
+        completed = task.attempt(student, instances[:most])
+        assert not any(c.error for c in completed)
+        return [c.transcript[-1].content for c in completed]
+
+    here = InProcessPredictor("smollm2", threads=1)
+    ours, theirs = [answers_of(here)], [answers_of(served)]
+    for student in (here, served):
+        student.load(taught[2])
+    ours.append(answers_of(here))
+    theirs.append(answers_of(served))
+    for expected, found in zip(ours, theirs, strict=True):
+        assert sum(a == b for a, b in zip(expected, found, strict=True)) >= 98
+    assert sum(a != b for a, b in zip(*ours, strict=True)) > 20  # the adapter changes answers
+    served.reset()
+    assert answers_of(served, 20) == theirs[0][:20]
+
+
+def test_vllm_and_the_chat_template_see_the_same_tokens_with_tools(folder, served):
+    tool = Tool(name="add", description="Adds.", parameters={"properties": {"a": {}}})
+    calls = (ToolCall(name="add", arguments={"a": 2}), ToolCall(name="add", arguments={"a": "x"}))
+    messages = (
+        Message(role="system", content="Help.", tools=(tool,)),
+        Message(role="user", content="1 + 1? "),
+        Message(role="assistant", content="I add. ", tool_calls=calls),
+        Message(role="tool", content="2"),
+        Message(role="tool", content="3\n"),
+        Message(role="assistant", content="2, 3."),
+        Message(role="user", content="Well?"),
+    )
+    form, tokenizer = tool_format("hermes"), load_tokenizer(str(folder))
+    served.connect()
+    for prompt in (messages[:2], messages[:5], messages):
+        (ours,) = encode_prompts(tokenizer, [prompt], form, context=None)
+        sent = chat_payload(prompt, GREEDY, model="student", form=RequestForm(tool_format=form))
+        chat = orjson.loads(sent)["messages"]
+        body = {"model": "student", "messages": chat}
+        assert served.server._call("POST", "/tokenize", body)["tokens"] == ours
+        rendered = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+        assert tokenizer(rendered, add_special_tokens=False).input_ids == ours
+        assert '<tools>\n{"type": "function", "function": {"name": "add"' in rendered
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "numbers", "facts", "code", "social"])
