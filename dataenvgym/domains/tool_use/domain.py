@@ -102,7 +102,7 @@ class ToolUseDomain(DialogueDomain):
         prepared = self.prepared(completed.instance)
         world = prepared.world.at(prepared.state.fork())
         for call in calls:
-            world.call(call)
+            prepared.call(world, call)
         return f"{world.state.digest()[:16]} {words}"
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:

@@ -229,7 +229,7 @@ class ToolUseEnvironment(TaskEnvironment):
             if number >= MOST_CALLS:
                 results.append(self._failed(f"not run: a message has {MOST_CALLS} calls at most"))
                 continue
-            result = progress.world.call(call)
+            result = progress.prepared.call(progress.world, call)
             results.append(Message(role="tool", content=result.content))
             if result.error is not None:
                 progress.n_errors += 1

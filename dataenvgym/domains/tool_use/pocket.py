@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.operand_family import OperandFamily, OperandProblem, Operands
 from dataenvgym.tasks.options import PocketOptions
+from dataenvgym.tasks.worlds.world import World
 from dataenvgym.tool_formats import as_reply
 
 VILLAGE = Village()
@@ -82,7 +83,7 @@ class PocketToolsDomain(ToolUseDomain):
             return None
         asked = (m.content for m in record.messages if m.role == "user")
         question = self.prompt_template.instruction_in(next(asked))
-        return POCKET_TOOLS.instance(question, id=record.provenance.id or "record")
+        return self.family.instance(question, id=record.provenance.id or "record")
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether the calls and words of a chat solve its problem; None if that is unknown."""
@@ -99,12 +100,14 @@ class PocketToolsDomain(ToolUseDomain):
 
     def overlap_key(self, text: str) -> str:
         """Two problems on the same operands are the same; without any, the same words."""
-        return " ".join(sorted(POCKET_TOOLS.operands_in(text))) or super().overlap_key(text)
+        return " ".join(sorted(self.family.operands_in(text))) or super().overlap_key(text)
 
 
 @dataclass(frozen=True)
 class PocketToolsProblem(OperandProblem[PocketToolsSkill]):
     """A task in the village, and the state of the village before it."""
+
+    world: ClassVar[World[Any]] = VILLAGE
 
     @property
     def output(self) -> str:
@@ -117,7 +120,7 @@ class PocketToolsProblem(OperandProblem[PocketToolsSkill]):
         steps, said = self._solution
         gold = [call.model_dump() for message in steps for call in message.tool_calls]
         basis = ["state"] if said is None else ["state", "said"]
-        known = {"world": VILLAGE.name, "state": self._changes, "gold": gold, "basis": basis}
+        known = {"world": self.world.name, "state": self.changes, "gold": gold, "basis": basis}
         if said is None:
             return known
         answers = map(str, range(20)) if said.isdecimal() else PLACES
@@ -129,7 +132,7 @@ class PocketToolsProblem(OperandProblem[PocketToolsSkill]):
         return self._solution[0]
 
     @cached_property
-    def _changes(self) -> dict[str, Any]:
+    def changes(self) -> dict[str, Any]:
         """The differences of the village from its initial state: places of goods, and offers."""
         goods = [v for v in self.operands.values() if v in GOODS]
         places = [v for v in self.operands.values() if v in PLACES]
@@ -148,11 +151,11 @@ class PocketToolsProblem(OperandProblem[PocketToolsSkill]):
     @cached_property
     def _solution(self) -> tuple[Conversation, str | None]:
         """The gold calls with their results, and the required words."""
-        village = VILLAGE.at(VILLAGE.state.patched(self._changes))
+        world = self.world.at(self.world.state.patched(self.changes))
         solving, steps = self.skill.solve(**self.operands), []
         call: ToolCall = next(solving)
         while True:
-            result = village.call(call)
+            result = world.call(call)
             assert result.error is None, (call, result)
             steps.append(Message(role="assistant", content="", tool_calls=(call,)))
             steps.append(Message(role="tool", content=result.content))

@@ -40,16 +40,17 @@ class PocketToolsSkill(OperandSkill):
         }
 
 
-def _call(tool: str, **arguments: Any) -> ToolCall:
+def call(tool: str, **arguments: Any) -> ToolCall:
+    """A gold call."""
     return ToolCall(name=tool, arguments=arguments)
 
 
-def _in_order(calls: Callable[..., Sequence[ToolCall]]) -> Callable[..., Solving]:
+def in_order(calls: Callable[..., Sequence[ToolCall]]) -> Callable[..., Solving]:
     """Make calls that do not depend on results; no answer is required."""
 
     def solve(**operands: Any) -> Solving:
-        for call in calls(**operands):  # noqa: UP028  a list cannot receive the results
-            yield call
+        for each in calls(**operands):  # noqa: UP028  a list cannot receive the results
+            yield each
         return None
 
     return solve
@@ -60,21 +61,21 @@ def _in_order(calls: Callable[..., Sequence[ToolCall]]) -> Callable[..., Solving
 
 def _asked(tool: str) -> Callable[..., Solving]:
     def solve(a: str, x: str) -> Solving:
-        return (yield _call(tool, item=a, place=x))
+        return (yield call(tool, item=a, place=x))
 
     return solve
 
 
 def _located(a: str, b: str) -> Solving:
-    first = yield _call("find", item=a)
-    second = yield _call("find", item=b)
+    first = yield call("find", item=a)
+    second = yield call("find", item=b)
     return f"{first} {second}"
 
 
 def _compared(tool: str, combine: Callable[[Iterable[int]], int]) -> Callable[..., Solving]:
     def solve(a: str, x: str, y: str) -> Solving:
-        first = yield _call(tool, item=a, place=x)
-        second = yield _call(tool, item=a, place=y)
+        first = yield call(tool, item=a, place=x)
+        second = yield call(tool, item=a, place=y)
         return str(combine((int(first), int(second))))
 
     return solve
@@ -84,33 +85,33 @@ def _compared(tool: str, combine: Callable[[Iterable[int]], int]) -> Callable[..
 
 
 def _joined(a: str, b: str) -> Solving:
-    place = yield _call("find", item=b)
-    yield _call("carry", item=a, place=place)
+    place = yield call("find", item=b)
+    yield call("carry", item=a, place=place)
     return None
 
 
 def _paid(a: str, x: str) -> Solving:
-    price = yield _call("price", item=a, place=x)
-    yield _call("pay", amount=int(price))
+    price = yield call("price", item=a, place=x)
+    yield call("pay", amount=int(price))
     return None
 
 
 def _matched(a: str, x: str) -> Solving:
-    amount = yield _call("count", item=a, place=x)
-    yield _call("add", item=a, amount=int(amount))
+    amount = yield call("count", item=a, place=x)
+    yield call("add", item=a, amount=int(amount))
     return None
 
 
 def _released(a: str, n: int) -> Solving:
-    place = yield _call("find", item=a)
-    yield _call("gate", place=place, open=True)
-    yield _call("drop", item=a, amount=n)
+    place = yield call("find", item=a)
+    yield call("gate", place=place, open=True)
+    yield call("drop", item=a, amount=n)
     return None
 
 
 def _bought(a: str, x: str) -> Solving:
     yield from _paid(a, x)
-    yield _call("add", item=a)
+    yield call("add", item=a)
     return None
 
 
@@ -119,30 +120,30 @@ _SKILLS = (
         "carried", "errands", "carry",
         ("Carry the {a} to the {x}.", "Please carry the {a} to the {x}.",
          "To the {x} carry the {a}."),
-        _in_order(lambda a, x: [_call("carry", item=a, place=x)]),
+        in_order(lambda a, x: [call("carry", item=a, place=x)]),
     ),
     PocketToolsSkill(
         "added", "errands", "add",
         ("Add {n} of the {a}.", "Please add {n} of the {a}.", "Of the {a} add {n}."),
-        _in_order(lambda a, n: [_call("add", item=a, amount=n)]),
+        in_order(lambda a, n: [call("add", item=a, amount=n)]),
     ),
     PocketToolsSkill(
         "dropped", "errands", "drop",
         ("Get rid of {n} of the {a}.", "Throw out {n} of the {a}.",
          "Lose {n} of the {a}."),
-        _in_order(lambda a, n: [_call("drop", item=a, amount=n)]),
+        in_order(lambda a, n: [call("drop", item=a, amount=n)]),
     ),
     PocketToolsSkill(
         "packed", "errands", "pack",
         ("Pack the {a} then the {b} then the {c}.", "Pack these: {a} and {b} and {c}.",
          "Into the box pack {a} and {b} and {c}."),
-        _in_order(lambda a, b, c: [_call("pack", items=[a, b, c])]),
+        in_order(lambda a, b, c: [call("pack", items=[a, b, c])]),
     ),
     PocketToolsSkill(
         "rung", "errands", "ring",
         ("Wake us at {k} and {m} and {n}.", "Sound the alarm at {k} and {m} and {n}.",
          "We get up at {k} and {m} and {n}."),
-        _in_order(lambda k, m, n: [_call("ring", hours=[k, m, n])]),
+        in_order(lambda k, m, n: [call("ring", hours=[k, m, n])]),
     ),
     PocketToolsSkill(
         "counted", "questions", "count",
@@ -210,28 +211,28 @@ _SKILLS = (
         "topped", "plans", "top",
         ("Add some {a} and some {b}.", "Please add some {a} and some {b}.",
          "I need you to add some {a} and some {b}."),
-        _in_order(lambda a, b: [_call("add", item=a), _call("add", item=b)]),
+        in_order(lambda a, b: [call("add", item=a), call("add", item=b)]),
     ),
     PocketToolsSkill(
         "shared", "plans", "both",
         ("Carry both {a} and {b} to the {x}.", "Please carry both {a} and {b} to the {x}.",
          "To the {x} carry both {a} and {b}."),
-        _in_order(lambda a, b, x: [_call("carry", item=i, place=x) for i in (a, b)]),
+        in_order(lambda a, b, x: [call("carry", item=i, place=x) for i in (a, b)]),
     ),
     PocketToolsSkill(
         "gated", "plans", "gates",
         ("Let people into the {x} but not the {y}.", "Visitors may see the {x} and never the {y}.",
          "The {x} receives guests while the {y} rests."),
-        _in_order(
-            lambda x, y: [_call("gate", place=x, open=True), _call("gate", place=y, open=False)]
+        in_order(
+            lambda x, y: [call("gate", place=x, open=True), call("gate", place=y, open=False)]
         ),
     ),
     PocketToolsSkill(
         "stowed", "plans", "stow",
         ("Hide the {a} safely in the {x}.", "The {a} must vanish into the {x}.",
          "Secure the {a} inside the {x}."),
-        _in_order(
-            lambda a, x: [_call("carry", item=a, place=x), _call("gate", place=x, open=False)]
+        in_order(
+            lambda a, x: [call("carry", item=a, place=x), call("gate", place=x, open=False)]
         ),
     ),
     PocketToolsSkill(

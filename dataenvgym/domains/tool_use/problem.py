@@ -17,7 +17,7 @@ from dataenvgym.errors import InvalidInstanceError, did_you_mean, first_fault
 from dataenvgym.records import Json, Model, TaskInstance, Text, Tool, ToolCall, check_ids
 from dataenvgym.tasks.rows import SourceRow, read_rows
 from dataenvgym.tasks.worlds.state import State, Table
-from dataenvgym.tasks.worlds.world import Seat, World
+from dataenvgym.tasks.worlds.world import CallResult, Seat, World, unknown_tool
 
 Component = Literal["state", "assertions", "said", "calls"]
 """A part of the score: see `components`."""
@@ -39,6 +39,7 @@ class ToolUseProblem(Model):
         world: the name of the world.
         state: changes to the world's initial state: field -> value, or id -> row of a table, where
             None deletes the row.
+        tools: the names of the tools that the student has; None: all of the world.
         user: the user who speaks to the student; None if no user answers it.
         gold: the assistant's calls that solve the problem, in order.
         user_gold: the user's calls that solve it; they come after the assistant's.
@@ -54,6 +55,7 @@ class ToolUseProblem(Model):
 
     world: Text = Field(min_length=1)
     state: dict[str, Json] = {}
+    tools: tuple[Text, ...] | None = None
     user: User | None = None
     gold: tuple[ToolCall, ...] = ()
     user_gold: tuple[ToolCall, ...] = ()
@@ -74,6 +76,9 @@ class ToolUseProblem(Model):
             if name in self.basis and not there:
                 field = "gold" if name == "calls" else name
                 raise ValueError(f"basis names {name!r}, and field {field!r} is empty")
+        for number, call in enumerate(self.gold):
+            if not self.offers(call.name):
+                raise ValueError(f"gold.{number} calls {call.name!r}, which is not in `tools`")
         for number, words in enumerate(self.said):
             if not says(words, words):
                 raise ValueError(f"said.{number} is {words!r}, expected a word or a number")
@@ -84,6 +89,10 @@ class ToolUseProblem(Model):
                     "`said`"
                 )
         return self
+
+    def offers(self, tool: str) -> bool:
+        """Whether the student has that tool, if the world has it."""
+        return self.tools is None or tool in self.tools
 
     @property
     def asks_judge(self) -> bool:
@@ -149,6 +158,9 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
         known = {tool.name for tool in world.tools(by)}  # type: ignore[arg-type]
         for number, call in enumerate(getattr(problem, field)):
             _check_known(f"{field}.{number}.name", "tool", call.name, known)
+    known = {tool.name for tool in world.tools()}
+    for number, name in enumerate(problem.tools or ()):
+        _check_known(f"tools.{number}", "tool", name, known)
     if isinstance(problem.user, ScriptedUser):
         known = {tool.name for tool in world.tools("user")}
         for number, call in enumerate(problem.user.calls):
@@ -191,7 +203,13 @@ class Prepared:
     @cached_property
     def tools(self) -> tuple[Tool, ...]:
         """The assistant's tools."""
-        return self.world.tools()
+        return tuple(tool for tool in self.world.tools() if self.problem.offers(tool.name))
+
+    def call(self, world: World[Any], call: ToolCall) -> CallResult:
+        """Run a student's call in a world of this problem; other tools than its own fail."""
+        if self.problem.offers(call.name):
+            return world.call(call)
+        return unknown_tool(call.name, self.tools)
 
     @cached_property
     def gold_state(self) -> Any:

@@ -32,7 +32,7 @@ reads. Any other exception is an error in the world, not the student's.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
@@ -195,9 +195,7 @@ class World(ABC, Generic[StateT]):
         """
         method = self.methods.get(call.name)
         if method is None or by not in method.by:
-            known = ", ".join(tool.name for tool in self.tools(by))
-            name = shorten(call.name, _MOST_SHOWN)
-            return _failed(f"there is no tool {name!r}; the tools are: {known}")
+            return unknown_tool(call.name, self.tools(by))
         try:
             arguments = method.arguments.read(call.arguments)
         except ValueError as error:
@@ -259,6 +257,12 @@ class World(ABC, Generic[StateT]):
                 f"check {name} of world {self.name!r} {did}, expected True or False"
             )
         return value
+
+
+def unknown_tool(name: str, tools: Iterable[Tool]) -> CallResult:
+    """The result of a call of a tool that is not among these."""
+    known = ", ".join(tool.name for tool in tools)
+    return _failed(f"there is no tool {shorten(name, _MOST_SHOWN)!r}; the tools are: {known}")
 
 
 def limited(result: str) -> str:
