@@ -146,10 +146,9 @@ def main() -> None:
     folder = Path(options.folder or external_models()["smollm2"].require().folder).absolute()
     pythons = _programs(options.gguf)
     known = [name for programs in pythons.values() for name in programs]
-    # names of programs have commas, too
-    only = [name for name in known if f",{name}," in f",{options.only},"]
-    if options.only and not only:
-        raise SystemExit(f"--only {options.only}: there are {known}")
+    only = set(filter(None, options.only.split(",")))
+    if unknown := only - set(known):
+        raise SystemExit(f"--only has {sorted(unknown)}, expected some of {known}")
     tables = {}
     for work, programs in pythons.items():
         chosen = {name: python for name, python in programs.items() if not only or name in only}
@@ -178,7 +177,7 @@ def _programs(gguf: Path | None) -> dict[str, dict[str, Path]]:
         elif name == "vllm":
             generate[name] = environment.python
         else:
-            peers = ("trl", "trl, recomputing", "llama-factory, recomputing")
+            peers = ("trl", "trl (recomputing)", "llama-factory (recomputing)")
             train |= dict.fromkeys(peers, environment.python)
     if gguf and (python := os.environ.get("LLAMA_CPP_PYTHON")):
         generate["llama.cpp"] = Path(python)
