@@ -108,7 +108,7 @@ def taken_from(options: dict[str, Any], group: Callable[..., GroupT]) -> GroupT:
 
 
 def refuse_unknown(options: Collection[str], group: type, whose: str) -> None:
-    """Refuse keywords that are no keys of a TypedDict, which Python itself does not check.
+    """Refuse keywords that a TypedDict does not have; Python itself does not check them.
 
     Raises:
         ConfigurationError: naming the first of them.

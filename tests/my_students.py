@@ -142,7 +142,7 @@ class Impatient(Agent):
 
 
 class Startled(Agent):
-    """Waits in its second iteration until somebody presses Ctrl-C, the first time."""
+    """Its first run waits in the second iteration for Ctrl-C."""
 
     def __call__(self, completed, predictor):
         if self.iteration == 2 and not Path("startled").exists():
@@ -153,7 +153,7 @@ class Startled(Agent):
 
 
 class Stopping(Agent):
-    """Its student computes until somebody presses Ctrl-C, the first time; then no layer more.
+    """In its first run the student computes until Ctrl-C, and then no further layer.
 
     Args:
         student: its folder.

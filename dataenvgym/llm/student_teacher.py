@@ -14,14 +14,13 @@ from typing import Any
 import orjson
 
 from dataenvgym.errors import ConfigurationError, check_at_least
-from dataenvgym.interfaces import Describes, PredictorInterface, SamplingParameters, Saves
+from dataenvgym.interfaces import Describes, PredictorInterface, Saves
 from dataenvgym.interfaces.helpers import predict_with_schema
 from dataenvgym.llm.budget import Price, parse_budget, parse_price
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import chat_payload
 from dataenvgym.llm.teacher_ask import RequestOutcome, TeacherRequest
 from dataenvgym.options import Free, Given
-from dataenvgym.records import Conversation
 from dataenvgym.storage import hash_files
 
 
@@ -98,16 +97,11 @@ class StudentTeacher(MeteredTeacher):
         for _, group in groupby(alike, key=seed_of):
             members = list(group)
             asked = [request.conversation for request in members]
-            replies = self._predict(asked, members[0].sampling)
+            with self._predicting:
+                replies = predict_with_schema(self._predictor, asked, members[0].sampling)
             for request, reply in zip(members, replies, strict=True):
                 futures[request.position].set_result(reply)
         return list(futures.values())
 
     def describe(self) -> dict[str, Any]:
         return {"name": type(self).__name__}
-
-    def _predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> Sequence[RequestOutcome]:
-        with self._predicting:
-            return predict_with_schema(self._predictor, conversations, sampling)

@@ -197,7 +197,7 @@ class LlamaInputs:
     def _attention(
         self, begin: int
     ) -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]:
-        """What queries (rows, length, heads, size) see, flat, of the keys and values so far."""
+        """Attention of queries (rows, length, heads, size) to keys and values; flat results."""
         length = self._n - begin
         is_full = bool(self._mask.all())
         mask = None if is_full else self._mask[:, None, None]

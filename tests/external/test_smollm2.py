@@ -86,7 +86,7 @@ def trained(trainer, directory):
 
 @pytest.fixture(scope="module")
 def taught(folder, tmp_path_factory):
-    """What `trained` gives, and where it is saved."""
+    """The student after training, its losses, and the folder where it is saved."""
     student, losses = trained(InProcessTrainer(**OPTIONS), tmp_path_factory.mktemp("run"))
     student.save(saved := tmp_path_factory.mktemp("students") / "taught")
     return student, losses, saved
