@@ -2,6 +2,8 @@
 
 import os
 
+import pytest
+
 from dataenvgym.sandbox import Limits
 from dataenvgym.sandbox.supervision import Streams, supervise
 
@@ -25,3 +27,25 @@ def test_existing_output_is_read_even_late(monkeypatch):
     for left in (pipes[0][0], write, pipes[2][1], ended):
         os.close(left)
     assert (seen.stdout, seen.cause) == (b"x" * 99, None)
+
+
+@pytest.mark.parametrize(("exceeded", "cause"), [("killed", "killed"), (None, "timeout")])
+def test_a_limit_exceeded_at_the_deadline_is_the_cause(monkeypatch, exceeded, cause):
+    """A fork bomb may keep the machine so busy that the first look comes after the deadline."""
+    monkeypatch.setattr("dataenvgym.sandbox.supervision._FIRST_LOOK", 60.0)
+    (_, stdin), (stdout, write), (stderr, wrote), (ended, end) = (os.pipe() for _ in range(4))
+
+    def kill():
+        for fd in (write, wrote, end):
+            os.close(fd)
+
+    seen = supervise(
+        Streams(stdin, stdout, stderr, ended),
+        stdin=b"",
+        limits=Limits(seconds=0.01),
+        kill=kill,
+        look=lambda: exceeded,
+        at_end=lambda: None,
+    )
+    os.close(ended)
+    assert seen.cause == cause
