@@ -128,6 +128,9 @@ class AdaptedStudent:
             AdapterError: if there is no checkpoint, or it is broken or fits another student; the
                 student is then unchanged.
         """
+        from dataenvgym.trainers.compute import is_large
+        from dataenvgym.trainers.large import release_memory
+
         kind = require_kind(folder)
         if kind == "nothing":
             self.reset()
@@ -135,6 +138,8 @@ class AdaptedStudent:
         adapter, model = self._adapted_by(folder) if kind == "adapter" else self._whole(folder)
         with self._lock:
             self._adapter, self._adapted, self.folder = adapter, model, Path(folder)
+            if is_large(self.base.model):
+                release_memory()
 
     def save(self, folder: Path) -> None:
         """Write the adapter to `folder`, or a note that there is none; completely or not at all."""

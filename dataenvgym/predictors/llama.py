@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +24,7 @@ from transformers import LlamaForCausalLM, Qwen2ForCausalLM
 
 from dataenvgym.threads import raise_if_cancelled
 from dataenvgym.trainers.compute import is_large
-from dataenvgym.trainers.large import MOST_PACKED, frozen_linear, packed
+from dataenvgym.trainers.large import MOST_PACKED, PACKS, frozen_linear, packed
 
 _ROOM = 64  # columns by which a full cache grows
 _WORTH_SHARING = 8  # tokens of a common beginning
@@ -61,14 +60,13 @@ class _Layer:
     down: _Product
 
 
-_PRODUCTS: WeakKeyDictionary[Any, tuple[list[_Layer], _Product]] = WeakKeyDictionary()
 _PACKING = threading.Lock()
 
 
 def _products(bare: Any) -> tuple[list[_Layer], _Product]:
     """The products of all layers and of the output layer, packed when they are first needed."""
     with _PACKING:
-        found = _PRODUCTS.get(bare)
+        found: tuple[list[_Layer], _Product] | None = PACKS.get(bare)
         if found is None:
             n_bytes = sum(p.numel() * p.element_size() for p in bare.parameters())
             product = partial(_product, pack=n_bytes <= MOST_PACKED)
@@ -81,7 +79,7 @@ def _products(bare: Any) -> tuple[list[_Layer], _Product]:
                 )
                 for layer in bare.model.layers
             ]
-            found = _PRODUCTS[bare] = layers, product(bare.lm_head)
+            found = PACKS[bare] = layers, product(bare.lm_head)
     return found
 
 

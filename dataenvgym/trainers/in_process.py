@@ -79,7 +79,8 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
 
     from dataenvgym.trainers import adapters
     from dataenvgym.trainers.adapters import speed_up_layers
-    from dataenvgym.trainers.compute import global_rng, resolve_device, workers
+    from dataenvgym.trainers.compute import global_rng, is_large, resolve_device, workers
+    from dataenvgym.trainers.large import release_memory
     from dataenvgym.trainers.loop import Step, optimize
     from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
@@ -91,6 +92,8 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
     with workers(threads, device) as run:
         tokenizer = load_tokenizer(student)
         base = load_base_model(student, device=device, dtype=dtype)
+        if is_large(base):
+            release_memory()
         if config.adapter_name_or_path is None:
             model = adapters.new_adapter(base, config)
         else:
@@ -114,6 +117,9 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
     write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
     with publishing(output) as folder:
         adapters.Adapter.of(model, student).write(folder)
+    if is_large(base):
+        del model, objective
+        release_memory()
     return output
 
 

@@ -7,12 +7,13 @@ weights are those of oneDNN (see `frozen_linear`).
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import torch
 import torch.nn.functional as F
@@ -107,7 +108,20 @@ _HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(  # type: ignore[
     torch.ops.mkldnn, "_linear_pointwise"
 )
 MOST_PACKED = 4_000_000_000  # bytes of a model's weights that generation copies to pack them
+PACKS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+"""The packed weights of models that have generated."""
 _ROWS = 32  # with which a packed weight is mostly multiplied; any number works
+
+
+def release_memory() -> None:
+    """Drop all packed weights, and return freed memory to the system.
+
+    Weights are packed again when they are next needed, within a second. Without the second part,
+    the C library keeps what one thread's computations have freed for that thread.
+    """
+    PACKS.clear()
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:  # glibc
+        trim(0)
 
 
 def lora_linear(layer: Any) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -102,6 +102,21 @@ def test_a_model_too_large_to_pack_a_copy_gives_the_same_replies(monkeypatch):
     assert replies[0] == replies[1]
 
 
+def test_packed_weights_are_dropped_and_packed_again_when_needed():
+    model, prompts = made(MODELS["llama"]), prompts_of(random.Random(3))
+
+    def replies():
+        return generation.generate(
+            model, prompts, [20] * len(prompts), generation.greedy, end_tokens=[]
+        )
+
+    before = replies()
+    assert model in large.PACKS
+    large.release_memory()
+    assert not large.PACKS
+    assert replies() == before
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_packed_product_is_the_plain_one_up_to_rounding(dtype, monkeypatch):
     generator = torch.Generator().manual_seed(0)
