@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _OPTION = re.compile(r"(\w+)(\.\w+)* is ")
 """The beginning of an error about an option, such as "limits.disk is -1, expected ..."."""
+_LINK = re.compile(r"\$\{(?:oc\.select:)?([\w.]+)(?:,[^}]*)?\}")
+"""A value that is another option's."""
 
 
 def build_section(config: DictConfig, section: str, **given: Any) -> Any:
@@ -38,7 +40,16 @@ def build_section(config: DictConfig, section: str, **given: Any) -> Any:
     """
     from omegaconf import OmegaConf
 
-    return build_value(OmegaConf.to_container(config[section], resolve=True), section, given)
+    try:
+        return build_value(OmegaConf.to_container(config[section], resolve=True), section, given)
+    except (ConfigurationError, UnsupportedStageError) as error:
+        key, _, rest = str(error).partition(" ")
+        raw = OmegaConf.to_container(config[section])
+        option = key.removeprefix(f"{section}.")
+        link = _LINK.fullmatch(str(raw.get(option))) if isinstance(raw, dict) else None
+        if link and OmegaConf.select(config, link[1]) is not None:
+            raise type(error)(f"{link[1]} {rest}") from error  # where its value was set
+        raise
 
 
 def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:

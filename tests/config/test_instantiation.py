@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from dataenvgym.config import build_agent, build_predictor, build_task, compose
-from dataenvgym.config.instantiation import build_value
+from dataenvgym.config.instantiation import build_section, build_value
 from dataenvgym.errors import ConfigurationError
 
 MODULE = '''
@@ -93,3 +93,15 @@ def test_given_objects_are_passed_by_parameter_name_unless_the_section_sets_them
     value = {"a": [student], "b": {**student, "wit": 2}, "c": {"wit": 3}}
     made = build_value(value, "things", {"wit": 7, "speed": 1})
     assert (made["a"][0].wit, made["b"].wit, made["c"]) == (7, 2, {"wit": 3})
+
+
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("predictor.threads=-1", "predictor.threads is -1"),
+        ("trainer.threads=-1", "trainer.threads"),
+    ],
+)
+def test_a_value_that_is_another_options_is_reported_where_it_was_set(override, named):
+    with pytest.raises(ConfigurationError, match=f"^{named}"):
+        build_section(compose([override]), "trainer")
