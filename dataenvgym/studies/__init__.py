@@ -6,6 +6,7 @@ checks      reasons to refuse a study: unequal conditions above all; writes `stu
 study       the folder of a study: run it, resume it, sum it up
 comparison  runs -> results, of a study or of existing runs
 measures    the measures of one run
+aggregate   scores over a suite of tasks: interquartile mean, profiles, probability of improvement
 statistics  intervals, paired tests, corrections
 results     the models of results, and their estimates
 notes       notes for readers of the tables, and warnings: reasons to doubt the numbers

@@ -18,6 +18,8 @@ from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.seeding import derive_rng
+from dataenvgym.studies.aggregate import suite_scores
 from dataenvgym.studies.checks import (
     Difference,
     allowed,
@@ -92,6 +94,7 @@ def sum_up(
         baseline=baseline,
         test=chosen,
         tasks=summed,
+        suite=suite_scores(summed, derive_rng(0, "bootstrap")),
         unequal=tuple(str(difference) for difference in unequal),
         notes=tuple(notes),
         warnings=tuple(study_warnings(tasks, summed)),

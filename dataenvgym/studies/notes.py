@@ -9,6 +9,7 @@ from dataenvgym.episodes.texts import one_line, several
 from dataenvgym.studies.results import StrategyResult, StrategyRuns, StudyResults, TaskResult
 
 if TYPE_CHECKING:
+    from dataenvgym.studies.aggregate import SuiteScores
     from dataenvgym.studies.comparison import TaskRuns
     from dataenvgym.studies.measures import RunMeasures
 
@@ -35,6 +36,8 @@ def study_notes(results: StudyResults) -> list[str]:
             "adjusted for all strategies compared in the column. *: significant (.05 or less); no "
             "star: not significant, that is, these seeds do not tell the two apart."
         )
+    if results.suite is not None:
+        notes += _suite_notes(results.suite)
     for task in results.tasks:
         notes += _floor_notes(task, several_tasks=len(results.tasks) > 1)
     asked = any(one.measures["requests"].mean for task in results.tasks for one in task.strategies)
@@ -52,6 +55,25 @@ def study_notes(results: StudyResults) -> list[str]:
         for lost in one.missing
     ]
     return [*notes, *_smallest_p(results), *missing, *results.notes]
+
+
+def _suite_notes(suite: SuiteScores) -> Iterator[str]:
+    yield (
+        f"Suite of {several(len(suite.by_task), 'task')}: the score of a run is its area divided "
+        "by the mean area of its task's ceiling. IQM: interquartile mean over runs and tasks. "
+        "P(> ...): probability that a run has a higher score than one of the baseline, mean over "
+        "tasks. Intervals: stratified bootstrap over the seeds of each task; the tasks and their "
+        "ceilings are taken as given. results.json has all figures for each task, and performance "
+        "profiles."
+    )
+    if len(suite.by_task) < 4:
+        yield "With fewer than 4 tasks, the intervals of the IQM are too narrow."
+    if suite.left_out:
+        reasons = "; ".join(f"{task}: {reason}" for task, reason in suite.left_out.items())
+        yield f"Not in the suite's scores: {reasons}."
+    found = {one.strategy for of_task in suite.by_task.values() for one in of_task}
+    if lacking := sorted(found - {one.strategy for one in suite.overall}):
+        yield f"Without a finished run on some task, so without an IQM: {', '.join(lacking)}."
 
 
 def _floor_notes(task: TaskResult, *, several_tasks: bool) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dataenvgym.episodes.plots import default_settings, png_of
 from dataenvgym.episodes.texts import one_line
 from dataenvgym.storage import write_bytes
+from dataenvgym.studies.aggregate import SuiteScores
 from dataenvgym.studies.notes import ceiling_title, stronger_than
 from dataenvgym.studies.results import StudyResults, TaskResult
 
@@ -28,22 +29,27 @@ def draw_study(results: StudyResults, path: Path) -> None:
     """Draw the study to `path` (PNG), atomically: for each task a row of two panels.
 
     Left: the mean validation score by iteration, with the band of its 95% t interval. Right: the
-    gain in test score with its interval. The floor and the ceiling are lines in both panels.
+    gain in test score with its interval. The floor and the ceiling are lines in both panels. A
+    suite has one more row: performance profiles, and interquartile means.
     """
     from matplotlib.figure import Figure
 
     most = max(len(task.strategies) for task in results.tasks)
+    n_rows = len(results.tasks) + (results.suite is not None)
     with default_settings():
         figure = Figure(
-            figsize=(12.5, max(4.6, 1.6 + 0.36 * most) * len(results.tasks)),
+            figsize=(12.5, max(4.6, 1.6 + 0.36 * most) * n_rows),
             dpi=130,
             layout="constrained",
         )
-        axes = figure.subplots(len(results.tasks), 2, squeeze=False, width_ratios=[1.25, 1.0])
-        for row, task in zip(axes, results.tasks, strict=True):
+        axes = figure.subplots(n_rows, 2, squeeze=False, width_ratios=[1.25, 1.0])
+        for row, task in zip(axes, results.tasks, strict=False):
             styles = _styles(task)
             _draw_curves(row[0], task, styles)
             _draw_gains(row[1], task, styles, results.baseline)
+        if results.suite is not None:
+            styles = {k: v for task in reversed(results.tasks) for k, v in _styles(task).items()}
+            _draw_suite(axes[-1][0], axes[-1][1], results.suite, styles)
         seeds = max(len(one.seeds) for task in results.tasks for one in task.strategies)
         figure.suptitle(
             one_line(f"{results.name}: mean and 95% interval over {seeds} seeds", 100),
@@ -94,6 +100,10 @@ def _draw_curves(axes: Axes, task: TaskResult, styles: dict[str, dict[str, Any]]
     axes.set_xlabel("iteration (0: base student)")
     axes.set_ylabel("validation score")
     axes.set_title(one_line(task.task, 60), fontsize=11, loc="left", parse_math=False)
+    _finish_curves(axes)
+
+
+def _finish_curves(axes: Axes) -> None:
     axes.grid(axis="y", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -113,26 +123,55 @@ def _draw_gains(
     shown = [one for one in task.strategies if one.role == "strategy" and one.seeds]
     shown.sort(key=lambda one: one.measures[measure].mean or 0.0)
     for y, one in enumerate(shown):
-        found, style = one.measures[measure], styles[one.name]
-        if found.mean is None:
-            continue
-        if found.low is not None and found.high is not None:
-            axes.plot([found.low, found.high], [y, y], color=style["color"], linewidth=2.4,
-                      zorder=2)  # fmt: skip
-        axes.plot([found.mean], [y], color=style["color"], marker=style["marker"], markersize=8,
-                  markeredgecolor="white", linestyle="none", zorder=3)  # fmt: skip
+        found = one.measures[measure]
+        if found.mean is not None:
+            _draw_interval(axes, y, found.mean, found.low, found.high, styles[one.name])
     for one in task.strategies:
         if one.role == "ceiling" and (mean := one.measures[measure].mean) is not None:
             axes.axvline(mean, color=_BOUND, linewidth=1.6, linestyle=(0, (1, 1.2)), zorder=1)
             _name_line(axes, mean, "gold data" if stronger_than(one, task) else "ceiling")
     axes.axvline(0.0, color=_BOUND, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
     _name_line(axes, 0.0, "floor")
-    axes.set_yticks(range(len(shown)))
     names = [f"{one.name} (baseline)" if one.name == baseline else one.name for one in shown]
-    axes.set_yticklabels([one_line(n, 34) for n in names], fontsize=9.5, parse_math=False)
-    axes.set_ylim(-0.7, len(shown) - 0.3)
-    axes.tick_params(axis="y", length=0)
     axes.set_xlabel(f"gain in {'test' if measure == 'test_gain' else 'validation'} score")
+    _finish_intervals(axes, names)
+
+
+def _draw_suite(left: Axes, right: Axes, suite: SuiteScores, styles: dict[str, Any]) -> None:
+    """Draw the performance profiles, and beside them the interquartile means."""
+    shown = sorted(suite.overall, key=lambda one: one.iqm.value)
+    for y, one in enumerate(shown):
+        style = styles[one.strategy]
+        if all(point.low is not None for point in one.profile):
+            left.fill_between(suite.thresholds, [_at(point.low) for point in one.profile],
+                              [_at(point.high) for point in one.profile], color=style["color"],
+                              alpha=0.14, linewidth=0, zorder=1)  # fmt: skip
+        left.plot(suite.thresholds, [point.value for point in one.profile], linewidth=1.9,
+                  color=style["color"], linestyle=style["linestyle"],
+                  label=one_line(one.strategy, 34), zorder=3)  # fmt: skip
+        _draw_interval(right, y, one.iqm.value, one.iqm.low, one.iqm.high, style)
+    left.set_xlabel("score: 0 is the floor, 1 the ceiling")
+    left.set_ylabel("share of runs above it")
+    left.set_title(f"performance profiles over {len(suite.by_task)} tasks", fontsize=11, loc="left")
+    _finish_curves(left)
+    right.set_xlabel("interquartile mean of scores")
+    _finish_intervals(right, [one.strategy for one in shown])
+
+
+def _draw_interval(
+    axes: Axes, y: int, value: float, low: float | None, high: float | None, style: dict[str, Any]
+) -> None:
+    if low is not None and high is not None:
+        axes.plot([low, high], [y, y], color=style["color"], linewidth=2.4, zorder=2)
+    axes.plot([value], [y], color=style["color"], marker=style["marker"], markersize=8,
+              markeredgecolor="white", linestyle="none", zorder=3)  # fmt: skip
+
+
+def _finish_intervals(axes: Axes, names: list[str]) -> None:
+    axes.set_yticks(range(len(names)))
+    axes.set_yticklabels([one_line(n, 34) for n in names], fontsize=9.5, parse_math=False)
+    axes.set_ylim(-0.7, len(names) - 0.3)
+    axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)

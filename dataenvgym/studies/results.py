@@ -14,6 +14,7 @@ from typing import Literal
 from dataenvgym.metrics.estimators import Estimate, estimate
 from dataenvgym.records import Model
 from dataenvgym.records.reports import Faults
+from dataenvgym.studies.aggregate import SuiteScores
 from dataenvgym.studies.measures import Rewards, RunMeasures, SeedResult, difference
 from dataenvgym.studies.statistics import (
     Test,
@@ -118,6 +119,7 @@ class StudyResults(Model):
     Attributes:
         command: the command that reproduces it.
         baseline, test: of the comparisons.
+        suite: scores over several tasks with a ceiling; None for fewer than two.
         unequal: differences between strategies that were allowed, in words.
         notes: for readers of the tables.
         warnings: reasons to doubt the numbers (see `notes`).
@@ -128,6 +130,7 @@ class StudyResults(Model):
     baseline: str
     test: Test
     tasks: tuple[TaskResult, ...]
+    suite: SuiteScores | None = None
     unequal: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from rich.text import Text
 from dataenvgym.episodes.texts import cell, change, markdown_table, one_line, plain, score
 from dataenvgym.metrics.estimators import Estimate
 from dataenvgym.storage import write_json, write_text
+from dataenvgym.studies.aggregate import Interval
 from dataenvgym.studies.notes import ceiling_title, errors_text, study_notes
 from dataenvgym.studies.plots import draw_study
 from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
@@ -66,14 +67,18 @@ class Cells:
 
 
 def study_cells(results: StudyResults) -> list[Cells]:
-    """Two tables per task: the results of the strategies, and their difference to the baseline."""
+    """The tables of a study.
+
+    Two per task: the results of the strategies, and their difference to the baseline. A suite adds
+    two: its scores, and the same by task.
+    """
     tables = []
     for task in results.tasks:
         where = f"{task.task}: " if len(results.tasks) > 1 else ""
         tables.append(_scores(task, where))
         if any(one.comparisons for one in task.strategies):
             tables.append(_comparisons(task, where, results))
-    return tables
+    return [*tables, *_suite(results)]
 
 
 def render(results: StudyResults, width: int = 100) -> RenderableType:
@@ -183,6 +188,27 @@ def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
     return Cells(f"{where}difference to {results.baseline}", names, tuple(rows), (9, 8, 3, 4))
 
 
+def _suite(results: StudyResults) -> Iterator[Cells]:
+    if (suite := results.suite) is None:
+        return
+    base = results.baseline
+    names = ("strategy", "runs", "IQM", "95%", f"P(> {one_line(base, _NAME_WIDTH)})", "95%")
+    rows = []
+    for one in sorted(suite.overall, key=lambda one: -one.iqm.value):
+        better = one.improvement.get(base)
+        chance = ("", "") if better is None else (_number(better.value), _range(better))
+        rows.append((one.strategy, str(one.n), _number(one.iqm.value), _range(one.iqm), *chance))
+    if rows:
+        yield Cells("suite: scores, from floor (0) to ceiling (1)", names, tuple(rows))
+    strategies = list(dict.fromkeys(s.strategy for of in suite.by_task.values() for s in of))
+    by_task = []
+    for task, found in suite.by_task.items():
+        iqm = {one.strategy: f"{_number(one.iqm.value)} {_range(one.iqm)}" for one in found}
+        by_task.append((task, *(iqm.get(name, "-") for name in strategies)))
+    yield Cells("suite: scores by task", ("task", *strategies), tuple(by_task),
+                tuple(range(len(strategies), 1, -1)))  # fmt: skip
+
+
 # --- cells ---
 
 
@@ -197,7 +223,12 @@ def _gain(found: Estimate) -> str:
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.3f}"
+    text = f"{value:.3f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def _range(found: Interval) -> str:
+    return "" if found.low is None else f"[{_number(found.low)}, {_number(found.high)}]"
 
 
 def _p(value: float | None) -> str:

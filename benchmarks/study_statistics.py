@@ -1,0 +1,77 @@
+"""Simulated studies with a known truth: do the intervals of a suite's scores cover it?
+
+    python -m benchmarks.study_statistics [STUDIES]
+
+Scores are normal around the mean of their task, with a part that the strategies of a seed share.
+Task means are evenly spaced from .3 to .7, standard deviations from .05 to .15.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.common import print_table, write_results
+from dataenvgym.studies.aggregate import Interval, interquartile_interval, interquartile_mean
+from dataenvgym.studies.aggregate import probability_of_improvement as improvement
+
+SHARED = 0.5
+"""Correlation of two strategies over seeds."""
+EFFECT = 0.05
+"""The difference of their means, on each task."""
+
+
+def draw(n_tasks: int, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of two strategies: tasks x seeds."""
+    means = np.linspace(0.3, 0.7, n_tasks)[:, None]
+    scale = np.linspace(0.05, 0.15, n_tasks)[:, None]
+    shared, *own = rng.normal(size=(3, n_tasks, n))
+    one, other = (np.sqrt(SHARED) * shared + np.sqrt(1 - SHARED) * e for e in own)
+    return means + EFFECT + scale * one, means + scale * other
+
+
+def covers(found: Interval | None, value: float) -> bool:
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    return found.low <= value <= found.high
+
+
+def coverage(n_studies: int) -> list[dict[str, float]]:
+    """The share of studies whose 95% interval has the true value, by numbers of tasks and seeds."""
+    from scipy import stats
+
+    rows = []
+    rng = np.random.default_rng(0)
+    for n_tasks in (2, 4, 10):
+        iqm = float(interquartile_mean(draw(n_tasks, 100_000, rng)[0].ravel()))
+        # two runs of different seeds share nothing
+        effects = EFFECT / np.linspace(0.05, 0.15, n_tasks) / np.sqrt(2)
+        for n in (3, 5, 10):
+            # of all pairs of runs, 1 in n has the same seed, and with it a smaller variance
+            same = stats.norm.cdf(effects / np.sqrt(1 - SHARED))
+            chance = float(np.mean(same / n + stats.norm.cdf(effects) * (1 - 1 / n)))
+            covered = [0, 0]
+            for _ in range(n_studies):
+                one, other = draw(n_tasks, n, rng)
+                covered[0] += covers(interquartile_interval(list(one), rng), iqm)
+                tables = [
+                    {str(i): dict(enumerate(x)) for i, x in enumerate(s)} for s in (one, other)
+                ]
+                covered[1] += covers(improvement(tables[0], tables[1], rng), chance)
+            rows.append({"tasks": n_tasks, "seeds": n, "IQM": covered[0] / n_studies,
+                         "P(improvement)": covered[1] / n_studies})  # fmt: skip
+    return rows
+
+
+def main(arguments: Sequence[str]) -> None:
+    n_studies = int(arguments[0]) if arguments else 2000
+    rows = coverage(n_studies)
+    print_table(rows)
+    write_results("study_statistics", {"studies": n_studies, "coverage": rows})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
