@@ -133,8 +133,10 @@ def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, 
     for folder in _folders(config_dir):
         for file in map(Path, yaml_files(folder)):
             if file.parent != folder:
-                group = file.parent.relative_to(folder).as_posix()
-                groups.setdefault(group, {})[file.stem] = file
+                group, name = file.parent.relative_to(folder).as_posix(), file.stem
+                if group.startswith("task/"):  # a suite of tasks: task=teach/traps
+                    group, name = "task", f"{group.removeprefix('task/')}/{name}"
+                groups.setdefault(group, {})[name] = file
     return groups
 
 

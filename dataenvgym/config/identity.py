@@ -27,6 +27,9 @@ FREE_SECTIONS = ("executor", "store")
 """Sections that may differ too: where the episode runs, and where else its episodes are stored,
 does not change its results."""
 
+ADDED = ("task.pressure",)
+"""Options that were added later. null leaves a run as it was before, and is not in its identity."""
+
 
 def run_name(config: DictConfig) -> str:
     """`config.name`; by default task, agent, seed and a hash of the decisive values."""
@@ -74,7 +77,11 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
 
     values = without_secrets(OmegaConf.to_container(config, resolve=True))
     free = free_keys(values)
-    return {k: v for k, v in _flat(values) if not any(f"{k}.".startswith(f"{f}.") for f in free)}
+    return {
+        k: v
+        for k, v in _flat(values)
+        if not any(f"{k}.".startswith(f"{f}.") for f in free) and not (k in ADDED and v is None)
+    }
 
 
 def free_keys(values: Mapping[Any, Any]) -> list[str]:

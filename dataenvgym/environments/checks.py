@@ -9,7 +9,7 @@ should not be trained on is dropped, and counted under the first reason that app
   repeated tries count;
 - `evaluation_overlap`: it gives away a problem that the student is evaluated on (see
   `evaluation_overlap`);
-- what the task's domain finds wrong with it (`Domain.record_fault`), such as `transcript`;
+- what the task finds wrong with it (`Task.record_fault`), such as `transcript`;
 - the reason of a quality check that it fails (see `dataenvgym.quality`);
 - `over_budget`: it exceeds the episode's `max_records`.
 
@@ -83,7 +83,7 @@ class RecordChecks:
     Args:
         problems: the evaluation problems, or None.
         template: the text of the task's prompts around an instruction, which comparisons ignore.
-        fault: returns the domain's reason to drop a record, or None.
+        fault: returns the task's reason to drop a record, or None.
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
         max_records: the most records that an episode accepts, or None.
     """
@@ -120,11 +120,11 @@ class RecordChecks:
         Warns if test problems are unknown (see `EvaluatedProblems`).
         """
         problems = EvaluatedProblems(task, others)
-        domain = task_of(task).domain
+        whole = task_of(task)
         return cls(
             problems=problems,
-            template=domain.prompt_template,
-            fault=domain.record_fault,
+            template=whole.domain.prompt_template,
+            fault=whole.record_fault,
             similarity=similarity,
             max_records=max_records,
         )

@@ -34,7 +34,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.tasks.adapted_task import evaluated_by, report_of
+from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
 from dataenvgym.tasks.base import attempts_for
 
 _TRIED = (
@@ -132,6 +132,7 @@ class TeachingEpisode:
 
     def judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
         """Check the records of this iteration without writing files."""
+        records = task_of(self.task).received(records)
         judge = RecordJudge(self.quality, ShownStudent(self.predictor))
         checked = self.checks.check(stamp(records, number), judge, iteration=number)
         return checked.counting(judge.unjudged)

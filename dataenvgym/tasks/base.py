@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, check_one_of
@@ -21,6 +21,7 @@ from dataenvgym.records import (
     CompletedTaskInstance,
     PerformanceReport,
     TaskInstance,
+    TrainingDatum,
     check_ids,
 )
 from dataenvgym.rollouts import rollout, speakers_of
@@ -29,6 +30,7 @@ from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.options import TaskArguments, TaskOptions
+from dataenvgym.tasks.pressures import pressure_of
 from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.source import SPLITS, Source, Split
 from dataenvgym.tasks.task_parts import TaskAsDomain, check_parts, checked_instances
@@ -104,6 +106,7 @@ class Task:
         self.chunk_size = options.chunk_size
         self.threads = options.threads
         self.student = options.student
+        self.pressure = pressure_of(options.pressure)
         self._domain = domain
         self.others = speakers_of(options.others)
         own = type(self).make_environment is not Task.make_environment  # which may ask any model
@@ -154,6 +157,8 @@ class Task:
         if self.split not in self._loaded:
             where = f"task {self.name!r}, split {self.split!r}"
             instances = checked_instances(self.load(self.split), where, "load()")
+            if self.pressure is not None:
+                instances = tuple(self.pressure.problems(self.split, instances, self._skills))
             if not instances:
                 raise InvalidInstanceError(
                     f"{where}: there are no instances, expected at least one"
@@ -161,6 +166,12 @@ class Task:
             check_ids(instances, where)
             self._loaded[self.split] = instances
         return self._loaded[self.split]
+
+    @cached_property
+    def _skills(self) -> tuple[str, ...]:
+        """The skills of the problems, without the pressure."""
+        split = "validation" if "validation" in self.splits else self.split
+        return tuple(sorted({i.skill for i in self.load(split) if i.skill is not None}))
 
     @property
     def splits(self) -> tuple[Split, ...]:
@@ -246,7 +257,18 @@ class Task:
                 chunk_size=self.chunk_size,
                 threads=self.threads,
             )
-        return tries
+        return tries if self.pressure is None else self.pressure.judged(tries, self._skills)
+
+    def received(self, records: Sequence[TrainingDatum]) -> Sequence[TrainingDatum]:
+        """The records of an iteration as they reach the student: as given, without a pressure."""
+        return records if self.pressure is None else self.pressure.received(records, self._skills)
+
+    def record_fault(self, record: TrainingDatum) -> str | None:
+        """Why the student must not be trained on a record (see `Domain.record_fault`), or None."""
+        fault = self.domain.record_fault(record)
+        if fault is None and self.pressure is not None:
+            fault = self.pressure.fault(record, self._skills)
+        return fault
 
     def _making(self, instances: Sequence[TaskInstance]) -> Callable[[], TaskEnvironment]:
         """A maker of environments for these problems, from any split."""

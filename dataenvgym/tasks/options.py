@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.options import Given
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.pressures import Pressure
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.source import Source, Split
 
@@ -62,6 +64,8 @@ class TaskOptions:
             `TaskEnvironment`).
         student: the weights in `dataenvgym/pocket` of a pocket student that learned part of this
             task; `student=pocket` uses them.
+        pressure: changes the data so that some strategies gain more than others: a name, such as
+            `traps`, or a name with its options (see `dataenvgym.tasks.pressures`).
     """
 
     split: Given[Split] = "validation"
@@ -70,6 +74,7 @@ class TaskOptions:
     threads: int = 4
     others: Given[Mapping[str, PredictorInterface | TeacherInterface] | None] = None
     student: str = "pocket"
+    pressure: str | Mapping[str, Any] | Pressure | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

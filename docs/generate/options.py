@@ -85,7 +85,7 @@ def _overview(groups: Mapping[str, Mapping[str, Path]]) -> str:
 
 
 def _anchor(group: str, name: str) -> str:
-    return f"{group.replace('/', '-')}-{name}"
+    return f"{group}-{name}".replace("/", "-")
 
 
 def _first(lines: list[str]) -> str:

@@ -21,11 +21,13 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
+def anchor(group: str, name: str) -> str:
+    return f"{group}-{name}".replace("/", "-")
+
+
 def section(group: str, name: str) -> str:
     page = PAGES[f"reference/config/{group.partition('/')[0]}.md"]
-    (found,) = re.findall(
-        rf"{{#{group.replace('/', '-')}-{name}}}\n(.*?)(?=\n##|\Z)", page, re.DOTALL
-    )
+    (found,) = re.findall(rf"{{#{anchor(group, name)}}}\n(.*?)(?=\n##|\Z)", page, re.DOTALL)
     return str(found)
 
 
@@ -49,7 +51,7 @@ def test_the_overview_links_each_option_and_no_base(group):
     overview = PAGES["reference/options.md"]
     for name in GROUPS[group]:
         part = group.partition("/")[0]
-        link = f"[`{name}`](config/{part}.md#{group.replace('/', '-')}-{name})"
+        link = f"[`{name}`](config/{part}.md#{anchor(group, name)})"
         assert (link in overview) == (not is_base(name))
 
 
