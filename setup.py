@@ -19,6 +19,7 @@ setup(
         "": ["*.yaml", "py.typed"],
         **{"dataenvgym." + f.replace("/", "."): ["*.txt"] for f in FOLDERS if "external/" in f},
         "dataenvgym.pocket": ["weights/*/*"],
+        "dataenvgym.studies": ["noise_models/*.json"],
         "dataenvgym.simulation": ["fitted/*.json"],
         "dataenvgym.domains.tool_use": ["worlds/*.json", "worlds/*.jsonl"],
         "dataenvgym.domains.social": ["content/*.json"],

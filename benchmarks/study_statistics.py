@@ -1,13 +1,14 @@
-"""Simulated studies with a known truth: do the intervals of a suite's scores cover it?
+"""Simulated studies with a known truth: do intervals cover it, and is power as predicted?
 
     python -m benchmarks.study_statistics [STUDIES]
 
-Scores are normal around the mean of their task, with a part that the strategies of a seed share.
-Task means are evenly spaced from .3 to .7, standard deviations from .05 to .15.
+For intervals, scores are normal around the mean of their task, with a part that the strategies of a
+seed share. Task means are evenly spaced from .3 to .7, standard deviations from .05 to .15.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +17,9 @@ import numpy as np
 from benchmarks.common import print_table, write_results
 from dataenvgym.studies.aggregate import Interval, interquartile_interval, interquartile_mean
 from dataenvgym.studies.aggregate import probability_of_improvement as improvement
+from dataenvgym.studies.noise import Variances
+from dataenvgym.studies.power import detectable_effect, power
+from dataenvgym.studies.statistics import Test, holm, p_value
 
 SHARED = 0.5
 """Correlation of two strategies over seeds."""
@@ -66,11 +70,43 @@ def coverage(n_studies: int) -> list[dict[str, float]]:
     return rows
 
 
+def power_found(n_studies: int) -> list[dict[str, float | str]]:
+    """The share of studies that find a difference, and what `dataenvgym study --plan` predicts.
+
+    One of the compared strategies differs from the baseline, by the smallest difference that is
+    found with 80% power, or by two thirds of it.
+    """
+    rows: list[dict[str, float | str]] = []
+    rng = np.random.default_rng(0)
+    variances = Variances(seed=4e-4, problem=1e-3, residual=0.2, problems=400,
+                          seed_correlation=0.5, problem_correlation=0.5)  # fmt: skip
+    tests: tuple[Test, ...] = ("sign_flip", "t")
+    for test, n, m in itertools.product(tests, (8, 10, 15, 30), (1, 4)):
+        least = detectable_effect(n, comparisons=m, test=test) if test == "t" or n <= 15 else None
+        for share in (1, 2 / 3) if least is not None else ():
+            effect, found, falsely = share * (least or 0.0), 0, 0
+            for _ in range(n_studies if n < 15 else n_studies // 2):
+                # two strategies' differences to the baseline share its half of the variance
+                noise = rng.normal(size=(m + 1, n)) * variances.sd(400) / np.sqrt(2)
+                differences = noise[1:] - noise[0]
+                differences[0] += effect * variances.sd(400)
+                ps = holm([p_value(one.tolist(), test) for one in differences])
+                found += (ps[0] or 0.0) <= 0.05
+                falsely += any((p or 0.0) <= 0.05 for p in ps[1:])
+            studies = n_studies if n < 15 else n_studies // 2
+            rows.append({"test": test, "seeds": n, "comparisons": m,
+                         "predicted": power(effect, n, comparisons=m, test=test),
+                         "found": found / studies, "false claims": falsely / studies})  # fmt: skip
+    return rows
+
+
 def main(arguments: Sequence[str]) -> None:
     n_studies = int(arguments[0]) if arguments else 2000
     rows = coverage(n_studies)
     print_table(rows)
-    write_results("study_statistics", {"studies": n_studies, "coverage": rows})
+    powers = power_found(n_studies)
+    print_table(powers)
+    write_results("study_statistics", {"studies": n_studies, "coverage": rows, "power": powers})
 
 
 if __name__ == "__main__":

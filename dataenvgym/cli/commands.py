@@ -4,7 +4,7 @@ An argument is written as its usage line shows it, with its help:
 
     "--fresh"                a flag; "or --fresh" excludes the argument before it
     "--name NAME"            an option; "=runs" its default, "!" required, "*" repeated; "a|b" is
-                             one of these words, N a whole number, "N+" 1 or more
+                             one of these words, N a whole number, "N+" 1 or more, X any number
     "run RUN"                a word; its value is `arguments.run`; "?" optional, "*" or "+" several
 
 Domains add commands by the entry points `dataenvgym.commands`: functions that take `command` (see
@@ -105,6 +105,10 @@ one; with more iterations, it extends the run.
             "--workers N": "processes at once (default: cores)",
             "--studies-dir DIR=studies": "the folder of studies (default: studies)",
             "--no-bounds": "no floor and no ceiling",
+            "--plan": "show what this study can find and how long it takes; run nothing",
+            "--looking-for X": "a difference in test gain: warn if the study cannot show it",
+            "--fit-noise": "at the end, write the noise models that --plan needs",
+            "--noise-dir DIR=noise": "the folder of noise models (default: noise)",
             **_PLAIN,
             **_COMPARISON,
         },
@@ -356,6 +360,8 @@ def _add(parser: argparse._ActionsContainer, text: str, help: str) -> None:
         options |= {"action": "append", "default": []}
     if value == "N":
         options["type"] = partial(_number, least=int(mark == "+"))
+    elif value == "X":
+        options["type"] = float
     elif value and "|" in value:
         options["type"] = partial(_one_of, name=name.strip("-"), known=value.split("|"))
     parser.add_argument(name, **options)

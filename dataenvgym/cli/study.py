@@ -33,9 +33,10 @@ def study(arguments: Namespace) -> None:
     Raises:
         IncompleteStudyError: if episodes failed; the table is shown first, and names them.
     """
+    from dataenvgym.studies.budget import budget_warnings, plan_report
     from dataenvgym.studies.plan import plan_study
     from dataenvgym.studies.study import Study
-    from dataenvgym.studies.tables import render
+    from dataenvgym.studies.tables import render, render_tables
 
     quieten()
     console = wide_console(plain=arguments.plain)
@@ -47,12 +48,21 @@ def study(arguments: Namespace) -> None:
         bounds=not arguments.no_bounds,
         test=arguments.test,
         allow_unequal=arguments.allow_unequal,
+        looking_for=arguments.looking_for,
+        noise_dir=arguments.noise_dir,
         workers=arguments.workers,
         studies_dir=arguments.studies_dir,
         config_dir=arguments.config_dir,
     )
     of_plan = Study(plan)
     of_plan.check()
+    if arguments.plan:
+        tables, notes = plan_report(plan)
+        for part in (*render_tables(tables, console.width), *notes):
+            console.print(part)
+        return
+    for warning in budget_warnings(plan):
+        console.print(f"warning: {warning}", style="yellow", markup=False)
     left = len(of_plan.unfinished())
     if left:
         expected = of_plan.expected_time()
@@ -79,6 +89,9 @@ def study(arguments: Namespace) -> None:
             + "\n".join(lines)
             + "\nThe same command tries them again; the others are kept."
         )
+    if arguments.fit_noise:
+        for path in of_plan.fit_noise():
+            console.print(f"{path}  noise model", soft_wrap=True)
     if not left:
         console.print("\nThis study is finished. More seeds or strategies extend it.")
 

@@ -5,6 +5,9 @@ plan        a grid -> episodes, each with its configuration and folder; floor an
 checks      reasons to refuse a study: unequal conditions above all; writes `study.json`
 study       the folder of a study: run it, resume it, sum it up
 comparison  runs -> results, of a study or of existing runs
+power       the smallest difference that a paired test finds
+noise       noise models of tasks: fitted from a study, kept as JSON
+budget      what a planned study can find, and how long it takes
 measures    the measures of one run
 aggregate   scores over a suite of tasks: interquartile mean, profiles, probability of improvement
 statistics  intervals, paired tests, corrections

@@ -190,6 +190,8 @@ def study_command(plan: StudyPlan) -> str:
     words += ["--baseline", plan.baseline]
     if plan.test is not None:
         words += ["--test", plan.test]
+    if plan.looking_for is not None:
+        words += ["--looking-for", str(plan.looking_for)]
     for key in plan.allow_unequal:
         words += ["--allow-unequal", key]
     if not any(cell.role != "strategy" for cell in plan.cells):

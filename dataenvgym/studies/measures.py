@@ -163,6 +163,18 @@ def _numbers(
     )
 
 
+def mean_validation_rewards(directory: Path, *, iterations: int) -> Rewards:
+    """Rewards of validation problems, averaged over iterations 1 to N as in `SeedResult.area`.
+
+    Instances whose call failed in some iteration are left out.
+    """
+    paths = sorted((directory / "iterations").glob("*/completed.jsonl"))[1 : iterations + 1]
+    rewards = [_rewards(path, Counter())[0] for path in paths]
+    rewards += [rewards[-1]] * (iterations - len(rewards)) if rewards else []
+    shared = [i for i in rewards[0] if all(i in one for one in rewards)] if rewards else []
+    return {i: sum(one[i] for one in rewards) / len(rewards) for i in shared}
+
+
 def difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
     """`after - before` for each key that both have."""
     return {i: after[i] - before[i] for i in after if i in before}

@@ -82,6 +82,8 @@ class StudyPlan:
         baseline: the strategy that the others are compared with.
         test: the test in the tables; None lets the number of seeds decide.
         allow_unequal: keys that may differ between strategies.
+        looking_for: the difference in test gain that the study is for.
+        noise_dir: the folder of noise models (see `noise`).
     """
 
     directory: Path
@@ -92,6 +94,8 @@ class StudyPlan:
     baseline: str
     test: Test | None = None
     allow_unequal: tuple[str, ...] = field(default=())
+    looking_for: float | None = None
+    noise_dir: Path = Path("noise")
 
     @property
     def name(self) -> str:
@@ -113,6 +117,9 @@ class StudyOptions(TypedDict, total=False):
         bounds: also run the floor (no teaching) and the ceiling (gold data); by default True.
         test: "t" or "sign_flip"; None takes sign_flip for 20 seeds or fewer.
         allow_unequal: keys that may differ between strategies.
+        looking_for: the difference in test gain that the study is for; a warning says if it cannot
+            be shown with this budget.
+        noise_dir: the folder of noise models, by default "noise".
         workers: processes at the same time; None takes as many as there are cores for the students.
         studies_dir: the folder of studies, by default "studies".
         config_dir: a folder with your own YAML files.
@@ -124,6 +131,8 @@ class StudyOptions(TypedDict, total=False):
     bounds: bool
     test: Test | None
     allow_unequal: Sequence[str]
+    looking_for: float | None
+    noise_dir: str | Path
     workers: int | None
     studies_dir: str | Path
     config_dir: str | Path | None
@@ -170,6 +179,10 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
             f"--test sign_flip counts all 2^n sign flips, for {EXACT} seeds at most; "
             f"with {len(grid.seeds)} use --test t"
         )
+    if (looking_for := options.get("looking_for")) is not None and not looking_for > 0:
+        raise ConfigurationError(
+            f"--looking-for is {looking_for}, expected a difference in test gain such as 0.02"
+        )
     return StudyPlan(
         directory=directory,
         overrides=tuple(overrides),
@@ -179,6 +192,8 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
         baseline=choose_baseline([s.name for s in grid.strategies], options.get("baseline")),
         test=test,
         allow_unequal=tuple(options.get("allow_unequal", ())),
+        looking_for=looking_for,
+        noise_dir=Path(options.get("noise_dir", "noise")).expanduser(),
     )
 
 

@@ -11,6 +11,7 @@ seeds or strategies extend it, and a finished study only shows its table.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -21,6 +22,7 @@ from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors import EpisodeJob, EpisodeOutcome, build_executor
 from dataenvgym.executors.in_process import InProcessExecutor
+from dataenvgym.studies.budget import budget_warnings
 from dataenvgym.studies.checks import (
     Difference,
     check_study,
@@ -32,6 +34,7 @@ from dataenvgym.studies.checks import (
 from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.display import ExpectedTime, run_seconds
 from dataenvgym.studies.measures import RunMeasures, measure_run
+from dataenvgym.studies.noise import conditions, fit_noise, write_noise
 from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
 from dataenvgym.studies.tables import write_results
@@ -156,7 +159,7 @@ class Study:
 
     def results(self) -> StudyResults:
         """The results of the finished runs; touches no file."""
-        return sum_up(
+        results = sum_up(
             [self._task_runs(task.name) for task in self.plan.grid.tasks],
             name=self.plan.name,
             command=study_command(self.plan),
@@ -165,6 +168,33 @@ class Study:
             allow_unequal=self.plan.allow_unequal,
             differences=self._differences,
         )
+        warnings = (*budget_warnings(self.plan), *results.warnings)
+        return results.model_copy(update={"warnings": warnings})
+
+    def fit_noise(self) -> list[Path]:
+        """Write the noise model of each task to the plan's folder of noise models.
+
+        Raises:
+            ConfigurationError: if there are too few finished runs.
+        """
+        paths = []
+        for task in self.plan.grid.tasks:
+            cells = [c for c in self.plan.cells if c.task == task.name and has_result(c)]
+            runs: dict[str, dict[int, RunMeasures]] = defaultdict(dict)
+            seconds: dict[str, list[float]] = defaultdict(list)
+            for cell in cells:
+                took = run_seconds(read_summary(cell.directory), cell.directory)
+                seconds[cell.strategy].append(took)
+                if cell.role == "strategy":
+                    runs[cell.strategy][cell.seed] = _measures(cell)
+            model = fit_noise(
+                task.name,
+                runs,
+                under=conditions(self.plan.of_strategies()[0].config),
+                seconds={name: sum(of) / len(of) for name, of in seconds.items()},
+            )
+            paths.append(write_noise(model, self.plan.noise_dir))
+        return paths
 
     # --- the runs ---
 

@@ -83,8 +83,16 @@ def study_cells(results: StudyResults) -> list[Cells]:
 
 def render(results: StudyResults, width: int = 100) -> RenderableType:
     """The tables and notes for a terminal of `width` columns."""
+    parts = render_tables(study_cells(results), width)
+    parts += [Text(plain(f"warning: {w}"), style="yellow") for w in results.warnings]
+    parts += [Text(plain(note), style="dim") for note in study_notes(results)]
+    return Group(*parts)
+
+
+def render_tables(tables: Sequence[Cells], width: int) -> list[RenderableType]:
+    """The tables for a terminal of `width` columns."""
     parts: list[RenderableType] = []
-    for table in study_cells(results):
+    for table in tables:
         fitted = table.fitted(width)
         parts.append(_rich(fitted))
         if hidden := table.hidden_in(fitted):
@@ -95,9 +103,7 @@ def render(results: StudyResults, width: int = 100) -> RenderableType:
             )
             parts.append(Text(text, style="yellow"))
         parts.append(Text(""))
-    parts += [Text(plain(f"warning: {w}"), style="yellow") for w in results.warnings]
-    parts += [Text(plain(note), style="dim") for note in study_notes(results)]
-    return Group(*parts)
+    return parts
 
 
 def markdown(results: StudyResults) -> str:
@@ -152,7 +158,7 @@ def _score_row(
         name,
         f"{len(one.seeds)}{'*' if one.missing else ''}",
         _gain(measures["test_gain"]),
-        _number(one.instance_errors["test_gain"]),
+        number(one.instance_errors["test_gain"]),
         _gain(measures["val_gain"]),
         _gain(measures["area"]),
         _whole(measures["records"].mean),
@@ -176,7 +182,7 @@ def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
                 one.name,
                 str(len(val.seeds)),
                 _gain(test.difference),
-                _number(test.instance_error),
+                number(test.instance_error),
                 _p(test.p),
                 _starred(test),
                 _gain(val.difference),
@@ -196,14 +202,14 @@ def _suite(results: StudyResults) -> Iterator[Cells]:
     rows = []
     for one in sorted(suite.overall, key=lambda one: -one.iqm.value):
         better = one.improvement.get(base)
-        chance = ("", "") if better is None else (_number(better.value), _range(better))
-        rows.append((one.strategy, str(one.n), _number(one.iqm.value), _range(one.iqm), *chance))
+        chance = ("", "") if better is None else (number(better.value), _range(better))
+        rows.append((one.strategy, str(one.n), number(one.iqm.value), _range(one.iqm), *chance))
     if rows:
         yield Cells("suite: scores, from floor (0) to ceiling (1)", names, tuple(rows))
     strategies = list(dict.fromkeys(s.strategy for of in suite.by_task.values() for s in of))
     by_task = []
     for task, found in suite.by_task.items():
-        iqm = {one.strategy: f"{_number(one.iqm.value)} {_range(one.iqm)}" for one in found}
+        iqm = {one.strategy: f"{number(one.iqm.value)} {_range(one.iqm)}" for one in found}
         by_task.append((task, *(iqm.get(name, "-") for name in strategies)))
     yield Cells("suite: scores by task", ("task", *strategies), tuple(by_task),
                 tuple(range(len(strategies), 1, -1)))  # fmt: skip
@@ -217,10 +223,11 @@ def _gain(found: Estimate) -> str:
         return "-"
     text = f"{found.mean:+.3f}"
     text = text.replace("0.", ".", 1) if text[1:3] == "0." else text
-    return text + ("" if found.half_width is None else f" ±{_number(found.half_width)}")
+    return text + ("" if found.half_width is None else f" ±{number(found.half_width)}")
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """Three digits without a leading zero: `.042`."""
     if value is None:
         return "-"
     text = f"{value:.3f}"
@@ -228,7 +235,7 @@ def _number(value: float | None) -> str:
 
 
 def _range(found: Interval) -> str:
-    return "" if found.low is None else f"[{_number(found.low)}, {_number(found.high)}]"
+    return "" if found.low is None else f"[{number(found.low)}, {number(found.high)}]"
 
 
 def _p(value: float | None) -> str:
@@ -236,7 +243,7 @@ def _p(value: float | None) -> str:
         return "-"
     if value < 0.001:
         return "<.001"
-    return _number(value) if value < 0.9995 else "1.0"
+    return number(value) if value < 0.9995 else "1.0"
 
 
 def _starred(comparison: Comparison) -> str:

@@ -75,3 +75,17 @@ def test_runs_are_compared_by_name_and_written_where_asked(dataenvgym, small, fo
     dataenvgym.refuses(
         "there is no run 'skil_list'. Did you mean 'skill_list'", "compare", "random", "skil_list"
     )
+
+
+def test_a_plan_runs_nothing_and_a_pilot_makes_its_noise_model(dataenvgym, small, folder):
+    command = ("study", "agent=random,skill_list", *small, *OPTIONS)
+    plan = dataenvgym.succeeds(*command, "seed=range(10)", "--plan")
+    assert "there is no noise model of it in noise" in plan.out
+    assert not (folder / "studies").exists()
+    pilot = dataenvgym.succeeds(*command, "seed=range(3)", "--fit-noise", "--looking-for", "0.001")
+    assert "warning: pocket_math: a difference of 0.001 in test gain" in pilot.out
+    assert "noise/pocket_math.json  noise model" in pilot.out
+    plan = dataenvgym.succeeds(*command, "seed=range(5)", "--plan", "--looking-for", "0.1")
+    assert "smallest difference found with 80% power" in plan.out
+    assert "cannot be shown with this budget: 5 seeds" in " ".join(plan.out.split())
+    dataenvgym.refuses("--looking-for", *command, "--looking-for", "little")

@@ -1,0 +1,156 @@
+"""Noise models: fitted, kept, and used to plan a study."""
+
+import numpy as np
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.studies.budget import budget_warnings, plan_report
+from dataenvgym.studies.noise import NoiseModel, Variances, fit_noise, read_noise, write_noise
+from dataenvgym.studies.plan import plan_study
+from dataenvgym.studies.study import Study
+from tests.studies.conftest import SMALL
+
+UNDER = {"student": "s", "iterations": 2, "records": 40}
+TASK = "pocket_math"
+
+
+@pytest.fixture
+def noise():
+    def make(seed=0.0004, residual=0.16, **changes):
+        one = Variances(seed=seed, problem=0.01, residual=residual, problems=400,
+                        seed_correlation=0.5, problem_correlation=0.9)  # fmt: skip
+        values = {
+            "task": TASK,
+            "conditions": UNDER,
+            "strategies": ("random", "edge"),
+            "seeds": 5,
+            "variances": {"test_gain": one, "area": one},
+            "seconds": {"random": 60.0},
+        }
+        return NoiseModel(**{**values, **changes})  # fmt: skip
+
+    return make
+
+
+def simulated(made_run, n, *, seed, problem, residual, n_problems=60):
+    """Runs of two strategies whose paired difference has these standard deviations."""
+    rng = np.random.default_rng(0)
+    b = rng.normal(0, problem, n_problems)
+    runs = {"base": {}, "other": {}}
+    for s in range(n):
+        before = dict.fromkeys(map(str, range(n_problems)), 0.0)
+        d = rng.normal(0, seed) + b + rng.normal(0, residual, n_problems)
+        for name, values in (("base", np.zeros(n_problems)), ("other", d)):
+            after = dict(zip(before, values.tolist(), strict=True))
+            runs[name][s] = made_run(s, (0.5, 0.6), test_before_rewards=before,
+                                     test_after_rewards=after)  # fmt: skip
+    return runs
+
+
+def test_the_fit_finds_the_variances_that_runs_were_made_with(made_run):
+    runs = simulated(made_run, 200, seed=0.05, problem=0.2, residual=0.4)
+    found = fit_noise("t", runs, under=UNDER, seconds={"base": 1.0})
+    test = found.variances["test_gain"]
+    assert test.seed**0.5 == pytest.approx(0.05, rel=0.25)
+    assert test.problem**0.5 == pytest.approx(0.2, rel=0.25)
+    assert test.residual**0.5 == pytest.approx(0.4, rel=0.05)
+    assert test.sd(60) == pytest.approx((0.05**2 + 0.4**2 / 60) ** 0.5, rel=0.15)
+    assert "area" not in found.variances  # these runs have no files
+
+
+def test_a_component_below_zero_is_zero(made_run):
+    runs = simulated(made_run, 3, seed=0.0, problem=0.0, residual=0.4)
+    found = fit_noise("t", runs, under=UNDER, seconds={}).variances["test_gain"]
+    assert min(found.seed, found.problem) == 0.0
+
+
+def test_too_few_seeds_or_strategies_are_refused(made_run):
+    runs = simulated(made_run, 2, seed=0.1, problem=0.1, residual=0.1)
+    with pytest.raises(ConfigurationError, match=r"2 strategies with 2 finished seeds in common"):
+        fit_noise("t", runs, under=UNDER, seconds={})
+    with pytest.raises(ConfigurationError, match="1 strategies"):
+        fit_noise("t", {"base": runs["base"]}, under=UNDER, seconds={})
+
+
+def test_a_model_is_read_as_it_was_written_under_any_name_of_a_task(noise, tmp_path):
+    model = noise(task="teach/traps, n_test=5")
+    assert write_noise(model, tmp_path).parent == tmp_path
+    assert read_noise(model.task, tmp_path) == model
+    assert read_noise("another", tmp_path) is None
+
+
+def test_a_users_model_comes_before_the_packages(noise, tmp_path, monkeypatch):
+    monkeypatch.setattr("dataenvgym.studies.noise.SHIPPED", tmp_path / "shipped")
+    write_noise(noise(seeds=9), tmp_path / "shipped")
+    assert read_noise(TASK, tmp_path).seeds == 9
+    write_noise(noise(seeds=4), tmp_path)
+    assert read_noise(TASK, tmp_path).seeds == 4
+
+
+def plan(folder, *overrides, seeds=10, **options):
+    return plan_study(
+        ["agent=random,skill_list,edge", f"seed=range({seeds})", *SMALL, *overrides],
+        noise_dir=folder, bounds=False, workers=2, **options,
+    )  # fmt: skip
+
+
+def test_the_plan_shows_differences_by_seeds_and_problems_and_the_time(noise, folder):
+    write_noise(noise(), "noise")
+    (table,), notes = plan_report(plan("noise"))
+    assert table.names[1:] == ("test gain (n=20)", "test gain (n=80)", "area (n=20)", "area (n=80)",
+                               "time")  # fmt: skip
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert list(rows) == ["5", "10 (this study)", "20", "40"]
+    assert rows["5"][0] == "none"  # 2 / 2^5 > .05
+    # 1.14 standard deviations with 10 seeds at .025; sd = sqrt(.0004 + .16 / 20) = .0917
+    assert float(rows["10 (this study)"][0]) == pytest.approx(1.14 * 0.0917, rel=0.05)
+    assert rows["10 (this study)"][-1] == "15 min"  # 3 strategies x 10 seeds x 60 s / 2 workers
+    assert "exact sign-flip test, Holm for 2 comparisons" in notes[0]
+    assert "0.6 to 2.9 times as large" in notes[0]  # 4 degrees of freedom
+    assert "records 40 there" not in " ".join(notes)
+    assert "student s there, " in notes[1]
+
+
+def test_without_a_noise_model_the_plan_names_the_command_that_makes_one(folder):
+    tables, notes = plan_report(plan("noise"))
+    assert tables == []
+    assert "there is no noise model of it in noise" in notes[0]
+    assert "the same command with --fit-noise" in notes[0]
+
+
+def test_a_study_that_cannot_find_what_it_looks_for_says_so_and_what_it_needs(noise, folder):
+    write_noise(noise(), "noise")
+    (warning,) = budget_warnings(plan("noise", looking_for=0.05))
+    assert warning.startswith(
+        "pocket_math: a difference of 0.05 in test gain cannot be shown with this budget: "
+        "10 seeds and 20 problems find 0.10"
+    )
+    n = int(warning.rpartition("it needs ")[2].split()[0])
+    assert budget_warnings(plan("noise", seeds=n, looking_for=0.05)) == []
+    (none,) = budget_warnings(plan("noise", seeds=3, looking_for=0.001))
+    assert "find no difference with 80% power; it needs more than 100 seeds" in none
+    (unknown,) = budget_warnings(plan("elsewhere", looking_for=0.05))
+    assert "it is not known whether this budget can show it" in unknown
+
+
+def test_a_difference_that_is_not_positive_is_refused(folder):
+    with pytest.raises(ConfigurationError, match=r"--looking-for is -0\.1"):
+        plan("noise", looking_for=-0.1)
+
+
+def test_a_finished_study_fits_the_noise_of_its_runs(small, folder):
+    study = Study(
+        plan_study(["agent=random,skill_list", "seed=0,1,2", *small], bounds=False, looking_for=9.0)
+    )
+    study.check()
+    study.run()
+    results = study.finish()
+    assert "there is no noise model" in results.warnings[0]
+    (path,) = study.fit_noise()
+    model = read_noise(TASK, path.parent)
+    assert (model.strategies, model.seeds) == (("random", "skill_list"), 3)
+    assert model.conditions["iterations"] == 2
+    assert set(model.seconds) == {"random", "skill_list"}
+    for measure in ("test_gain", "area"):
+        of = results.tasks[0].strategies[1].comparisons[measure]
+        assert of.difference.sd <= model.variances[measure].sd(20) + 1e-9
