@@ -96,7 +96,7 @@ class ToolUseDomain(DialogueDomain):
         if completed.response is None:
             return None
         words = self.answer_class(completed.instance, completed.response) or ""
-        calls = [call for message in completed.transcript for call in message.tool_calls]
+        calls = [call for message in _tried(completed) for call in message.tool_calls]
         if not self.world.shows_state:
             return f"{digest_of([[call.name, call.arguments] for call in calls])[:16]} {words}"
         prepared = self.prepared(completed.instance)
@@ -142,15 +142,14 @@ class ToolUseDomain(DialogueDomain):
 
     def tried_text(self, completed: CompletedTaskInstance) -> str | None:
         """The conversation from the student's first message on; None if it never answered."""
-        turns = completed.transcript
-        at = next((i for i, message in enumerate(turns) if message.role == "assistant"), None)
-        if at is None:
+        turns = _tried(completed)
+        if not turns:
             return None
         return "\n".join(
             as_reply(message)
             if message.role == "assistant"
             else f"{'Result' if message.role == 'tool' else 'User'}: {message.content}"
-            for message in turns[at:]
+            for message in turns
         )
 
     def gold_text(self, instance: TaskInstance) -> str | None:
@@ -227,6 +226,14 @@ class ToolUseDomain(DialogueDomain):
 
     def close(self) -> None:
         self.world.close()
+
+
+def _tried(completed: CompletedTaskInstance) -> Conversation:
+    """The transcript from the student's first message on; earlier turns are not its own."""
+    turns, earlier = completed.transcript, completed.instance.data.get("earlier")
+    n_earlier = len(earlier) if isinstance(earlier, list) else 0
+    own = (i for i, message in enumerate(turns) if message.role == "assistant" and i > n_earlier)
+    return turns[next(own, len(turns)) :]
 
 
 def _heard(record: SupervisedDatum | ChatDatum) -> list[str]:

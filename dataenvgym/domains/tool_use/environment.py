@@ -161,7 +161,8 @@ class ToolUseEnvironment(TaskEnvironment):
 
     def opening(self, prepared: Prepared, words: str) -> Conversation:
         """The messages that the student sees first, if the user begins with these words."""
-        first, *rest = self.prompt_template.conversation(words)
+        *before, request = self.prompt_template.conversation(words)
+        first, *rest = (*before, *prepared.problem.earlier, request)
         return (first.model_copy(update={"tools": prepared.tools}), *rest)
 
     def _seat(

@@ -1,7 +1,8 @@
 """Errands: one or two calls in a village, a shop or a calendar, for small language models.
 
 Requests are plain, and name the ids that the calls need. A student has only the tools that an
-errand needs and one or more others, so that prompts are short: 295 to 490 tokens of SmolLM2. The
+errand needs and a few others, so that prompts are short. Solved errands of the same skill may come
+first, because a small language model cannot derive the form of a call from the tools alone. The
 state of the world decides; no words are required.
 
 Training, validation and test never share operands.
@@ -9,7 +10,7 @@ Training, validation and test never share operands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dataenvgym.domains.tool_use.pocket import (
+    DONE,
     PocketTools,
     PocketToolsDomain,
     PocketToolsOptions,
@@ -27,14 +29,16 @@ from dataenvgym.domains.tool_use.village import GOODS, PLACES, Village, VillageS
 from dataenvgym.domains.tool_use.worlds.calendar import Calendar, CalendarState
 from dataenvgym.domains.tool_use.worlds.shop import Shop, ShopState
 from dataenvgym.errors import check_at_least
+from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
-from dataenvgym.records import Conversation, Tool
+from dataenvgym.records import Conversation, Message, TaskInstance, Tool
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.operand_family import Operands
 from dataenvgym.tasks.pocket import Exercise
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
-from dataenvgym.tasks.worlds.world import World
+from dataenvgym.tasks.worlds.world import Seat, World
+from dataenvgym.tool_formats import as_reply
 
 ORDERS = tuple(f"order_{number}" for number in range(1, 41))
 EVENTS = tuple(f"event_{number}" for number in range(1, 41))
@@ -58,7 +62,10 @@ class TownState(VillageState, ShopState, CalendarState):
 
 
 class Town(Village, Shop, Calendar):
-    """The tools of all three worlds, without the rules of the shop and the calendar."""
+    """The tools of all three worlds, without the rules of the shop and the calendar.
+
+    Arguments have no descriptions, so that prompts are short.
+    """
 
     name = "town"
     policy = ""
@@ -66,6 +73,19 @@ class Town(Village, Shop, Calendar):
     def initial(self) -> TownState:
         parts = (world.initial() for world in (Village(), Shop(), Calendar()))
         return TownState(**{name: value for part in parts for name, value in part})
+
+    def tools(self, by: Seat = "assistant") -> tuple[Tool, ...]:
+        return tuple(_without_descriptions(tool) for tool in super().tools(by))
+
+
+def _without_descriptions(tool: Tool) -> Tool:
+    """The tool without descriptions of its arguments."""
+    arguments: Any = tool.parameters["properties"]
+    plain = {
+        name: {key: value for key, value in argument.items() if key != "description"}
+        for name, argument in arguments.items()
+    }
+    return tool.model_copy(update={"parameters": {**tool.parameters, "properties": plain}})
 
 
 TOWN: World[Any] = Town()
@@ -224,6 +244,13 @@ class ErrandProblem(PocketToolsProblem):
         names = needed | set(rng.permutation(others)[: self.n_others].tolist())
         return tuple(tool for tool in TOWN.tools() if tool.name in names)
 
+    @property
+    def steps(self) -> Conversation:
+        """All calls in one message, and their results: no call depends on a result."""
+        (said, *others), results = super().steps[::2], super().steps[1::2]
+        calls = (call for message in (said, *others) for call in message.tool_calls)
+        return (said.model_copy(update={"tool_calls": tuple(calls)}), *results)
+
     @cached_property
     def changes(self) -> dict[str, Any]:
         """A state that the calls change: no good, gate, order or event is as the errand wants."""
@@ -256,6 +283,7 @@ class Errands(PocketTools):
 
     Args:
         n_others: see `ErrandProblem`.
+        n_examples: see `ErrandsOptions`.
     """
 
     name = "errands"
@@ -263,8 +291,8 @@ class Errands(PocketTools):
     split_key = "errands"
     tools = TOWN.tools()
 
-    def __init__(self, n_others: int = 1) -> None:
-        self._n_others = n_others
+    def __init__(self, n_others: int = 1, n_examples: int = 0) -> None:
+        self._n_others, self._n_examples = n_others, n_examples
 
     @property
     def skills(self) -> Mapping[str, ErrandSkill]:
@@ -273,13 +301,38 @@ class Errands(PocketTools):
     def problem(self, skill: str, operands: Operands) -> ErrandProblem:
         return ErrandProblem(SKILLS[skill], operands, self._n_others)
 
+    def examples(self, problem: ErrandProblem) -> Conversation:
+        """Other errands of the same skill with their calls, as earlier turns.
+
+        They are of the training split, whatever the split of the problem. The results of their
+        calls are left out, because a small model would imitate them.
+        """
+        skill, messages = problem.skill.name, list[Message]()
+        rng = derive_rng(1, "errands", skill, *map(str, problem.operands.values()))
+        while len(messages) < 2 * self._n_examples:
+            other = self.pose(skill, "train", rng)
+            request = Message(role="user", content=other.worded(self._any_phrasing(skill, rng)))
+            if other.operands != problem.operands:
+                messages += (request, other.steps[0])
+        return tuple(messages)
+
+    def fields(
+        self, problem: PocketToolsProblem, question: str, rng: np.random.Generator
+    ) -> Mapping[str, Any]:
+        assert isinstance(problem, ErrandProblem)
+        earlier = [m.model_dump(mode="json") for m in self.examples(problem)]
+        known = super().fields(problem, question, rng)
+        return {**known, "data": {**problem.data, "earlier": earlier}} if earlier else known
+
     def conversation(self, exercise: Exercise, template: PromptTemplate = PLAIN) -> Conversation:
         found = self.find(exercise.question)
         assert found is not None, exercise
         problem = found[0]
         assert isinstance(problem, ErrandProblem)
-        first, *others = super().conversation(exercise, template)
-        return (first.model_copy(update={"tools": problem.tools}), *others)
+        *before, request = template.conversation(exercise.question)
+        first, *others = (*before, *self.examples(problem), request)
+        last = Message(role="assistant", content=exercise.output)
+        return (first.model_copy(update={"tools": problem.tools}), *others, *exercise.steps, last)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,10 +342,15 @@ class ErrandsOptions(PocketToolsOptions):
     Attributes:
         n_others: how many tools the student has in each errand that it does not need, from
             the same world; if that has fewer, all of them.
+        n_examples: how many other errands of the same skill, with their calls, come before each
+            errand as earlier turns.
+        sampling: how the student answers; two calls take about 80 tokens.
     """
 
     n_others: int = 1
+    n_examples: int = 0
     max_turns: int = 4
+    sampling: SamplingParameters = SamplingParameters(max_tokens=96)
 
 
 class ErrandsTask(Task):
@@ -302,8 +360,8 @@ class ErrandsTask(Task):
 
     @takes(ErrandsOptions)
     def __init__(self, options: ErrandsOptions) -> None:
-        check_at_least(0, n_others=options.n_others)
-        family = Errands(options.n_others)
+        check_at_least(0, n_others=options.n_others, n_examples=options.n_examples)
+        family = Errands(options.n_others, options.n_examples)
         source = family.source(options.sizes, seed=options.seed)
         self.set_up(source, ErrandsDomain(family, options), options, name=options.name)
 
@@ -318,3 +376,9 @@ class ErrandsDomain(PocketToolsDomain):
     @property
     def family(self) -> Errands:
         return self._errands
+
+    def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
+        """All gold calls in one message, then the last words."""
+        calls = self.prepared(instance).problem.gold
+        yield as_reply(Message(role="assistant", content="", tool_calls=calls))
+        yield DONE

@@ -81,8 +81,8 @@ class PocketToolsDomain(ToolUseDomain):
         """The problem of the family that a conversation begins with, or None."""
         if not isinstance(record, ChatDatum):
             return None
-        asked = (m.content for m in record.messages if m.role == "user")
-        question = self.prompt_template.instruction_in(next(asked))
+        request = record.messages[_request_of(record)].content
+        question = self.prompt_template.instruction_in(request)
         return self.family.instance(question, id=record.provenance.id or "record")
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
@@ -91,7 +91,7 @@ class PocketToolsDomain(ToolUseDomain):
             return None
         with closing(self.make_environment()) as environment:
             environment.reset(seed=0, options={"instance": problem})
-            for message in record.messages:
+            for message in record.messages[_request_of(record) :]:
                 if message.role == "assistant":
                     *_, done, truncated, info = environment.step(as_reply(message))
                     if done or truncated:
@@ -101,6 +101,11 @@ class PocketToolsDomain(ToolUseDomain):
     def overlap_key(self, text: str) -> str:
         """Two problems on the same operands are the same; without any, the same words."""
         return " ".join(sorted(self.family.operands_in(text))) or super().overlap_key(text)
+
+
+def _request_of(record: ChatDatum) -> int:
+    """The position of the request: the last user's message; earlier ones are examples."""
+    return max(i for i, message in enumerate(record.messages) if message.role == "user")
 
 
 @dataclass(frozen=True)

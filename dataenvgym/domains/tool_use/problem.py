@@ -9,12 +9,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from dataenvgym.domains.tool_use.fact_matching import says
 from dataenvgym.domains.tool_use.users import ScriptedUser, User
 from dataenvgym.errors import InvalidInstanceError, did_you_mean, first_fault
-from dataenvgym.records import Json, Model, TaskInstance, Text, Tool, ToolCall, check_ids
+from dataenvgym.records import (
+    Conversation,
+    Json,
+    Model,
+    TaskInstance,
+    Text,
+    Tool,
+    ToolCall,
+    check_ids,
+)
+from dataenvgym.records.conversations import check_chat
 from dataenvgym.tasks.rows import SourceRow, read_rows
 from dataenvgym.tasks.worlds.state import State, Table
 from dataenvgym.tasks.worlds.world import CallResult, Seat, World, unknown_tool
@@ -40,6 +50,8 @@ class ToolUseProblem(Model):
         state: changes to the world's initial state: field -> value, or id -> row of a table, where
             None deletes the row.
         tools: the names of the tools that the student has; None: all of the world.
+        earlier: turns of user and assistant before the request, such as worked examples; calls in
+            them are not made.
         user: the user who speaks to the student; None if no user answers it.
         gold: the assistant's calls that solve the problem, in order.
         user_gold: the user's calls that solve it; they come after the assistant's.
@@ -56,6 +68,7 @@ class ToolUseProblem(Model):
     world: Text = Field(min_length=1)
     state: dict[str, Json] = {}
     tools: tuple[Text, ...] | None = None
+    earlier: Conversation = ()
     user: User | None = None
     gold: tuple[ToolCall, ...] = ()
     user_gold: tuple[ToolCall, ...] = ()
@@ -65,6 +78,13 @@ class ToolUseProblem(Model):
     said: tuple[Text, ...] = ()
     not_said: tuple[Text, ...] = ()
     said_by: Literal["text", "judge"] = "text"
+
+    @field_validator("earlier")
+    @classmethod
+    def _earlier_turns_are_answered(cls, earlier: Conversation) -> Conversation:
+        if earlier:
+            check_chat(earlier)
+        return earlier
 
     @model_validator(mode="after")
     def _basis_has_its_data(self) -> Self:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
-from dataenvgym.domains.tool_use.errands import SKILLS, ErrandsTask
+from dataenvgym.domains.tool_use.errands import SKILLS, TOWN, ErrandsTask
 from dataenvgym.domains.tool_use.problem import Preparation, ToolUseProblem
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import Message, ToolCall
@@ -13,9 +13,9 @@ from dataenvgym.tool_formats import as_reply
 SMALL = {"n_train": 28, "n_validation": 28, "n_test": 28}
 
 
-@pytest.mark.parametrize("n_others", [0, 1])
-def test_prompts_and_records_offer_the_needed_tools_and_others(n_others):
-    task = ErrandsTask(**SMALL, n_others=n_others)
+@pytest.mark.parametrize(("n_others", "n_examples"), [(0, 0), (1, 0), (0, 2)])
+def test_prompts_and_records_offer_the_needed_tools_and_others(n_others, n_examples):
+    task = ErrandsTask(**SMALL, n_others=n_others, n_examples=n_examples)
     for instance in task.instances:
         prepared = task.domain.prepared(instance)
         needed = {call.name for call in prepared.problem.gold}
@@ -25,8 +25,53 @@ def test_prompts_and_records_offer_the_needed_tools_and_others(n_others):
     plan = [Assignment(2, skill=skill) for skill in SKILLS]
     for record in PocketEngine(task).generate(plan, None, np.random.default_rng(0)):
         problem = task.domain.problem_of_record(record)
-        assert record.tools == task.domain.prepared(problem).tools
+        prompt = task.domain.prompt(problem)
+        assert record.conversation[: len(prompt)] == prompt
         assert task.domain.judge_record(record)
+    for instance in task.on("train").instances:
+        gold, prompt = task.domain.gold_record(instance), task.domain.prompt(instance)
+        assert gold.conversation[: len(prompt)] == prompt
+        assert task.domain.problem_of_record(gold).data == instance.data
+
+
+@pytest.mark.parametrize("system", ["", "Use your tools."])
+def test_earlier_turns_are_other_solved_errands_of_the_train_split_for_the_same_skill(system):
+    task = ErrandsTask(**SMALL, n_examples=2, system_prompt=system)
+    again = ErrandsTask(**SMALL, n_examples=2, system_prompt=system)
+    family = task.domain.family
+    for split in ("train", "validation", "test"):
+        for one, same in zip(task.on(split).instances, again.on(split).instances, strict=True):
+            assert one == same
+            *turns, request = task.domain.prompt(one)[bool(system) :]
+            assert request.content == one.instruction
+            for asked, called in zip(turns[::2], turns[1::2], strict=True):
+                problem, _ = family.find(asked.content)
+                assert problem.skill.name == one.skill
+                assert family.split_of(problem.operands.values()) == "train"
+                assert problem.operands != family.find(one.instruction)[0].operands
+                assert called.tool_calls == problem.steps[0].tool_calls
+
+
+@pytest.mark.parametrize("system", ["", "Use your tools."])
+def test_calls_of_earlier_turns_are_not_the_students(system):
+    task = ErrandsTask(**SMALL, n_examples=1, system_prompt=system)
+    for instance in task.instances:
+        nothing = task.domain.conversation(instance, ["Nothing."])
+        assert not nothing.was_correct
+        assert task.domain.tried_text(nothing) == "Nothing."
+        right = task.domain.gold_conversation(instance)
+        assert right.was_correct
+        plain = right.instance.model_copy(update={"data": {**instance.data, "earlier": []}})
+        bare = task.domain.gold_conversation(plain)
+        assert task.domain.answer_given(right) == task.domain.answer_given(bare)
+        assert task.domain.tried_text(right) == task.domain.tried_text(bare)
+
+
+def test_earlier_turns_without_an_answer_are_refused():
+    instance = ErrandsTask(**SMALL, n_examples=1).instances[0]
+    unanswered = {**instance.data, "earlier": instance.data["earlier"][:1]}
+    with pytest.raises(InvalidInstanceError, match=r"earlier.*ends with a turn of others"):
+        Preparation(TOWN, ToolUseProblem)(instance.model_copy(update={"data": unanswered}))
 
 
 def test_doing_nothing_is_wrong_and_a_tool_that_is_not_offered_fails():
