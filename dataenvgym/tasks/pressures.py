@@ -48,7 +48,8 @@ class Pressure:
     """
 
     def __init__(self, *, skills: Sequence[str] = (), share: float = 0.25, seed: int = 0) -> None:
-        _check_share(share)
+        if not _is_number(share) or not 0 < share <= 1:
+            raise ConfigurationError(f"share is {share!r}, expected more than 0, at most 1")
         if isinstance(skills, str) or not isinstance(skills, Sequence):
             raise ConfigurationError(f"skills is {skills!r}, expected a list, such as [{skills}]")
         if not isinstance(seed, int):
@@ -87,17 +88,13 @@ class Pressure:
         """
         return _chosen(skills, self.skills, self.share, self.seed)
 
-    def _draw(self, text: str) -> float:
-        """A number in [0, 1) that depends on the seed and a text only."""
-        return derive_seed(self.seed, type(self).__name__, text) / 2**63
+    def _draw(self, record: TrainingDatum) -> float:
+        """A number in [0, 1) that depends on the seed and the texts of the record only."""
+        return derive_seed(self.seed, type(self).__name__, "\n".join(record.parts())) / 2**63
 
 
 class Traps(Pressure):
-    """Skills that cannot be learned: their labels are noise.
-
-    No answer to a problem of such a skill counts as right, and each record of it has the answer of
-    another one.
-    """
+    """Skills that cannot be learned: no answer is right, and records have each other's answers."""
 
     def judged(
         self, completed: list[CompletedTaskInstance], skills: tuple[str, ...]
@@ -129,7 +126,7 @@ class NoisyTeacher(Pressure):
     def received(
         self, records: Sequence[TrainingDatum], skills: tuple[str, ...]
     ) -> Sequence[TrainingDatum]:
-        return _exchanged(records, lambda r: self._draw("\n".join(r.parts())) < self.share)
+        return _exchanged(records, lambda r: self._draw(r) < self.share)
 
 
 class Skewed(Pressure):
@@ -167,11 +164,7 @@ class Skewed(Pressure):
 
 
 class Shifted(Skewed):
-    """The mix of skills in the test split is not the one that the agent sees.
-
-    The concerned skills weigh `ratio` times as much as others in validation, and a part of that in
-    the test split.
-    """
+    """The concerned skills weigh more than others in validation, and less in the test split."""
 
     def problems(
         self, split: Split, instances: Sequence[TaskInstance], skills: tuple[str, ...]
@@ -231,9 +224,7 @@ class Priced(Pressure):
 
     def fault(self, record: TrainingDatum, skills: tuple[str, ...]) -> str | None:
         is_dear = self.share == 1 or record.provenance.skill in self.concerned(skills)
-        return (
-            "price" if is_dear and self._draw("\n".join(record.parts())) * self.price >= 1 else None
-        )
+        return "price" if is_dear and self._draw(record) * self.price >= 1 else None
 
 
 PRESSURES: Mapping[str, Callable[..., Pressure]] = {
@@ -273,8 +264,7 @@ def pressure_of(given: Any) -> Pressure | None:
         if option not in known:
             raise ConfigurationError(
                 f"pressure is {name}, which has no option {option!r}."
-                f"{did_you_mean(str(option), known)} "
-                f"It has: {', '.join(known)}."
+                f"{did_you_mean(str(option), known)} It has: {', '.join(known)}."
             )
     return PRESSURES[name](**(options or {}))
 
@@ -297,11 +287,6 @@ def _chosen(
     count = math.ceil(share * len(skills))
     drawn = derive_rng(seed, "pressure").permutation(len(skills))[:count]
     return frozenset(named or (skills[i] for i in drawn))
-
-
-def _check_share(share: float) -> None:
-    if not _is_number(share) or not 0 < share <= 1:
-        raise ConfigurationError(f"share is {share!r}, expected more than 0, at most 1")
 
 
 def _is_number(value: object) -> bool:
