@@ -36,7 +36,8 @@ def test_gold_answers_of_all_splits_are_right(task):
 
 
 def test_a_reply_is_short(task):
-    assert task.sampling.max_tokens <= 64
+    two_calls = 96  # tokens; answers and functions are shorter
+    assert task.sampling.max_tokens <= (two_calls if task.name == "smol_tools" else 64)
     assert task.sampling.temperature == 0
 
 
