@@ -5,7 +5,7 @@ answers in any order ("Which pets does Tavo have: dogs, cats, ..."). A reply is 
 the right one and none of the others, in a sentence or alone; a guess is right in a quarter of the
 cases.
 
-All splits ask for the same 100 facts, but never in the same words: each skill has phrasings for
+All splits ask for the same 40 facts, but never in the same words: each skill has phrasings for
 training, one for validation and one for test. Validation and test therefore measure whether the
 student knows the facts, not whether it remembers sentences.
 """
@@ -35,10 +35,7 @@ from dataenvgym.tasks.source import Split
 from dataenvgym.tasks.words import words_of
 from dataenvgym.tool_formats import said_in
 
-NAMES = (
-    "Tavo", "Merin", "Olbek", "Sunda", "Kiral", "Jorvi", "Pelma", "Ruskin", "Zanet", "Davol",
-    "Ebrin", "Fosta", "Gulmar", "Hanik", "Ilvara", "Lomir", "Nestor", "Quenda", "Valko", "Yarrow",
-)  # fmt: skip
+NAMES = ("Tavo", "Merin", "Olbek", "Sunda", "Kiral", "Jorvi", "Pelma", "Ruskin")
 
 
 @dataclass(frozen=True)

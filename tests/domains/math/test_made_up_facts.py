@@ -27,7 +27,7 @@ def test_gold_answers_are_right_and_cover_all_facts(task, split):
     golds = {i.instruction: i.answer for i in of_split.instances}
     assert all(c.was_correct for c in of_split.evaluate(Knowing(golds, "I think it is {}.")))
     asked = {(i.skill, FACTS.find(i.instruction)[0].person) for i in of_split.instances}
-    assert len(asked) > (95 if split == "train" else 60)
+    assert len(asked) > (39 if split == "train" else 30)  # of 40
 
 
 def test_every_split_asks_in_words_of_its_own(task):
@@ -42,7 +42,7 @@ def test_each_value_belongs_to_a_quarter_of_the_people():
     for skill in SKILLS.values():
         values = list(skill.facts.values())
         assert set(skill.facts) == set(NAMES)
-        assert {values.count(value) for value in skill.values} == {5}
+        assert {values.count(value) for value in skill.values} == {2}
 
 
 @pytest.mark.parametrize(
