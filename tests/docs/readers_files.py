@@ -84,6 +84,10 @@ def _agent_of_the_front_page() -> dict[str, str]:
     return {"my_agent.py": "".join(block.text.splitlines(keepends=True)[:-5])}
 
 
+def _functions_that_speak() -> dict[str, str]:
+    return files("docs/speakers.md")
+
+
 def _own_classes() -> dict[str, str]:
     return {"my_module.py": _AGENT}
 
@@ -165,6 +169,7 @@ def _profiles() -> dict[str, str]:
 
 _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "README.md": _agent_of_the_front_page,
+    "docs/social_own_scenes.md": _functions_that_speak,
     "docs/speakers.md": _own_task,
     "docs/store.md": _profiles,
     "docs/tool_use.md": _world_behind_a_server,
