@@ -152,11 +152,12 @@ def _lines(rows: list[dict[str, object]]) -> str:
 
 
 def _depot() -> dict[str, str]:
-    """What `python depot.py` of the page writes."""
+    """The example that the page runs, and what it writes."""
+    text = (ROOT / "examples" / "tool_use" / "depot.py").read_text()
     names: dict[str, Any] = {}
-    exec(files("docs/tools_tutorial.md")["depot.py"], names)
+    exec(text, names)
     rows = ({"id": f"p{n}", **row} for n, row in enumerate(names["problems"]()))
-    return {"depot.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
+    return {"depot.py": text, "depot.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
 
 
 def _profiles() -> dict[str, str]:
