@@ -84,6 +84,10 @@ def _agent_of_the_front_page() -> dict[str, str]:
     return {"my_agent.py": "".join(block.text.splitlines(keepends=True)[:-5])}
 
 
+def _functions_that_speak() -> dict[str, str]:
+    return files("docs/speakers.md")
+
+
 def _own_classes() -> dict[str, str]:
     return {"my_module.py": _AGENT}
 
@@ -148,11 +152,12 @@ def _lines(rows: list[dict[str, object]]) -> str:
 
 
 def _depot() -> dict[str, str]:
-    """What `python depot.py` of the page writes."""
+    """The example that the page runs, and what it writes."""
+    text = (ROOT / "examples" / "tool_use" / "depot.py").read_text()
     names: dict[str, Any] = {}
-    exec(files("docs/tools_tutorial.md")["depot.py"], names)
+    exec(text, names)
     rows = ({"id": f"p{n}", **row} for n, row in enumerate(names["problems"]()))
-    return {"depot.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
+    return {"depot.py": text, "depot.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
 
 
 def _profiles() -> dict[str, str]:
@@ -165,6 +170,7 @@ def _profiles() -> dict[str, str]:
 
 _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "README.md": _agent_of_the_front_page,
+    "docs/social_own_scenes.md": _functions_that_speak,
     "docs/speakers.md": _own_task,
     "docs/store.md": _profiles,
     "docs/tool_use.md": _world_behind_a_server,

@@ -59,12 +59,3 @@ def test_the_page_on_architecture_names_each_part_of_the_floors():
     assert parts - named == {"domains"}
     drawn = set((ROOT / "docs/architecture.svg").read_text().replace("<", ">").split(">"))
     assert {part for part in parts if (ROOT / "dataenvgym" / part).is_dir()} - drawn == {"domains"}
-
-
-def test_the_world_of_the_front_page_is_the_one_of_the_example():
-    page = PAGES["docs/tool_use.md"]
-    (block,) = re.findall(r"```python\n.*?\n\n\n(.*?)```", page, flags=re.DOTALL)
-    folder = ROOT / "examples" / "tool_use"
-    assert block in (folder / "own_world.py").read_text()
-    (problem,) = re.findall(r'^    (\{"id".*)$', page, flags=re.MULTILINE)
-    assert problem in (folder / "own_world.jsonl").read_text().splitlines()

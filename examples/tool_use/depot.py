@@ -1,0 +1,61 @@
+"""A world in the words of the pocket student, and 216 problems: it learns them on any machine."""
+
+import json
+from itertools import product
+from pathlib import Path
+
+from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, tool
+
+GOODS = ["tea", "rice", "corn", "salt", "milk", "wool",
+         "soap", "coal", "bread", "honey", "sugar", "flour"]  # fmt: skip
+PLACES = ["mill", "farm", "bank", "camp", "school", "church", "castle", "museum"]
+
+
+class Good(Row):
+    place: str = "depot"
+
+
+class Goods(State):
+    goods: Table[Good]
+
+
+class Depot(World[Goods]):
+    name = "depot"
+
+    def initial(self):
+        return Goods(goods={name: {} for name in GOODS})
+
+    @tool(writes=True)
+    def join(self, item: str, place: str) -> str:
+        """Bring a good to a place."""
+        self.check(item in GOODS and place in PLACES)
+        self.state.goods[item] = Good(place=place)
+        return "ok"
+
+    @tool(writes=True)
+    def free(self, item: str) -> str:
+        """Throw a good away."""
+        self.check(item in self.state.goods)
+        del self.state.goods[item]
+        return "ok"
+
+    def check(self, known):
+        if not known:
+            raise ToolError("there is no such item or place")
+
+
+def problems():
+    for item, place in product(GOODS, PLACES):
+        gold = [{"name": "join", "arguments": {"item": item, "place": place}}]
+        for said in (f"The {place} must have {item}.", f"Please get the {item} to the {place}."):
+            yield {"instruction": said, "skill": "bring", "gold": gold}
+    for item in GOODS:
+        gold = [{"name": "free", "arguments": {"item": item}}]
+        for said in (f"Please get rid of the {item}.", f"Throw out the {item}."):
+            yield {"instruction": said, "skill": "free", "gold": gold}
+
+
+if __name__ == "__main__":
+    rows = ({"id": f"p{n}", **row} for n, row in enumerate(problems()))
+    Path("depot.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    print("depot.jsonl is written; docs/tools_tutorial.md teaches the depot")
