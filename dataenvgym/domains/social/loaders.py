@@ -156,12 +156,6 @@ def casts(profiles: Profiles, scene: Scene) -> Iterator[tuple[str, ...]]:
     yield from found
 
 
-def check_casts(profiles: Profiles) -> None:
-    """Raise an InvalidInstanceError for the first scene that no cast can play (see `casts`)."""
-    for scene in profiles.scenes.values():
-        next(casts(profiles, scene))
-
-
 def _extended(
     profiles: Profiles, scene: Scene, fits: Sequence[Collection[str]], cast: tuple[str, ...]
 ) -> Iterator[tuple[str, ...]]:

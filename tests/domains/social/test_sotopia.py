@@ -11,7 +11,6 @@ import pytest
 
 from dataenvgym.domains.social import SocialTask, casts, read_sotopia, write_sotopia
 from dataenvgym.domains.social.evaluators import DIMENSIONS
-from dataenvgym.domains.social.loaders import check_casts
 from dataenvgym.domains.social.profiles import AgeRange, Goal, Hint, Relationship
 from dataenvgym.domains.social.scene_log import SeatScore, Utterance
 from dataenvgym.errors import BrokenFileError, ConfigurationError, InvalidInstanceError, StoreError
@@ -324,8 +323,9 @@ def test_an_entry_that_cannot_be_used_is_named_with_their_field(dump, name, fiel
 
 def test_an_unsatisfiable_constraint_is_named_with_sotopias_field(dump):
     path = dump(EnvironmentProfile=[{**SCENE, "age_constraint": "[(90, 99), (0, 150)]"}])
+    profiles = read_sotopia(path).profiles
     with pytest.raises(InvalidInstanceError, match=r"EnvironmentProfile in .*'age_constraint'"):
-        check_casts(read_sotopia(path).profiles)
+        next(casts(profiles, profiles.scenes["01ENV"]))
 
 
 def test_a_folder_without_a_dump_is_refused(tmp_path):
