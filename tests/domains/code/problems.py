@@ -23,13 +23,15 @@ def loaded(values, **options):
 
 
 class Broken:
-    """A sandbox in which no run succeeds."""
+    """A sandbox in which no run succeeds: each has this result, or fails."""
 
-    def __init__(self, *, workers):
-        pass
+    def __init__(self, *, workers=1, result=SandboxError("gone")):  # noqa: B008
+        self.result = result
 
     def run(self, code=None, **options):
-        raise SandboxError("gone")
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
 
     def close(self):
         pass
