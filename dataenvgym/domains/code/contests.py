@@ -53,12 +53,7 @@ LIVECODEBENCH_PREAMBLE = (
 
 
 def apps_parts(row: SourceRow) -> Parts:
-    """The problem in a row of APPS.
-
-    Raises:
-        UnfitRowError: if it has no tests.
-        InvalidInstanceError: naming the place and the fault.
-    """
+    """The problem in a row of APPS; UnfitRowError if it has no tests."""
     tests = json_in(row, "input_output", dict)
     inputs, outputs = tests.get("inputs", []), tests.get("outputs", [])
     if not (isinstance(inputs, list) and isinstance(outputs, list) and len(inputs) == len(outputs)):
@@ -93,11 +88,7 @@ def apps_parts(row: SourceRow) -> Parts:
 
 
 def livecodebench_parts(row: SourceRow) -> Parts:
-    """The problem in a row of LiveCodeBench.
-
-    Raises:
-        InvalidInstanceError: naming the place and the fault.
-    """
+    """The problem in a row of LiveCodeBench."""
     public = json_in(row, "public_test_cases", list)
     private = _private_tests(row)
     name = json_in(row, "metadata", dict).get("func_name")
