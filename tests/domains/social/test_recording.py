@@ -188,19 +188,3 @@ def test_another_trial_has_the_same_scenes_and_other_seeds():
     assert [i.id for i in first] == [i.id for i in second]
     assert all(a.data["seed"] != b.data["seed"] for a, b in zip(first, second, strict=True))
     assert SocialTask(trial=1).sampling.seed != SocialTask().sampling.seed
-
-
-def test_the_mean_of_several_judges_counts_and_one_that_fails_is_left_out():
-    others = {
-        "partner": ScriptedPredictor(lambda c: "[leave]"),
-        "strict": judge(verdict(goal=2)),
-        "kind": judge(verdict(goal=8)),
-    }
-    problem = instance(scene(), partner="model")
-    task = SocialTask(partner="model", others=others, judges=("strict", "kind"))
-    (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [problem])
-    assert completed.scores == {"goal": 5.0}
-    others["kind"] = judge("Great!")
-    task = SocialTask(partner="model", others=others, judges=("strict", "kind"))
-    (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [problem])
-    assert completed.scores == {"goal": 2.0}

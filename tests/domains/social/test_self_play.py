@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.domains.social import SocialTask
-from dataenvgym.domains.social.environment import SocialEnvironment, make_default
+from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.scene_log import stuck
 from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
@@ -69,33 +69,9 @@ def test_each_seat_is_the_student_in_its_own_role(order, adapter, price):
     assert "Ann wants tea." not in second
 
 
-def test_two_students_play_with_each_other():
-    first, second = played(Trader(), Trader(111))
-    assert "[Bob Lee] says: I offer 111 euros." in first
-    assert "[Ann Lee] says: I ask 111 euros." in second
-
-
-def test_partners_of_many_scenes_are_asked_of_the_student_in_one_batch():
-    student = Trader()
-    problems = [instance(sale()).model_copy(update={"id": str(n)}) for n in range(12)]
-    rollout(
-        student,
-        problems,
-        lambda: SocialEnvironment(problems, rules=Rules(turn_limit=4)),
-        sampling=LONG_REPLIES,
-        others={"partner": StudentSpeaker()},
-    )
-    assert [len(chunk) for chunk in student.chunks] == [12] * 4
-
-
 def test_a_strategist_may_advise_its_own_untouched_self():
-    (shown,) = played(
-        Trader(),
-        StudentSpeaker("untouched"),
-        seats=(0,),
-        who="speaker",
-        role="strategist",
-    )
+    speaker = StudentSpeaker("untouched")
+    (shown,) = played(Trader(), speaker, seats=(0,), who="speaker", role="strategist")
     assert "I ask 139 euros." in shown
 
 

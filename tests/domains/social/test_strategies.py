@@ -139,14 +139,6 @@ def test_a_speaker_that_fails_is_named_and_the_scene_is_as_before(name):
     assert (failed.value.fault, environment.state.events) == (name, ())
 
 
-def test_a_speaker_without_an_action_is_its_own_failure():
-    asked = probe(speaker="")
-    environment = begun(instance(sale()), role="strategist", others=asked.others)
-    with pytest.raises(SpeakerError, match="speaker: invalid action: an empty text") as failed:
-        environment.step("Strategy: Be firm.")
-    assert failed.value.fault == "speaker"
-
-
 def test_an_empty_strategy_is_a_note_to_the_strategist_alone():
     asked = probe()
     environment = begun(instance(sale()), role="strategist", others=asked.others)
