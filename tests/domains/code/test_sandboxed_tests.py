@@ -65,32 +65,10 @@ def test_results_that_are_right_in_another_form_count_too(judged, box):
     assert not judged("def f(x):\n    return x\n", box, hidden=[test]).passed
 
 
-def test_asserts_see_changes_in_place_exceptions_iterators_and_other_functions(judged, box):
-    code = (
-        "class Own(ValueError):\n    pass\n"
-        "def f(items, table=None):\n"
-        "    items.append(3)\n"
-        "    if table is not None:\n        table['a'] = {1, 2}\n"
-        "def g(x):\n    raise Own(f'no {x}')\n"
-        "def h():\n    yield from 'ab'\n"
-    )
-    test = program(
-        "items, table = [1], {}",
-        "f(items, table=table)",
-        "assert items == [1, 3], items",
-        "f(items, table)",
-        "assert table == {'a': {1, 2}}",
-        "try:",
-        "    g(7)",
-        "    raise AssertionError('no exception')",
-        "except ValueError as error:",
-        "    assert 'no 7' in str(error)",
-        "assert list(h()) == ['a', 'b']",
-        "assert h() != ['a', 'b']",
-        "assert math.isclose(1.0, 1.0)",
-    )
-    verdict = judged(code, box, hidden=[test])
-    assert verdict.passed, verdict
+def test_asserts_may_call_other_functions_and_use_modules_without_an_import(judged, box):
+    code = "def f(x):\n    pass\ndef h():\n    yield from 'ab'\n"
+    test = program("assert list(h()) == ['a', 'b'] != h()", "assert math.isclose(1.0, 1.0)")
+    assert judged(code, box, hidden=[test]).passed
 
 
 def test_a_failed_assert_is_reported_with_the_call_before_it(judged, box):
