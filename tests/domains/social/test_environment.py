@@ -43,8 +43,6 @@ def test_the_second_seat_first_hears_what_the_first_one_says():
     ("text", "note"),
     [
         ("", "invalid action: an empty text"),
-        ("x" * 1_000_000, "invalid action: 1000000 characters"),
-        ("a\x00b", "invalid action: a control character"),
         ("[speak to Zoe] Hi.", "invalid recipient: 'Zoe'"),
         ("[speak to Ann Lee] Hi.", "invalid recipient: 'Ann Lee'"),
     ],

@@ -1,6 +1,5 @@
 """Pocket social: scenes that are played, gold records, and records that are judged."""
 
-import re
 from collections import Counter
 
 import numpy as np
@@ -194,22 +193,3 @@ def test_a_model_may_play_the_others_in_procedural_scenes():
     instance = next(i for i in task.instances if i.skill == "open_high")
     (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [instance])
     assert (completed.error, completed.reward) == (None, 0.0)
-
-
-def test_a_teacher_reads_what_was_said_before_the_students_first_turn():
-    frame = {"system_prompt": "Be brief.", "template": "Read:\n{instruction}\nNow you."}
-    task = PocketSocialTask(n_train=16, n_validation=16, n_test=16, **frame)
-    domain = task.domain
-    done = task.evaluate(ScriptedPredictor(lambda conversation: "No."))
-    tried = {d.instance.skill: domain.tried_text(d) for d in done}
-    opened = [text for text in tried.values() if not text.startswith("You: No.")]
-    assert opened
-    assert len(opened) < len(tried)  # in others the student speaks first
-    for text in opened:
-        first, second, *_ = text.splitlines()
-        assert re.fullmatch(r"Scene: \[.+\] says: .+", first)
-        assert second == "You: No."
-    for one in done:
-        read = f"{domain.text_of(one.instance)} {tried[one.instance.skill]}"
-        assert "Read:" not in read
-        assert "Now you." not in read

@@ -82,12 +82,6 @@ def test_strangers_have_no_names():
     assert said(scene, 1) == ["invalid recipient: 'Ann Lee'; there are: Person 1, Person 3"]
 
 
-def test_a_message_without_a_hearer_is_not_recorded():
-    scene = played(state(3), "[speak to ;] Psst.")
-    assert said(scene, 0) == ["invalid recipient: ''; there are: Bob Lee, Cat Lee"]
-    assert said(scene, 1) == said(scene, 2) == []
-
-
 def test_it_ends_with_fewer_than_two_and_stays_over():
     scene = state().after({0: LEAVE})
     assert (scene.ending, scene.acting) == ("fewer than two are left", ())

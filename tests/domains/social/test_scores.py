@@ -95,11 +95,6 @@ def test_telling_a_secret_halves_the_score(goal):
     assert goal(TO_BOTH, "In the mill.", *parts, secrets=(secret,)) == 10.0  # nobody knows it
 
 
-def test_seats_that_do_not_exist_are_refused(scene):
-    with pytest.raises(ValueError, match="seat 2 is named"):
-        scene(required=(TO_BOTH,))
-
-
 @pytest.mark.parametrize(
     ("price", "seller", "buyer"),
     [(100, 5, 10), (140, 10, 5), (120, 7.5, 7.5), (99, 0, 10), (141, 10, 0), (None, 0, 0)],

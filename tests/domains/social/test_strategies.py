@@ -2,13 +2,11 @@
 
 import pytest
 
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.social.actions import read_action
 from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.prompts import dialogue, seat_conversation
 from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.strategies import Strategies
-from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
@@ -172,23 +170,8 @@ def test_the_form_is_an_option():
     )
 
 
-def test_the_prompt_of_a_strategist_asks_no_model_and_has_no_gold_record():
-    for options in ({"role": "strategist"}, {"strategists": ["own"]}):
-        task = SocialTask(seats="first", **options)
-        (message,) = task.domain.prompt(task.instances[0])
-        assert message.content == task.domain.text_of(task.instances[0])
-        assert task.domain.gold_record(task.instances[0]) is None
-
-
 def test_a_strategy_takes_no_turn():
     after = Strategies().advised(state(), 0, "Wait.").after({0: read_action("Hi.")})
     assert (after.n_turns, after.acting) == (1, (1,))
     stale = Strategies().advised(state(), 0, "Wait.").after({})
     assert stale.n_stale == 1
-
-
-def test_the_configuration_makes_a_strategist():
-    changes = ["task.role=strategist", "task.partner=model", "task.strategists=[partner]"]
-    task = build_task(compose(["task=social", *changes, "task.strategy_max_words=7"]))
-    text = task.domain.text_of(task.instances[0])
-    assert "in 7 words at most" in text
