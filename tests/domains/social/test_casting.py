@@ -54,6 +54,8 @@ def test_an_unsatisfiable_constraint_is_refused(collection, scene, field, constr
 def test_occupations_that_no_character_has_are_named(collection, scene):
     with pytest.raises(InvalidInstanceError, match=r"an occupation \(pilot, smith\) and the age"):
         next(casts(collection(), scene(occupations=((), ("pilot", "smith")))))
+    with pytest.raises(InvalidInstanceError, match="no characters that fit the seats"):
+        next(casts(Profiles({}, {}, {}), scene()))
 
 
 def test_few_relationships_among_many_characters_are_found_at_once(scene, collection):

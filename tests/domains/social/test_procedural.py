@@ -54,13 +54,6 @@ def test_actions_of_others_are_not_in_the_question_and_decide_the_reply():
     }
 
 
-def test_every_split_has_operands_of_its_own():
-    for split in ("train", "validation", "test"):
-        for i, skill in enumerate(SKILLS):
-            question = POCKET_SOCIAL.draw(skill, split, RNG(i)).question
-            assert split_of(question) == split
-
-
 def test_pretraining_shows_gold_replies_habits_and_strategies_followed_and_written():
     def first_lines(skill, *, symbols):
         drawn = [POCKET_SOCIAL.practice(skill, RNG(i), symbols=symbols) for i in range(200)]
