@@ -4,7 +4,7 @@ from dataenvgym.domains.code.problem import ProgramTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 
-from .problems import LIMITS, loaded
+from .problems import LIMITS, loaded, passed
 
 HUMANEVAL = {
     "task_id": "HumanEval/38",
@@ -48,27 +48,12 @@ def test_a_row_of_mbpp_shows_its_tests_and_sets_them_up(box):
 
 
 def test_a_row_of_mbpp_plus_is_also_judged_by_its_own_asserts(box):
-    row = {
-        "task_id": 2,
-        "code": "def add(x):\n    return x + 0.1\n",
-        "prompt": "Write a function to add a tenth.",
-        "source_file": "Benchmark Questions Verification V2.ipynb",
-        "test_imports": ["import math"],
-        "test_list": ["assert math.isclose(add(1), 1.1)"],
-        "test": (
-            "def assertion(out, exp, atol):\n    assert abs(out - exp) <= atol\n\n"
-            "inputs = [[1], [0.2], [-1]]\nresults = [1.1, 0.3, -0.9]\n"
-            "for i, (inp, exp) in enumerate(zip(inputs, results)):\n"
-            "    assertion(add(*inp), exp, 1e-6)\n"
-        ),
-    }
-    instance, problem = loaded(row)
-    assert instance.id == "2"
-    assert [len(problem.public), len(problem.hidden)] == [1, 1]
-    assert "assertion" not in instance.instruction
+    asserts = "for x, right in zip([5, -1], [6, 0]):\n    assert add(x) == right\n"
+    instance, problem = loaded(MBPP | {"challenge_test_list": None, "test": asserts})
+    assert "zip" not in instance.instruction
     assert judge(problem.solution, problem, box, limits=LIMITS).passed
-    wrong = "def add(x): return abs(x) + 0.1"
-    assert [r.passed for r in judge(wrong, problem, box, limits=LIMITS).results] == [True, False]
+    wrong = judge("def add(x): return abs(x) + 1", problem, box, limits=LIMITS)
+    assert passed(wrong) == [True, True, False]
 
 
 def test_fields_that_are_null_are_as_if_they_were_absent():

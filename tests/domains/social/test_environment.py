@@ -8,7 +8,7 @@ import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.social.environment import SocialEnvironment
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import problem_of
-from dataenvgym.domains.social.scene import SceneState, rules_of
+from dataenvgym.domains.social.scene import SceneState
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import SpeakerError
@@ -62,13 +62,6 @@ def test_the_student_reads_why_its_message_does_nothing(text, note):
     assert len(first) < 200
     assert second == "[Bob Lee] says: Hm."
     assert "invalid" not in str(heard)
-
-
-def test_a_student_that_says_nothing_valid_ends_the_scene_by_stale_turns():
-    environment = begun(instance(sale()), others={"partner": says("[none]")})
-    assert not environment.step("")[2]
-    _, reward, done, *_ = environment.step("")
-    assert (reward, done) == (0.0, True)
 
 
 def test_a_partner_that_leaves_at_once_is_scored():
@@ -146,18 +139,6 @@ def test_a_judge_without_a_verdict_is_an_error_under_its_name_and_never_0(reply)
     with pytest.raises(SpeakerError, match=r"^judge: no usable verdict") as failed:
         begun(instance(scene()), others=others).step("Hi.")
     assert failed.value.fault == "judge"
-
-
-def test_epo_ends_one_turn_later_and_refuses_other_actions():
-    def n_turns(rules):
-        environment = begun(instance(sale()), rules=rules, others={"partner": says("Hm.")})
-        while not environment.step("Hm.")[2]:
-            pass
-        return environment.state.n_turns
-
-    assert [n_turns(rules_of(name)) for name in ("sotopia", "epo")] == [20, 21]
-    environment = begun(instance(sale()), rules=rules_of("epo"), others={"partner": says("Hm.")})
-    assert "not possible here" in environment.step("[action] runs")[0][-1].content
 
 
 def test_the_scene_is_over_for_a_student_that_leaves():

@@ -17,7 +17,7 @@ from .social_scenes import instance, sale
 
 
 class Trader(RemembersFormer, Predictor):
-    """Asks its price as the seller and offers it as the buyer; advises if it is a strategist."""
+    """Asks its price as the seller and offers it as the buyer."""
 
     def __init__(self, price=130):
         super().__init__(self.reply)
@@ -25,10 +25,6 @@ class Trader(RemembersFormer, Predictor):
 
     def reply(self, conversation):
         shown = conversation[0].content
-        if "Strategy:" in shown and "(Strategy:" not in shown:
-            return f"Strategy: {self.price}."
-        if "(Strategy: 130.)" in conversation[-1].content:
-            return "I ask 139 euros."
         who = "ask" if "You are Ann" in shown else "offer"
         return f"I {who} {self.price} euros."
 
@@ -39,40 +35,29 @@ class Trader(RemembersFormer, Predictor):
         return Trader(90)
 
 
-def played(student, partner, *, seats=(0, 1), order="round_robin", who="partner", **options):
-    problems = [
-        instance(sale(), seat=seat, partner="model" if who == "partner" else "fair").model_copy(
-            update={"id": str(seat)}
-        )
-        for seat in seats
-    ]
+def played(student, partner, order):
+    problems = [instance(sale(), seat=seat).model_copy(update={"id": str(seat)}) for seat in (0, 1)]
     done = rollout(
         student,
         problems,
-        lambda: make_default(problems, rules=Rules(order=order, turn_limit=4), **options),
+        lambda: make_default(problems, rules=Rules(order=order, turn_limit=4)),
         sampling=LONG_REPLIES,
-        others={who: partner},
+        others={"partner": partner},
     )
-    assert [c.error for c in done] == [None] * len(seats)
+    assert [c.error for c in done] == [None, None]
     return ["\n".join(m.content for m in c.transcript) for c in done]
 
 
 @pytest.mark.parametrize("order", ["round_robin", "simultaneous"])
 @pytest.mark.parametrize(("adapter", "price"), [("current", 130), ("untouched", 90)])
 def test_each_seat_is_the_student_in_its_own_role(order, adapter, price):
-    first, second = played(Trader(), StudentSpeaker(adapter), order=order)
+    first, second = played(Trader(), StudentSpeaker(adapter), order)
     assert "I ask 130 euros." in first
     assert f"[Bob Lee] says: I offer {price} euros." in first
     assert "I offer 130 euros." in second
     assert f"[Ann Lee] says: I ask {price} euros." in second
     assert "Bob wants tea." not in first
     assert "Ann wants tea." not in second
-
-
-def test_a_strategist_may_advise_its_own_untouched_self():
-    speaker = StudentSpeaker("untouched")
-    (shown,) = played(Trader(), speaker, seats=(0,), who="speaker", role="strategist")
-    assert "I ask 139 euros." in shown
 
 
 @pytest.mark.parametrize(

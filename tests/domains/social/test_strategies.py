@@ -112,15 +112,6 @@ def test_a_student_that_acts_reads_its_strategists_advice_and_may_ignore_it():
     assert conversation[-1].content == "[Bob Lee] says: I answer.\n(Strategy: Leave.)"
 
 
-def test_a_scripted_partner_plays_against_a_strategist():
-    others = {"speaker": ScriptedPredictor(lambda conversation: "[action] accept")}
-    problem = instance(sale(least=10), partner="soft")
-    environment = begun(problem, role="strategist", others=others)
-    rewards = [environment.step("Strategy: Take it.")[1:3] for _ in range(2)]
-    assert rewards[-1][1]
-    assert rewards[-1][0] > 0
-
-
 def test_a_scripted_partner_has_no_use_for_a_strategist():
     problem = instance(sale(), partner="soft")
     refused = "'soft' is scripted: it reads no strategy"
