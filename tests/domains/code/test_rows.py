@@ -4,23 +4,7 @@ from dataenvgym.domains.code.problem import ProgramTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 
-from .problems import LIMITS, loaded, passed
-
-HUMANEVAL = {
-    "task_id": "HumanEval/38",
-    "prompt": "import math\n\ndef twice(x):\n    return 2 * x\n\ndef f(x):\n    '''Half of x.'''\n",
-    "entry_point": "f",
-    "canonical_solution": "    return x / 2\n",
-    "test": "def check(candidate):\n    assert candidate(twice(3)) == 3 != candidate(3)\n",
-}
-MBPP = {
-    "task_id": 7,
-    "text": "Write a function to add one.",
-    "code": "def helper(x):\r\n  return x\r\ndef add(x):\r\n  return helper(x) + 1\r\n",
-    "test_list": ["assert add(1) == 2", "assert add(2) == ONE + 2"],
-    "test_setup_code": "ONE = 1",
-    "challenge_test_list": ["assert add(-1) == 0"],
-}
+from .problems import HUMANEVAL, LIMITS, MBPP, loaded, passed
 
 
 def test_a_row_of_humaneval_keeps_its_helpers_and_hides_its_tests(box):
