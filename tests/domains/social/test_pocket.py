@@ -15,6 +15,8 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, SupervisedDatum
 from dataenvgym.tasks.record_conversion import problem_of
 
+from .social_scenes import says
+
 SMALL = {"n_train": 48, "n_validation": 48, "n_test": 48}
 
 
@@ -33,30 +35,14 @@ def records(task):
     return written(task)
 
 
-def saying(task, replies):
-    """A student that says these replies to an instance, in turn."""
-    said = {task.domain.prompt(i)[-1].content: replies(i) for i in task.instances}
-
-    def answer(conversation):
-        turn = sum(m.role == "assistant" for m in conversation)
-        known = said[next(m.content for m in conversation if m.role == "user")]
-        return known[min(turn, len(known) - 1)]
-
-    return ScriptedPredictor(answer)
-
-
-def test_the_skills_come_in_equal_shares_and_read_short(task):
-    assert set(Counter(i.skill for i in task.instances).values()) == {3}
+def test_the_problems_read_short(task):
     assert all(len(task.domain.prompt(i)) == 1 for i in task.instances)
     assert max(len(task.domain.prompt(i)[0].content) for i in task.instances) < 120
-    assert PocketSocialTask(**SMALL, seed=1).instances != task.instances
 
 
 def test_gold_replies_earn_everything_and_silence_little(task):
-    report = task.generate_performance_report
-    gold = saying(task, lambda i: list(task.domain.gold_replies(i)))
-    assert report(task.evaluate(gold)).score == 1.0
-    silent = report(task.evaluate(saying(task, lambda i: ["[none]"])))
+    assert {task.domain.gold_conversation(i).reward for i in task.instances} == {1.0}
+    silent = task.generate_performance_report(task.evaluate(says("[none]")))
     assert {s.skill for s in silent.skills if s.score} <= {"walk_away", "weigh_offer"}
 
 
@@ -74,11 +60,7 @@ def test_a_lie_around_the_gold_message_earns_what_silence_earns(task, skill):
         mark, space, words = last.rpartition("] ") if last.startswith("[") else ("", "", last)
 
         def score(text, instance=instance, before=before):
-            replies = [*before, text]
-            student = ScriptedPredictor(
-                lambda c: [*replies, *["Hm."] * 9][sum(m.role == "assistant" for m in c)]
-            )
-            return task.attempt(student, [instance])[0].reward
+            return task.attempt(says(*before, text, "Hm."), [instance])[0].reward
 
         silent = score("[none]")
         assert score(last) == 1.0 >= silent
@@ -146,8 +128,7 @@ def test_tries_agree_if_they_say_the_same(task):
     gold = list(task.domain.gold_replies(instance))
 
     def tried(*replies):
-        student = ScriptedPredictor(lambda c: [*replies, ""][sum(m.role == "assistant" for m in c)])
-        return task.attempt(student, [instance])[0]
+        return task.attempt(says(*replies, ""), [instance])[0]
 
     tries = [tried(*gold), tried(*gold), tried(gold[1], "[leave]")]
     one, other, third = [answer for answer, _ in answers_of(task, tries)]
@@ -164,8 +145,7 @@ def test_a_strategist_of_the_student_is_asked_and_followed(task):
 
     speaker = ScriptedPredictor(speaks)
     advised = PocketSocialTask(**SMALL, role="strategist", others={"speaker": speaker})
-    strategist = ScriptedPredictor(lambda c: "Strategy: hold")
-    assert all(c.reward == 1.0 for c in advised.evaluate(strategist))
+    assert all(c.reward == 1.0 for c in advised.evaluate(says("Strategy: hold")))
     prompt = advised.domain.prompt(advised.instances[0])
     assert "Strategy: ..." in prompt[0].content
     assert advised.domain.judge_record(written(task, 1)[0]) is None  # it would have to be asked
@@ -187,9 +167,8 @@ def test_the_same_scenes_come_with_the_usual_introduction():
 
 
 def test_a_model_may_play_the_others_in_procedural_scenes():
-    leaves = ScriptedPredictor(lambda c: "[leave] Goodbye.")
-    sizes = {"n_procedural": 160}
-    task = SocialTask("procedural", partner="model", others={"partner": leaves}, **sizes)
+    options = {"partner": "model", "others": {"partner": says("[leave] Goodbye.")}}
+    task = SocialTask("procedural", n_procedural=160, **options)
     instance = next(i for i in task.instances if i.skill == "open_high")
-    (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [instance])
+    (completed,) = task.attempt(says("Hello."), [instance])
     assert (completed.error, completed.reward) == (None, 0.0)

@@ -13,7 +13,7 @@ from dataenvgym.run_warnings import listening
 from dataenvgym.tasks.options import LONG_REPLIES
 
 from ...rollouts.fakes import Predictor, Reply
-from .social_scenes import instance, sale
+from .social_scenes import instance, sale, says
 
 
 class Trader(RemembersFormer, Predictor):
@@ -83,8 +83,7 @@ def test_a_student_that_does_not_converse_with_itself_is_counted_and_said(messag
 
 def test_a_student_that_converses_is_not_warned_of():
     task = SocialTask("hard", partner="fair").on("validation")
-    said = ("Hello.", "I offer 10 euros.", "I offer 20 euros.", "[leave] Bye.")
-    student = ScriptedPredictor(lambda c: said[min(sum(m.role == "assistant" for m in c), 3)])
+    student = says("Hello.", "I offer 10 euros.", "I offer 20 euros.", "[leave] Bye.")
     warnings: list[str] = []
     with listening(warnings.append):
         task.generate_performance_report(task.evaluate(student))
