@@ -10,17 +10,9 @@ from dataenvgym.domains.social.actions import Action, ActionKind, read_action
 from dataenvgym.domains.social.profiles import Character, Goal, Scene
 from dataenvgym.domains.social.scene import Cast, Rules, SceneState, TurnOptions, rules_of
 
-from .social_scenes import state
+from .social_scenes import played, state
 
 LEAVE = Action(ActionKind.LEAVE)
-
-
-def played(scene, *texts):
-    """Each text is said by the seat whose turn it is."""
-    for text in texts:
-        (seat,) = scene.acting
-        scene = scene.after({seat: read_action(text)})
-    return scene
 
 
 def said(scene, seat):
@@ -90,9 +82,7 @@ def test_it_ends_with_fewer_than_two_and_stays_over():
 
 
 def test_four_seats_talk_to_the_turn_limit():
-    scene = state(4)
-    for _ in range(20):
-        scene = played(scene, "So.")
+    scene = played(state(4), *["So."] * 20)
     assert scene.ending == "20 turns are over"
     assert [sum(e.seat == seat for e in scene.events) for seat in range(4)] == [5, 5, 5, 5]
 
