@@ -53,12 +53,7 @@ LIVECODEBENCH_PREAMBLE = (
 
 
 def apps_parts(row: SourceRow) -> Parts:
-    """The problem in a row of APPS.
-
-    Raises:
-        UnfitRowError: if it has no tests.
-        InvalidInstanceError: naming the place and the fault.
-    """
+    """The problem in a row of APPS; UnfitRowError if it has no tests."""
     tests = json_in(row, "input_output", dict)
     inputs, outputs = tests.get("inputs", []), tests.get("outputs", [])
     if not (isinstance(inputs, list) and isinstance(outputs, list) and len(inputs) == len(outputs)):
@@ -93,13 +88,14 @@ def apps_parts(row: SourceRow) -> Parts:
 
 
 def livecodebench_parts(row: SourceRow) -> Parts:
-    """The problem in a row of LiveCodeBench.
-
-    Raises:
-        InvalidInstanceError: naming the place and the fault.
-    """
+    """The problem in a row of LiveCodeBench."""
     public = json_in(row, "public_test_cases", list)
-    private = _private_tests(row)
+    field = "private_test_cases"
+    packed = row.values.get(field)
+    if isinstance(packed, str) and packed.strip() and not packed.lstrip().startswith(("[", "{")):
+        text = _unpacked(packed, f"{row.where}, field {field!r}")
+        row = replace(row, values={**row.values, field: text})
+    private = json_in(row, field, list)
     name = json_in(row, "metadata", dict).get("func_name")
     starter = text_in(row, "starter_code", default="")
     problem = {
@@ -210,15 +206,6 @@ class _TextUnpickler(pickle.Unpickler):
 
     def find_class(self, module_name: str, global_name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"it names {module_name}.{global_name}")
-
-
-def _private_tests(row: SourceRow) -> list[Any]:
-    field = "private_test_cases"
-    value = row.values.get(field)
-    if isinstance(value, str) and not value.lstrip().startswith(("[", "{")) and value.strip():
-        text = _unpacked(value, f"{row.where}, field {field!r}")
-        row = replace(row, values={field: text})
-    return json_in(row, field, list)
 
 
 def _unpacked(text: str, where: str) -> str:

@@ -1,4 +1,7 @@
-"""Rows of code data sets: the common form of every format, before it becomes an instance."""
+"""Rows of code data sets: the common form of every format, before it becomes an instance.
+
+The functions read a field. If it holds anything else, an InvalidInstanceError names row and field.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,7 @@ class Parts:
 
 
 def text_in(row: SourceRow, field: str, *, default: str | None = None) -> str:
-    """The text in that field; if it is absent or null, the default, if there is one.
-
-    Raises:
-        InvalidInstanceError: if there is no text.
-    """
+    """The text in that field; if it is absent or null, the default, if there is one."""
     value = row.values.get(field)
     if value is None and default is not None:
         return default
@@ -44,11 +43,7 @@ def text_in(row: SourceRow, field: str, *, default: str | None = None) -> str:
 
 
 def texts_in(row: SourceRow, field: str) -> list[str]:
-    """The list of texts in that field; empty if the field is absent or null.
-
-    Raises:
-        InvalidInstanceError: if there is anything else.
-    """
+    """The list of texts in that field; empty if the field is absent or null."""
     texts = list_in(row, field)
     if not all(isinstance(text, str) for text in texts):
         _refuse(row, field, "a list of texts")
@@ -56,11 +51,7 @@ def texts_in(row: SourceRow, field: str) -> list[str]:
 
 
 def list_in(row: SourceRow, field: str) -> list[Any]:
-    """The list in that field; empty if the field is absent or null.
-
-    Raises:
-        InvalidInstanceError: if there is anything else.
-    """
+    """The list in that field; empty if the field is absent or null."""
     value = row.values.get(field)
     if not isinstance(value, list | None):
         _refuse(row, field, "a list")
@@ -68,11 +59,7 @@ def list_in(row: SourceRow, field: str) -> list[Any]:
 
 
 def json_in(row: SourceRow, field: str, kind: type[Container]) -> Container:
-    """The list or object in that field, or in the JSON text there; empty if the field is empty.
-
-    Raises:
-        InvalidInstanceError: if there is anything else.
-    """
+    """The list or object in that field, or in the JSON text there; empty if the field is empty."""
     value = row.values.get(field)
     if isinstance(value, str):
         value = json_of(value, f"{row.where}, field {field!r}") if value.strip() else None
@@ -84,11 +71,7 @@ def json_in(row: SourceRow, field: str, kind: type[Container]) -> Container:
 
 
 def json_of(text: str, where: str) -> Any:
-    """Parse a JSON text; integers may have any number of digits.
-
-    Raises:
-        InvalidInstanceError: if it is not JSON.
-    """
+    """Parse a JSON text; integers may have any number of digits."""
     try:
         return json.loads(text, parse_int=_whole)  # orjson turns long integers into floats
     except (ValueError, RecursionError) as error:

@@ -19,7 +19,7 @@ from functools import cache
 import numpy as np
 
 from dataenvgym.domains.math.domain import MathDomain
-from dataenvgym.domains.math.pocket_skills import SKILLS, Numbers, PocketSkill
+from dataenvgym.domains.math.pocket_skills import SKILLS, Numbers, PocketSkill, spaced
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import LabeledAnswer, TaskInstance, TrainingDatum, all_hold
@@ -95,9 +95,12 @@ class PocketProblem:
         return f"#### {self.answer}"
 
     def worded(self, phrasing: str | None) -> str:
+        """The question in that phrasing; None is in symbols, e.g. `desc 3 1 4 =`."""
+        numbers = self.numbers
         if phrasing is None:
-            return self.skill.in_symbols(self.numbers)
-        return self.skill.question(self.numbers, phrasing)
+            return f"{self.skill.symbol} {spaced(numbers)} ="
+        listed = spaced(numbers[:-1] if "{k}" in phrasing else numbers)
+        return phrasing.format(xs=listed, k=numbers[-1], a=numbers[0], b=numbers[-1])
 
 
 class PocketMath(PocketFamily[PocketProblem]):
@@ -135,7 +138,7 @@ def split_of(numbers: Numbers) -> Split:
 # --- parsing of questions -------------------------------------------------------------------------
 
 _SHAPES: Mapping[str, tuple[PocketSkill, str]] = {
-    _NUMBERS.sub("#", skill.question((1, 1, 1), phrasing)): (skill, phrasing)
+    _NUMBERS.sub("#", PocketProblem(skill, (1, 1, 1)).worded(phrasing)): (skill, phrasing)
     for skill in SKILLS.values()
     for phrasing in skill.phrasings
 }
@@ -155,17 +158,12 @@ def recognize(question: str) -> tuple[PocketSkill, str] | None:
 def solve(question: str) -> str | None:
     """The final answer to a question, in words or in symbols; None if it is not pocket math."""
     numbers = _numbers_in(question)
-    symbol, is_in_symbols = question.split(" ")[0], question.endswith(" =")
-    if is_in_symbols and symbol in _SYMBOLS:
-        skill = _SYMBOLS[symbol]
-        worded = skill.in_symbols(numbers)
-    elif not is_in_symbols and (found := recognize(question)) is not None:
-        skill, phrasing = found
-        worded = skill.question(numbers, phrasing) if numbers else ""
-    else:
+    symbol = _SYMBOLS.get(question.split(" ")[0])
+    found = (symbol, None) if question.endswith(" =") else recognize(question)
+    if found is None or found[0] is None or len(numbers) < 2:
         return None
-    is_whole = worded == question and len(numbers) > 1
-    return (skill.answer(numbers) or None) if is_whole else None
+    problem = PocketProblem(found[0], numbers)
+    return (problem.answer or None) if problem.worded(found[1]) == question else None
 
 
 def _numbers_in(text: str) -> Numbers:

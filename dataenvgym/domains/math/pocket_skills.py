@@ -26,29 +26,17 @@ class PocketSkill:
     draw: Callable[[np.random.Generator], Numbers]
     solve: Callable[[Numbers], Sequence[int] | int]
 
-    def question(self, numbers: Numbers, phrasing: str) -> str:
-        """The question about `numbers`, worded as `phrasing`."""
-        return phrasing.format(
-            xs=_spaced(numbers[:-1] if "{k}" in phrasing else numbers),
-            k=numbers[-1],
-            a=numbers[0],
-            b=numbers[-1],
-        )
-
-    def in_symbols(self, numbers: Numbers) -> str:
-        """The question in symbols, e.g. `desc 3 1 4 =`."""
-        return f"{self.symbol} {_spaced(numbers)} ="
-
     def answer(self, numbers: Numbers) -> str:
         """The final answer: an integer, or digits separated by spaces."""
         solved = self.solve(numbers)
-        return str(solved) if isinstance(solved, int) else _spaced(solved)
+        return str(solved) if isinstance(solved, int) else spaced(solved)
 
 
 # --- operands -----------------------------------------------------------------------------------
 
 
-def _spaced(numbers: Sequence[int]) -> str:
+def spaced(numbers: Sequence[int]) -> str:
+    """The numbers with spaces between them."""
     return " ".join(map(str, numbers))
 
 

@@ -23,11 +23,7 @@ from functools import partial
 from typing import Any, Literal
 
 from dataenvgym.domains.math.domain import MathDomain
-from dataenvgym.errors import (
-    InvalidInstanceError,
-    UnparsableAnswerError,
-    check_one_of,
-)
+from dataenvgym.errors import InvalidInstanceError, UnparsableAnswerError, check_one_of
 from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.scoring import extract_final_answer
@@ -79,16 +75,9 @@ class MathTask(Task):
     @takes(MathOptions)
     def __init__(self, options: MathOptions) -> None:
         domain = MathDomain(options.prompt)
-        read = partial(
-            to_instance,
-            task=options.name,
-            format=options.format,
-            question_field=options.question_field,
-            answer_field=options.answer_field,
-        )
         source = RowSource(
             options.sources,
-            read,
+            partial(to_instance, options=options),
             options,
             name=options.name,
             overlap_key=domain.overlap_key,
@@ -97,27 +86,17 @@ class MathTask(Task):
         self.set_up(source, domain, options, name=options.name)
 
 
-def to_instance(
-    row: SourceRow,
-    *,
-    task: str,
-    format: Format = "auto",
-    question_field: str | None = None,
-    answer_field: str | None = None,
-) -> TaskInstance:
+def to_instance(row: SourceRow, options: MathOptions) -> TaskInstance:
     """The task instance in a row.
-
-    Args:
-        question_field, answer_field: read these fields; None tries those of the format.
 
     Raises:
         InvalidInstanceError: if the row has no question, or a field is not text.
         UnparsableAnswerError: if it has no gold answer, naming the fields.
     """
-    check_one_of(_FIELDS, format=format)
-    questions, answers = _FIELDS[format]
-    questions = questions if question_field is None else (question_field,)
-    answers = answers if answer_field is None else (answer_field,)
+    check_one_of(_FIELDS, format=options.format)
+    questions, answers = _FIELDS[options.format]
+    questions = questions if options.question_field is None else (options.question_field,)
+    answers = answers if options.answer_field is None else (options.answer_field,)
     given = {name: _text(row, name) for name in answers if row.values.get(name) is not None}
     question = next((name for name in questions if row.values.get(name) is not None), None)
     if question is None or not given:
@@ -126,7 +105,7 @@ def to_instance(
             f"{' or '.join(questions)}, and {' or '.join(answers)}; name others with "
             "task.question_field and task.answer_field"
         )
-    golds = ((name, _gold(text, name, format)) for name, text in given.items())
+    golds = ((name, _gold(text, name, options.format)) for name, text in given.items())
     found, gold = next(((name, gold) for name, gold in golds if gold), ("", None))
     if gold is None:
         tried = ", ".join(f"{name} {text[-120:]!r}" for name, text in given.items())
@@ -141,7 +120,7 @@ def to_instance(
     skill = f"{subject} (Level {level})" if subject and level else subject
     return TaskInstance(
         id=_label(row.values, "id") or row.id,
-        task=task,
+        task=options.name,
         instruction=_text(row, question).strip(),
         answer=gold,
         skill=skill or None,

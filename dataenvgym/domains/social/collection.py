@@ -1,8 +1,8 @@
 """A collection of profiles: characters, scenes, and how the characters know each other.
 
 It is read from a folder (`characters.json`, `scenes.json` and, optionally, `relationships.json`;
-lists of entries), from a store, or from a dump of Sotopia (see `sotopia_dump`). The package
-contains a collection, too (`shipped_profiles`).
+lists of entries), or from a dump of Sotopia (see `sotopia_dump`). The package contains a
+collection, too (`shipped_profiles`).
 """
 
 from __future__ import annotations
@@ -146,16 +146,6 @@ def keep_profiles(store: Store, profiles: Profiles) -> None:
     for kind in _KINDS:
         for id, profile in getattr(profiles, kind.name).items():
             store.put(kind, id, profile)
-
-
-def profiles_in(store: Store, *, place: str = "the store") -> Profiles:
-    """All profiles in a store; `place` is its name, for messages."""
-    ours: dict[str, Any] = {}
-    for kind in _KINDS:
-        ids = store.ids(kind)
-        found = zip(ids, store.get_many(kind, ids), strict=True)
-        ours[kind.name] = {id: profile for id, profile in found if profile is not None}
-    return Profiles(**ours, origin=Origin({name: f"{name} in {place}" for name in ours}))
 
 
 def _entries(path: Path, model: type[M]) -> Iterable[tuple[str, M]]:

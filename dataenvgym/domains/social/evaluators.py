@@ -19,8 +19,6 @@ from pydantic import Field, create_model
 from dataenvgym.errors import EvaluationError, check_one_of
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.judging import panel_ask, question
-from dataenvgym.judging.panel import Aggregation
-from dataenvgym.llm.prompts import Prompt
 from dataenvgym.records import Model
 from dataenvgym.records.model import Text
 
@@ -88,9 +86,7 @@ def judge_character(
     others: str = "",
     dimensions: Collection[str] = tuple(DIMENSIONS),
     judges: Sequence[str] = ("judge",),
-    aggregation: Aggregation = "mean",
     min_judges: int = 1,
-    prompt: Prompt | str = "social_dimensions",
     **asking: Any,
 ) -> Generator[Ask, Reply, JudgedCharacter]:
     """Ask judges to score a character: `yield from` it in a task environment.
@@ -102,9 +98,7 @@ def judge_character(
         dialogue: the words and actions (see `judging.dialogue_text`).
         others: all true facts about the other characters.
         judges: the names of the speakers to ask.
-        aggregation, min_judges: see `judging.combine`.
-        prompt: with `{dialogue}` and `{dimensions}`; it may have `{who}`, `{profile}`,
-            `{others}` and `{scene}`.
+        min_judges: see `judging.combine`; the mean of the judges counts.
         asking: further arguments of `judge_ask`.
 
     Raises:
@@ -116,10 +110,11 @@ def judge_character(
     )
     verdict = dimensions_verdict(names)
     texts = {"profile": profile, "others": others, "scene": scene, "dialogue": dialogue}
-    asked = question(prompt, verdict, data=texts, values={"who": who, "dimensions": asks})
+    values = {"who": who, "dimensions": asks}
+    asked = question("social_dimensions", verdict, data=texts, values=values)
     judged = yield from panel_ask(asked, verdict, who=judges, **asking)
     given = {n: {judge: getattr(v, n) for judge, v in judged.verdicts.items()} for n in names}
-    scores = {n: judged.score(f"{n}.score", aggregation, min_judges=min_judges) for n in names}
+    scores = {n: judged.score(f"{n}.score", "mean", min_judges=min_judges) for n in names}
     return JudgedCharacter(
         {name: score for name, score in scores.items() if score is not None},
         {n: {judge: float(one.score) for judge, one in of.items()} for n, of in given.items()},

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Literal
 
 from dataenvgym.domains.social.collection import Profiles
 from dataenvgym.domains.social.problem import MODEL, SocialProblem, to_instance
-from dataenvgym.domains.social.profiles import Character, Relationship, Scene
+from dataenvgym.domains.social.profiles import Relationship, Scene
 from dataenvgym.domains.social.scripted_partners import temperament
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least
 from dataenvgym.records import TaskInstance
@@ -156,12 +157,6 @@ def casts(profiles: Profiles, scene: Scene) -> Iterator[tuple[str, ...]]:
     yield from found
 
 
-def check_casts(profiles: Profiles) -> None:
-    """Raise an InvalidInstanceError for the first scene that no cast can play (see `casts`)."""
-    for scene in profiles.scenes.values():
-        next(casts(profiles, scene))
-
-
 def _extended(
     profiles: Profiles, scene: Scene, fits: Sequence[Collection[str]], cast: tuple[str, ...]
 ) -> Iterator[tuple[str, ...]]:
@@ -181,44 +176,34 @@ def _extended(
             yield from _extended(profiles, scene, fits, (*cast, one))
 
 
-def _candidates(profiles: Profiles, scene: Scene, seat: int) -> Collection[str]:
+def _candidates(
+    profiles: Profiles, scene: Scene, seat: int, *, any_occupation: bool = False
+) -> Collection[str]:
     """The ids of the characters that fit a seat, in the profiles' order."""
-    known = profiles.characters.items()
-    return dict.fromkeys(
-        id for id, c in known if _fits_age(c, scene, seat) and _fits_occupation(c, scene, seat)
-    )
-
-
-def _fits_age(character: Character, scene: Scene, seat: int) -> bool:
     ages = scene.ages[seat] if scene.ages else None
-    return ages is None or ages.least <= character.age <= ages.most
-
-
-def _fits_occupation(character: Character, scene: Scene, seat: int) -> bool:
-    wanted = scene.occupations[seat] if scene.occupations else ()
-    return not wanted or character.occupation.casefold() in {w.casefold() for w in wanted}
+    wanted = scene.occupations[seat] if scene.occupations and not any_occupation else ()
+    occupations = {one.casefold() for one in wanted}
+    return dict.fromkeys(
+        id
+        for id, character in profiles.characters.items()
+        if (ages is None or ages.least <= character.age <= ages.most)
+        and (not wanted or character.occupation.casefold() in occupations)
+    )
 
 
 def _why_no_cast_fits(profiles: Profiles, scene: Scene) -> str:
     """The first field that excludes all characters."""
-
-    def at(field: str) -> str:
-        return profiles.origin.entry("scenes", scene.id, field)
-
+    at = partial(profiles.origin.entry, "scenes", scene.id)
     if scene.casts:
         return f"{at('casts')}: no cast has the ages and occupations that the seats want"
-    known = profiles.characters.values()
+    none = f"none of {len(profiles.characters)} characters has"
+    more = "Allow more, or add a character"
     for seat in range(scene.seats):
-        if _candidates(profiles, scene, seat):
-            continue
-        none = f"none of {len(known)} characters has"
-        if not any(_fits_age(character, scene, seat) for character in known):
-            wanted = f"{at('ages')}: {none} the age for seat {seat} ({scene.ages[seat]})"
-        else:
-            names = ", ".join(scene.occupations[seat])
-            wanted = f"{at('occupations')}: {none} an occupation ({names}) and the age for seat"
-            wanted += f" {seat}"
-        return f"{wanted}. Allow more, or add a character"
+        if scene.ages and not _candidates(profiles, scene, seat, any_occupation=True):
+            return f"{at('ages')}: {none} the age for seat {seat} ({scene.ages[seat]}). {more}"
+        if scene.occupations and not _candidates(profiles, scene, seat):
+            names = f"an occupation ({', '.join(scene.occupations[seat])})"
+            return f"{at('occupations')}: {none} {names} and the age for seat {seat}. {more}"
     return (
         f"{at('relationship')}: no characters that fit the seats are "
         f"{scene.relationship.value!r} to each other. Add a relationship, or ask for another one"

@@ -162,11 +162,8 @@ class ProceduralDomain(SocialDomain):
     """Scenes of a family that it can play by itself, so that it can judge records on them.
 
     Args:
-        family: of the scenes.
+        family: of the scenes and exercises.
         rules, options: see `SocialDomain`.
-
-    Attributes:
-        family: of the exercises.
     """
 
     def __init__(

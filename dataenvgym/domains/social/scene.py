@@ -1,12 +1,12 @@
 """A scene in progress: its rules, its characters, and the events that each seat has seen.
 
-`Rules` say whose turn it is, and when the scene ends. States are values: `SceneState.after` returns
-the next one and does not change the state. No model is asked here.
+States are values: `SceneState.after` returns the next one and does not change the state. No model
+is asked here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -66,42 +66,6 @@ class Rules(TurnOptions):
         if not 1 <= self.turn_limit <= MOST_TURNS:
             raise ConfigurationError(f"turn_limit is {self.turn_limit}, expected 1 to {MOST_TURNS}")
         check_at_least(0, most_stale=self.most_stale)
-
-    def acting(
-        self, n_turns: int, active: Sequence[int], last: int, *, seed: int
-    ) -> tuple[int, ...]:
-        """The seats whose turn it is after `n_turns` turns; `last` had the last one (at first: -1).
-
-        Args:
-            active: the seats that have not left, in ascending order; at least one.
-        """
-        if self.order == "simultaneous":
-            return tuple(active)
-        if self.order == "random":
-            return (active[derive_seed(seed, "turn", n_turns) % len(active)],)
-        return (next((seat for seat in active if seat > last), active[0]),)
-
-    def stale_after(
-        self, n_stale: int, acting: Sequence[int], present: Sequence[int], done: Collection[int]
-    ) -> int:
-        """The number of silent moves in a row after a turn, from that before it.
-
-        Args:
-            acting: the seats whose turn it was; `done` did something.
-            present: the seats that had not left before it.
-        """
-        moves = [seat in done for seat in (present if self.ends == "epo" else acting)]
-        return moves[::-1].index(True) if any(moves) else n_stale + len(moves)
-
-    def ending(self, n_turns: int, n_active: int, n_stale: int) -> str | None:
-        """Why a scene is over, or None; `n_stale` moves in a row were silent."""
-        if n_active < 2:
-            return "fewer than two are left"
-        if n_turns >= self.turn_limit + (self.ends == "epo"):
-            return f"{n_turns} turns are over"
-        if n_stale > self.most_stale:
-            return f"{n_stale} moves in a row were silent"
-        return None
 
 
 def rules_of(name: Ends, options: TurnOptions = TurnOptions()) -> Rules:
@@ -208,7 +172,7 @@ class SceneState:
         present: the seats that have not left, in ascending order.
         n_turns: number of finished turns.
         n_stale: silent moves in a row (see `Rules`).
-        last: the seat of the last turn.
+        last: the seat of the last turn; at first -1.
     """
 
     cast: Cast
@@ -228,7 +192,13 @@ class SceneState:
     @cached_property
     def ending(self) -> str | None:
         """Why it is over, or None."""
-        return self.rules.ending(self.n_turns, len(self.present), self.n_stale)
+        if len(self.present) < 2:
+            return "fewer than two are left"
+        if self.n_turns >= self.rules.turn_limit + (self.rules.ends == "epo"):
+            return f"{self.n_turns} turns are over"
+        if self.n_stale > self.rules.most_stale:
+            return f"{self.n_stale} moves in a row were silent"
+        return None
 
     @cached_property
     def acts(self) -> Acts:
@@ -240,7 +210,12 @@ class SceneState:
         """The seats whose turn it is; none after the end."""
         if self.ending is not None:
             return ()
-        return self.rules.acting(self.n_turns, self.present, self.last, seed=self.seed)
+        if self.rules.order == "simultaneous":
+            return self.present
+        if self.rules.order == "random":
+            drawn = derive_seed(self.seed, "turn", self.n_turns)
+            return (self.present[drawn % len(self.present)],)
+        return (next((seat for seat in self.present if seat > self.last), self.present[0]),)
 
     def after(
         self, actions: Mapping[int, Action], notes: Mapping[int, str] | None = None
@@ -278,12 +253,14 @@ class SceneState:
                 events.append(Event(self.n_turns, seat, note=form_note))
             if action.kind is ActionKind.LEAVE:
                 left.add(seat)
+        moving = self.present if self.rules.ends == "epo" else self.acting
+        moves = [seat in done for seat in moving]
         return replace(
             self,
             events=(*self.events, *events),
             present=tuple(seat for seat in self.present if seat not in left),
             n_turns=self.n_turns + 1,
-            n_stale=self.rules.stale_after(self.n_stale, self.acting, self.present, done),
+            n_stale=moves[::-1].index(True) if any(moves) else self.n_stale + len(moves),
             last=self.acting[-1],
         )
 

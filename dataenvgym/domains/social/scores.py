@@ -72,29 +72,17 @@ class Scoring:
             )
         check_one_of(get_args(Scored), scored=self.scored)
 
-    def of_seats(
-        self, state: SceneState, student: int
-    ) -> Generator[Ask, Reply, list[SeatScores | None]]:
-        """Score each seat of a scene that is over: `yield from` it in a task environment.
-
-        A seat that is not scored has None.
-
-        Raises:
-            SpeakerError: if no judge gives a verdict, under the name of the first judge.
-        """
-        found: list[SeatScores | None] = []
-        for seat in state.cast.seats:
-            is_scored = self.scored == "all" or seat == student
-            found.append((yield from self.of_seat(state, seat)) if is_scored else None)
-        return found
-
     def to_judge(self, scene: Scene, seat: int) -> list[str]:
         """The dimensions of a seat that need the judges."""
         by_rule = scored_by_rule(scene, seat)
         return [name for name in self.dimensions if name not in by_rule]
 
     def of_seat(self, state: SceneState, seat: int) -> Generator[Ask, Reply, SeatScores]:
-        """Score one seat, as `of_seats` does."""
+        """Score one seat of a scene that is over: `yield from` it in a task environment.
+
+        Raises:
+            SpeakerError: if no judge gives a verdict, under the name of the first judge.
+        """
         cast = state.cast
         who = cast.names[seat]
         scores, reasoning = rule_scores(state, seat), ""

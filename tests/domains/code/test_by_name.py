@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from .problems import APPS, HUMANEVAL, LCB, MBPP
+
 pytest.importorskip("datasets", reason="needs the extra [datasets]")
 
 IDS = """
@@ -15,22 +17,6 @@ for overrides in sys.argv[1:]:
     splits = [split for split in ("train", "validation", "test") if split in task.splits]
     print(json.dumps({split: [i.id for i in task.on(split).instances] for split in splits}))
 """
-HUMANEVAL = {
-    "task_id": "HumanEval/0",
-    "prompt": "def f(x):\n    '''Half of x.'''\n",
-    "entry_point": "f",
-    "canonical_solution": "    return x / 2\n",
-    "test": "import numpy\ndef check(candidate):\n    assert candidate(3) == 1.5\n",
-}
-MBPP = {
-    "task_id": 2,
-    "code": "def add(x):\n    return x + 1\n",
-    "prompt": "Write a function to add one.",
-    "source_file": "",
-    "test_imports": [],
-    "test_list": ["assert add(1) == 2"],
-    "test": "import numpy\nassert add(2) == 3\n",
-}
 
 
 def lines(*rows):
@@ -58,36 +44,19 @@ def ids(hub, *tasks):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-APPS = {
-    "solutions": json.dumps(["print(int(input()) + 1)"]),
-    "input_output": json.dumps({"inputs": ["1\n"], "outputs": ["2\n"]}),
-    "difficulty": "interview",
-    "url": "",
-    "starter_code": "",
-}
-LIVECODEBENCH = {
-    "question_id": "abc301_a",
-    "question_content": "Add one.",
-    "contest_date": "2025-01-04T00:00:00",
-    "starter_code": "",
-    "public_test_cases": json.dumps([{"input": "1", "output": "2", "testtype": "stdin"}]),
-    "private_test_cases": "[]",
-    "metadata": "{}",
-}
-
-
 def test_each_set_is_read_from_the_files_of_its_repository(hub):
-    rows = [APPS | {"id": k, "question": f"Add one. ({k})"} for k in range(9)]
+    apps = {name: value for name, value in APPS.items() if name != "problem_id"}
+    rows = [apps | {"id": k, "question": f"Add one. ({k})"} for k in range(9)]
     hub.repositories["codeparrot/apps"] = {
         "README.md": b"",
         "apps.py": b"raise SystemExit",
         "train.jsonl": lines(*rows),
-        "test.jsonl": lines(rows[0], APPS | {"question": "?"}),
+        "test.jsonl": lines(rows[0], apps | {"question": "?"}),
     }
     hub.repositories["livecodebench/code_generation_lite"] = {
         "code_generation_lite.py": b"raise SystemExit",
-        "test6.jsonl": lines(LIVECODEBENCH),  # the newest one
-        "test5.jsonl": lines(LIVECODEBENCH | {"question_id": "older"}),
+        "test6.jsonl": lines(LCB),  # the newest one
+        "test5.jsonl": lines(LCB | {"question_id": "older"}),
     }
     hub.repositories["evalplus/humanevalplus"] = parquet(HUMANEVAL)
     hub.repositories["evalplus/mbppplus"] = parquet(MBPP)
@@ -100,7 +69,7 @@ def test_each_set_is_read_from_the_files_of_its_repository(hub):
     assert apps["test"] == ["apps-test-1", "apps-test-2"]
     assert livecodebench == {"validation": ["abc301_a"]}
     assert [parts["validation"] for parts in others] == [
-        ["HumanEval/0"],
-        ["2"],
+        ["HumanEval/38"],
+        ["7"],
         ["HumanEval/9"],
     ]

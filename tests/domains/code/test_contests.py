@@ -11,16 +11,8 @@ from dataenvgym.domains.code.task import CodeTask, to_instance
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
 
-from .problems import LIMITS, loaded
+from .problems import APPS, HIDDEN, LCB, LIMITS, loaded
 
-APPS = {
-    "problem_id": 12,
-    "question": "Add one.",
-    "solutions": json.dumps(["print(int(input()) + 1)", "pass"]),
-    "input_output": json.dumps({"inputs": ["1\n", ["2", "3"]], "outputs": ["2\n", ["3", ""]]}),
-    "difficulty": "interview",
-    "starter_code": "",
-}
 APPS_CALL = {
     "problem_id": 13,
     "question": "Add one to all.",
@@ -30,18 +22,6 @@ APPS_CALL = {
     ),
     "difficulty": "introductory",
     "starter_code": "class Solution:\n    def addOne(self, xs: List[int]) -> List[int]:\n        ",
-}
-TESTS = [{"input": "1\n", "output": "2\n", "testtype": "stdin"}]
-HIDDEN = [{"input": "5\n", "output": "6\n", "testtype": "stdin"}]
-LCB = {
-    "question_id": "abc301_a",
-    "question_content": "Add one.",
-    "platform": "atcoder",
-    "difficulty": "easy",
-    "starter_code": "",
-    "public_test_cases": json.dumps(TESTS),
-    "private_test_cases": json.dumps(HIDDEN),
-    "metadata": "{}",
 }
 
 

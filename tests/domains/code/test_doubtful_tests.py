@@ -2,9 +2,9 @@
 
 import pytest
 
-from dataenvgym.domains.code.problem import CodeProblem
-from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.sandbox import Limits
+
+from .problems import passed, program
 
 RIGHT = "def f(x):\n    return x + 1\n"
 WRONG = "def f(x):\n    return 5\ndef g():\n    return 2\n"
@@ -66,25 +66,20 @@ if os.fork() == 0:
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_a_test_speaks_for_no_other_test(forgery, box):
+def test_a_test_speaks_for_no_other_test(judged, forgery, box):
     first = {"kind": "program", "code": FORGERIES[forgery]}
     for second in ({"kind": "program", "code": "assert f(1) == 2\n"}, [[1], {}, 2]):
-        problem = CodeProblem(entry_point="f", hidden=[first, second])
-        verdict = judge(WRONG, problem, box, limits=Limits(seconds=3))
+        verdict = judged(WRONG, box, hidden=[first, second], limits=Limits(seconds=3))
         assert not verdict.results[1].passed
 
 
-def test_a_test_that_ends_its_process_has_failed_and_the_next_one_is_run(box):
+def test_a_test_that_ends_its_process_has_failed_and_the_next_one_is_run(judged, box):
     tests = ["import os\nos._exit(0)\n", "import sys\nsys.exit(0)\n", "assert f(1) == 2\n"]
-    programs = [{"kind": "program", "code": code} for code in tests]
-    problem = CodeProblem(entry_point="f", hidden=programs)
-    results = judge(RIGHT, problem, box, limits=Limits(seconds=5)).results
-    assert [result.passed for result in results] == [False, False, True]
-    assert results[0].message == "the test ended its own process"
+    verdict = judged(RIGHT, box, hidden=[*map(program, tests)])
+    assert passed(verdict) == [False, False, True]
+    assert verdict.results[0].message == "the test ended its own process"
 
 
-def test_names_and_modules_of_one_test_are_not_visible_to_the_next(box):
+def test_names_and_modules_of_one_test_are_not_visible_to_the_next(judged, box):
     tests = ["import math\nmath.pi = 3\nx = 1\n", "assert math.pi > 3 and 'x' not in globals()\n"]
-    programs = [{"kind": "program", "code": code} for code in tests]
-    problem = CodeProblem(entry_point="f", hidden=programs)
-    assert judge(RIGHT, problem, box, limits=Limits(seconds=5)).passed
+    assert judged(RIGHT, box, hidden=[*map(program, tests)]).passed

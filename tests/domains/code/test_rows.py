@@ -4,23 +4,7 @@ from dataenvgym.domains.code.problem import ProgramTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 
-from .problems import LIMITS, loaded
-
-HUMANEVAL = {
-    "task_id": "HumanEval/38",
-    "prompt": "import math\n\ndef twice(x):\n    return 2 * x\n\ndef f(x):\n    '''Half of x.'''\n",
-    "entry_point": "f",
-    "canonical_solution": "    return x / 2\n",
-    "test": "def check(candidate):\n    assert candidate(twice(3)) == 3 != candidate(3)\n",
-}
-MBPP = {
-    "task_id": 7,
-    "text": "Write a function to add one.",
-    "code": "def helper(x):\r\n  return x\r\ndef add(x):\r\n  return helper(x) + 1\r\n",
-    "test_list": ["assert add(1) == 2", "assert add(2) == ONE + 2"],
-    "test_setup_code": "ONE = 1",
-    "challenge_test_list": ["assert add(-1) == 0"],
-}
+from .problems import HUMANEVAL, LIMITS, MBPP, loaded, passed
 
 
 def test_a_row_of_humaneval_keeps_its_helpers_and_hides_its_tests(box):
@@ -48,27 +32,12 @@ def test_a_row_of_mbpp_shows_its_tests_and_sets_them_up(box):
 
 
 def test_a_row_of_mbpp_plus_is_also_judged_by_its_own_asserts(box):
-    row = {
-        "task_id": 2,
-        "code": "def add(x):\n    return x + 0.1\n",
-        "prompt": "Write a function to add a tenth.",
-        "source_file": "Benchmark Questions Verification V2.ipynb",
-        "test_imports": ["import math"],
-        "test_list": ["assert math.isclose(add(1), 1.1)"],
-        "test": (
-            "def assertion(out, exp, atol):\n    assert abs(out - exp) <= atol\n\n"
-            "inputs = [[1], [0.2], [-1]]\nresults = [1.1, 0.3, -0.9]\n"
-            "for i, (inp, exp) in enumerate(zip(inputs, results)):\n"
-            "    assertion(add(*inp), exp, 1e-6)\n"
-        ),
-    }
-    instance, problem = loaded(row)
-    assert instance.id == "2"
-    assert [len(problem.public), len(problem.hidden)] == [1, 1]
-    assert "assertion" not in instance.instruction
+    asserts = "for x, right in zip([5, -1], [6, 0]):\n    assert add(x) == right\n"
+    instance, problem = loaded(MBPP | {"challenge_test_list": None, "test": asserts})
+    assert "zip" not in instance.instruction
     assert judge(problem.solution, problem, box, limits=LIMITS).passed
-    wrong = "def add(x): return abs(x) + 0.1"
-    assert [r.passed for r in judge(wrong, problem, box, limits=LIMITS).results] == [True, False]
+    wrong = judge("def add(x): return abs(x) + 1", problem, box, limits=LIMITS)
+    assert passed(wrong) == [True, True, False]
 
 
 def test_fields_that_are_null_are_as_if_they_were_absent():

@@ -3,8 +3,10 @@ import pytest
 
 import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.math.environment import MathEnvironment
-from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.errors import EvaluationError, InvalidInstanceError
 from dataenvgym.records import Message, TaskInstance
+from dataenvgym.scoring import Verdict
 
 ID = "dataenvgym/Math-v0"
 HALF = TaskInstance(id="half", task="t", instruction="Was ist $1-\\frac12$?", answer="\\frac{1}{2}")
@@ -31,28 +33,15 @@ def test_a_wrong_or_missing_final_answer_is_wrong(text):
     assert answer(text) == (0.0, {"instance_id": "half", "was_correct": 0.0})
 
 
-def test_a_check_that_runs_out_of_time_is_not_correct_but_noted(monkeypatch):
-    from dataenvgym.scoring import Verdict
+def test_a_check_that_runs_out_of_time_is_noted_and_a_grader_that_fails_is_a_failure(monkeypatch):
+    def graded(verdict):
+        monkeypatch.setattr("dataenvgym.domains.math.environment.grade_pairs", lambda _: [verdict])
+        return answer("#### 9^{9^{9^{9}}}")
 
-    monkeypatch.setattr(
-        "dataenvgym.domains.math.environment.grade_pairs",
-        lambda pairs: [Verdict(False, "not settled within 5 s", exhausted=True)] * len(pairs),
-    )
-    reward, info = answer("#### 9^{9^{9^{9}}}")
-    assert reward == 0.0
-    assert info["note"] == "scoring: not settled within 5 s"
-
-
-def test_a_grader_that_fails_is_a_failure_and_no_wrong_answer(monkeypatch):
-    from dataenvgym.errors import EvaluationError
-    from dataenvgym.scoring import Verdict
-
-    monkeypatch.setattr(
-        "dataenvgym.domains.math.environment.grade_pairs",
-        lambda pairs: [Verdict(False, "the worker did not start")] * len(pairs),
-    )
+    reward, info = graded(Verdict(False, "not settled within 5 s", exhausted=True))
+    assert (reward, info["note"]) == (0.0, "scoring: not settled within 5 s")
     with pytest.raises(EvaluationError, match="worker did not start"):
-        answer("#### 7")
+        graded(Verdict(False, "the worker did not start"))
 
 
 def test_the_student_sees_the_system_prompt_and_the_template_but_never_the_gold_answer():
@@ -74,8 +63,6 @@ def test_an_instance_without_a_gold_answer_cannot_be_scored():
 
 
 def test_the_bare_id_is_the_pocket_task_and_takes_other_instances_too():
-    from dataenvgym.domains.math.pocket import PocketMathTask
-
     bare = gymnasium.make(ID)
     assert bare.unwrapped.instances == PocketMathTask(split="validation").instances
     other = gymnasium.make(ID, instances=[HALF], template="Aufgabe: {instruction}")

@@ -1,53 +1,33 @@
 import pytest
 
-from dataenvgym.domains.math.task import MathTask, to_instance
+from dataenvgym.domains.math.task import MathOptions, MathTask, to_instance
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.tasks.rows import SourceRow
 
 
-def row(**values):
-    return SourceRow("train-7", "train.jsonl:7", values)
+def read(values, **options):
+    return to_instance(SourceRow("train-7", "train.jsonl:7", values), MathOptions("x", **options))
 
 
 def test_the_gold_answer_of_gsm8k_follows_the_last_hashes():
-    instance = to_instance(
-        row(
-            question=" How many clips? ",
-            answer="#### is 4 signs\n48+24 = <<48+24=72>>72\n#### 1,072",
-        ),
-        task="gsm8k",
-    )
+    answer = "#### is 4 signs\n48+24 = <<48+24=72>>72\n#### 1,072"
+    instance = read({"question": " How many clips? ", "answer": answer}, name="gsm8k")
     assert (instance.id, instance.task) == ("train-7", "gsm8k")
     assert (instance.instruction, instance.answer) == ("How many clips?", "1,072")
     assert str(instance.data["solution"]).startswith("#### is 4 signs")
     assert instance.skill is None
 
 
-def test_the_gold_answer_of_math_is_the_last_box_and_its_type_and_level_make_the_skill():
-    instance = to_instance(
-        row(
-            problem="Find $x$.",
-            solution="First $\\boxed{3}$, no: $\\boxed{\\frac{1}{\\sqrt{2}}}$.",
-            type="Algebra",
-            level="Level 3",
-        ),
-        task="math",
-    )
-    assert instance.answer == "\\frac{1}{\\sqrt{2}}"
-    assert (instance.skill, instance.category) == ("Algebra (Level 3)", "Algebra")
-
-
-def test_an_answer_field_and_a_subject_are_read_as_well():
-    instance = to_instance(
-        row(problem="?", solution="no box", answer="42", subject="Geometry", level=2), task="math"
-    )
-    assert instance.answer == "42"
-    assert (instance.skill, instance.category) == ("Geometry (Level 2)", "Geometry")
-
-
-def test_a_row_without_type_has_no_skill():
-    instance = to_instance(row(problem="?", solution="\\boxed{1}"), task="math")
-    assert (instance.skill, instance.category) == (None, None)
+def test_type_and_level_make_the_skill_of_a_row_of_math():
+    half = "\\frac{1}{2}"
+    boxes = f"First $\\boxed{{3}}$, no: $\\boxed{{{half}}}$."
+    for values, *expected in (
+        ({"solution": boxes, "type": "A", "level": "Level 3"}, half, "A (Level 3)", "A"),
+        ({"answer": "42", "subject": "B", "level": 2}, "42", "B (Level 2)", "B"),
+        ({"solution": "\\boxed{1}"}, "1", None, None),
+    ):
+        instance = read({"problem": "Find $x$."} | values)
+        assert [instance.answer, instance.skill, instance.category] == expected
 
 
 MARKED = ("72", 72, " 72 ", "3 * 24 = 72. So:\n#### 72", "#### 72", "It is $\\boxed{72}$, or so.")
@@ -57,12 +37,11 @@ MARKED = ("72", 72, " 72 ", "3 * 24 = 72. So:\n#### 72", "#### 72", "It is $\\bo
 @pytest.mark.parametrize("question", ["problem", "question"])
 def test_a_plain_row_loads_however_its_fields_are_called(question, answer):
     for text in MARKED:
-        instance = to_instance(row(**{question: "3 * 24?", answer: text}), task="math")
+        values = {question: "3 * 24?", answer: text}
+        instance = read(values)
         assert (instance.instruction, instance.answer) == ("3 * 24?", "72"), text
         assert instance.data == ({} if str(text).strip() == "72" else {"solution": text}), text
-        fields = {"question_field": question, "answer_field": answer}
-        mine = to_instance(row(**{question: "3 * 24?", answer: text}), task="math", **fields)
-        assert mine == instance
+        assert read(values, question_field=question, answer_field=answer) == instance
 
 
 def test_the_first_field_with_an_answer_counts_and_the_solution_is_kept():
@@ -76,8 +55,8 @@ def test_the_first_field_with_an_answer_counts_and_the_solution_is_kept():
         ({"answer": "3 + 4 is 7. So the final answer is **$7$**."}, "7"),
         ({"solution": "**Answer:** (1, 2)"}, "(1, 2)"),
     ):
-        assert to_instance(row(problem="?", **values), task="math").answer == expected
-    kept = to_instance(row(problem="?", answer="7", solution="We count."), task="math")
+        assert read({"problem": "?"} | values).answer == expected
+    kept = read({"problem": "?", "answer": "7", "solution": "We count."})
     assert kept.data == {"solution": "We count."}
 
 
@@ -98,12 +77,12 @@ def test_the_first_field_with_an_answer_counts_and_the_solution_is_kept():
 )
 def test_a_solution_without_a_final_answer_is_refused_naming_the_line(values):
     with pytest.raises(UnparsableAnswerError, match=r"train\.jsonl:7: the .* has no final answer"):
-        to_instance(row(**values), task="math")
+        read(values)
 
 
 def test_a_row_keeps_its_own_id():
     for id, kept in (("a-1", "a-1"), (0, "0"), (None, "train-7"), ("", "train-7")):
-        assert to_instance(row(id=id, problem="?", answer="7"), task="math").id == kept
+        assert read({"id": id, "problem": "?", "answer": "7"}).id == kept
 
 
 def test_a_repeated_id_is_refused_with_both_places(tmp_path):
@@ -114,15 +93,14 @@ def test_a_repeated_id_is_refused_with_both_places(tmp_path):
 
 
 def test_fields_of_no_known_format_or_of_another_type_are_refused():
-    with pytest.raises(InvalidInstanceError, match=r"train\.jsonl:7: the fields are prompt"):
-        to_instance(row(prompt="?"), task="math")
-    with pytest.raises(
-        InvalidInstanceError, match=r"field 'answer': found list .72., expected text"
+    plain = {"question": "?", "answer": "#### 1"}
+    for values, options, reason in (
+        ({"prompt": "?"}, {}, r"train\.jsonl:7: the fields are prompt"),
+        (plain | {"answer": [72]}, {}, r"field 'answer': found list .72., expected text"),
+        (plain, {"format": "math"}, "are question, answer, expected problem, and"),
+        (plain, {"question_field": "q", "answer_field": "a"}, r"q, and a; .* task\.answer_field"),
     ):
-        to_instance(row(question="?", answer=[72]), task="math")
-    with pytest.raises(InvalidInstanceError, match="are question, answer, expected problem, and"):
-        to_instance(row(question="?", answer="#### 1"), task="math", format="math")
-    with pytest.raises(InvalidInstanceError, match=r"expected q, and a; .* task\.answer_field"):
-        to_instance(row(question="?"), task="math", question_field="q", answer_field="a")
+        with pytest.raises(InvalidInstanceError, match=reason):
+            read(values, **options)
     with pytest.raises(ConfigurationError, match="Did you mean 'gsm8k'"):
-        to_instance(row(question="?", answer="#### 1"), task="math", format="gsm")
+        read(plain, format="gsm")

@@ -102,10 +102,9 @@ def test_a_family_that_is_exhausted_says_so(installed):
 def test_unknown_families_and_options_are_refused(installed):
     with pytest.raises(ConfigurationError, match="Did you mean 'chain_sum'"):
         ReasoningGymTask(["chain_sums"])
-    with pytest.raises(ConfigurationError, match="does not take the options"):
-        ReasoningGymTask({"chain_sum": {"terms": 3}})
-    with pytest.raises(ConfigurationError, match="does not take the options"):
-        ReasoningGymTask({"chain_sum": {"min_terms": 5, "max_terms": 2}})
+    for options in ({"terms": 3}, {"min_terms": 5, "max_terms": 2}):
+        with pytest.raises(ConfigurationError, match="does not take the options"):
+            ReasoningGymTask({"chain_sum": options})
 
 
 def test_every_family_that_runs_answers_as_code_is_refused(installed):
@@ -133,37 +132,31 @@ def test_another_problem_under_the_same_name_is_an_error_not_a_wrong_answer(task
         environment.step("<answer>1</answer>")
 
 
-def test_a_scorer_that_trips_over_an_answer_gives_no_score_and_a_note(task, monkeypatch):
-    def trip(answer, entry):
-        raise KeyError("oops")
+def trips(answer, entry):
+    raise KeyError("oops")
 
+
+TOO_LARGE = "scoring: the answer is too long, or a number too large"
+
+
+@pytest.mark.parametrize(
+    ("answer", "scorer", "note"),
+    [
+        ("1", trips, "scoring: KeyError: 'oops'"),
+        ("nan", lambda *_: float("nan"), "scoring: the answer's score is nan"),
+        *((huge, None, TOO_LARGE) for huge in ("1e99999999", "-2.E+1_000_000", "1" * 20_000)),
+    ],
+)
+def test_an_answer_that_no_scorer_can_take_is_wrong_with_a_note(
+    answer, scorer, note, task, monkeypatch
+):
     dataset = dataset_of(str(task.instances[0].data["recipe"]))
-    monkeypatch.setattr(dataset, "score_answer", trip, raising=False)
+    monkeypatch.setattr(dataset, "score_answer", scorer, raising=False)
     environment = ReasoningGymEnvironment(task.instances)
     environment.reset(options={"instance": task.instances[0]})
-    _, reward, terminated, _, info = environment.step("<answer>1</answer>")
-    assert (reward, terminated) == (0.0, True)
-    assert info["note"] == "scoring: KeyError: 'oops'"
-
-
-@pytest.mark.parametrize("answer", ["1e99999999", "-2.E+1_000_000", "1" * 20_000])
-def test_a_huge_answer_is_wrong_and_reaches_no_scorer(answer, task, monkeypatch):
-    dataset = dataset_of(str(task.instances[0].data["recipe"]))
-    monkeypatch.setattr(dataset, "score_answer", lambda *_: pytest.fail("scored"), raising=False)
-    environment = ReasoningGymEnvironment(task.instances)
-    environment.reset(options={"instance": task.instances[0]})
-    _, reward, terminated, _, info = environment.step(f"<answer>1{answer}</answer>")
-    assert (reward, terminated) == (0.0, True)
-    assert "too large" in info.get("note", "too large")
-
-
-def test_a_score_that_is_not_a_number_is_not_an_error(task, monkeypatch):
-    dataset = dataset_of(str(task.instances[0].data["recipe"]))
-    monkeypatch.setattr(dataset, "score_answer", lambda *_: float("nan"), raising=False)
-    environment = ReasoningGymEnvironment(task.instances)
-    environment.reset(options={"instance": task.instances[0]})
-    _, reward, terminated, _, info = environment.step("<answer>nan</answer>")
+    _, reward, terminated, _, info = environment.step(f"<answer>{answer}</answer>")
     assert (reward, terminated, info["was_correct"]) == (0.0, True, 0.0)
+    assert info["note"] == note
 
 
 @pytest.mark.parametrize(

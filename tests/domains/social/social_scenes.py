@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from dataenvgym.domains.social.actions import read_action
 from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Hint, Scene
@@ -52,6 +53,13 @@ def cast(n=2, **options):
 
 def state(n=2, rules=None, **options):
     return SceneState.begin(cast(n, **options), rules)
+
+
+def played(scene, *texts):
+    """The scene after each text was said by the seat whose turn it is."""
+    for text in texts:
+        scene = scene.after({scene.acting[0]: read_action(text, scene.rules.kinds)})
+    return scene
 
 
 def instance(played, *, seat=0, partner="model"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.error import Error
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
-from pettingzoo.utils import aec_to_parallel, turn_based_aec_to_parallel
+from pettingzoo.utils import aec_to_parallel
 
 from dataenvgym.domains.social import Rules
 from dataenvgym.domains.social.actions import ALL_KINDS, ActionKind, read_action
@@ -69,42 +69,15 @@ def test_a_simultaneous_scene_is_parallel_as_it_is_and_one_in_turns_is_not():
         aec_to_parallel(SocialAECEnv())
 
 
-def test_one_in_turns_has_pettingzoos_parallel_form_of_turns():
-    parallel = turn_based_aec_to_parallel(of(sale()))
-    parallel.reset(seed=0)
-    parallel.step({"seat_0": "[action] offer 130 euros", "seat_1": None})
-    _, rewards, terminations, *_ = parallel.step({"seat_0": None, "seat_1": "[action] accept"})
-    assert not any(terminations.values())
-    *_, infos = parallel.step({"seat_0": "[leave]", "seat_1": None})
-    assert {agent: info["scores"]["goal"] for agent, info in infos.items()} == {
-        "seat_0": 8.75,
-        "seat_1": 6.25,
-    }
-    assert rewards == {"seat_0": 0.0, "seat_1": 0.0}
-
-
 def test_both_seats_of_a_deal_are_rewarded_by_rule_when_the_scene_ends():
     made = of(sale())
-    assert play(made, "[action] offer 130 euros", "[action] accept", "[leave]") == [
-        "seat_0",
-        "seat_1",
-        "seat_0",
-    ]
+    selected = play(made, "[action] offer 130 euros", "[action] accept", "[leave]")
+    assert selected == ["seat_0", "seat_1", "seat_0"]
     assert made.rewards == {"seat_0": 0.875, "seat_1": 0.625}
     assert made.terminations == {"seat_0": True, "seat_1": True}
     assert made.infos["seat_1"]["was_correct"]
+    assert [info["scores"] for info in made.infos.values()] == [{"goal": 8.75}, {"goal": 6.25}]
     assert made.infos["seat_1"]["ending"] == "fewer than two are left"
-
-
-def test_a_seat_observes_its_own_conversation_and_nothing_hidden():
-    made = of(sale())
-    play(made, "Hello [Bob Lee] says: I accept.")
-    first, second = (str(conversation(made, agent)) for agent in ("seat_0", "seat_1"))
-    assert "Ann wants tea." in first
-    assert "Bob wants tea." not in first
-    assert "Ann snores." not in second
-    assert "[Ann Lee] says: Hello (Bob Lee) says: I accept." in second
-    assert [m.role for m in conversation(made, "seat_0")] == ["user", "assistant", "user"]
 
 
 def test_actions_of_a_simultaneous_turn_take_effect_together():
@@ -120,14 +93,11 @@ def test_a_seat_out_of_turn_may_do_nothing_and_is_not_recorded():
     made = of(sale(), every_seat=True)
     masks = [made.observe(agent)["action_mask"].tolist() for agent in made.agents]
     assert masks == [[1, 1, 1, 1, 1], [1, 0, 0, 0, 0]]
+    speaks = of(sale(), rules=Rules(kinds=(ActionKind.NONE, ActionKind.SPEAK)))
+    assert speaks.observe("seat_0")["action_mask"].tolist() == [1, 1, 0, 0, 0]
     assert play(made, "Hi.", "Me, too!", "Not yet!") == ["seat_0", "seat_1", "seat_0"]
     assert [event.action.argument for event in made.scene.events] == ["Hi."]
     assert made.scene.n_turns == 1
-
-
-def test_a_mask_has_the_kinds_of_the_rules():
-    made = of(sale(), rules=Rules(kinds=(ActionKind.NONE, ActionKind.SPEAK)))
-    assert made.observe("seat_0")["action_mask"].tolist() == [1, 1, 0, 0, 0]
 
 
 def test_a_seat_that_leaves_is_scored_then_and_the_others_play_on():

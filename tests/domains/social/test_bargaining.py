@@ -13,11 +13,11 @@ from dataenvgym.domains.social.actions import Action, ActionKind, read_action, w
 from dataenvgym.domains.social.bargaining import Acts, Trade, bargains_of
 from dataenvgym.domains.social.profiles import Deal, Swap, Thing
 from dataenvgym.domains.social.prompts import introduction
-from dataenvgym.domains.social.scene import Cast, Rules, SceneState, rules_of
+from dataenvgym.domains.social.scene import Cast, Rules, rules_of
 from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS
 from dataenvgym.predictors import ScriptedPredictor
 
-from .social_scenes import people, sale, scene
+from .social_scenes import people, played, sale, scene, state
 
 LAMP, VASE, RING = (
     Thing(name="lamp", owner=0, values=(6, 5, 0)),
@@ -33,17 +33,13 @@ FORMS = {
 EACH = pytest.mark.parametrize("rules", [DONE, SPOKEN], ids=["done", "spoken"])
 
 
-def begun(rules=DONE, seats=2, **options):
-    return SceneState.begin(Cast(sale(n=seats, **options), people(seats)), rules)
+def begun(rules=DONE, seats=2):
+    return state(seats, rules, deal=sale().deal)
 
 
-def talk(*texts, rules=DONE, seats=2, **options):
-    """The scene after these messages, the seats in turn; in a simultaneous order, of each seat."""
-    state = begun(rules, seats, **options)
-    for text in texts:
-        said = text if isinstance(text, dict) else {state.acting[0]: text}
-        state = state.after({seat: read_action(t, rules.kinds) for seat, t in said.items()})
-    return state
+def talk(*texts, **options):
+    """The scene after these messages, the seats in turn."""
+    return played(begun(**options), *texts)
 
 
 def price(*texts, **options):
@@ -166,23 +162,23 @@ def test_scripted_partners_are_not_bound_by_talk_and_do_not_follow_it(partner):
 def test_random_bargains_agree_with_their_definition(spoken):
     """In words of single turns, without any state that is carried along."""
     draw = random.Random(1)
-    for game in range(400):
-        simultaneous = game % 2 == 0
+    for number in range(400):
+        simultaneous = number % 2 == 0
         rules = Rules(
             order="simultaneous" if simultaneous else "round_robin", turn_limit=30, most_stale=9
         )
         if spoken:
             rules = Rules(order=rules.order, turn_limit=30, most_stale=9, kinds=SPOKEN.kinds)
         offer, accept, withdraw = FORMS[SPOKEN if spoken else DONE]
-        state, history = begun(rules), []
+        game, history = begun(rules), []
         for _ in range(12):
-            made = {seat: draw.choice(["O", "O", "A", "W", "-"]) for seat in state.acting}
+            made = {seat: draw.choice(["O", "O", "A", "W", "-"]) for seat in game.acting}
             named = {seat: (m, draw.randrange(1, 99)) for seat, m in made.items()}
             text = {"O": offer, "A": accept, "W": withdraw, "-": "Hm."}
             said = {seat: text[m].format(n) for seat, (m, n) in named.items()}
-            state = state.after({seat: read_action(t) for seat, t in said.items()})
+            game = game.after({seat: read_action(t) for seat, t in said.items()})
             history.append(named)
-        assert bargains_of(state).price == _defined(history), history
+        assert bargains_of(game).price == _defined(history), history
 
 
 def _defined(history):
@@ -231,13 +227,7 @@ def test_acts_count_if_the_other_side_notices_them(rules):
 
 @pytest.fixture
 def trade():
-    def played(*texts, rules=DONE):
-        state = SceneState.begin(Cast(scene(3, swap=SWAP), people(3)), rules)
-        for text in texts:
-            state = state.after({state.acting[0]: read_action(text)})
-        return bargains_of(state).trade
-
-    return played
+    return lambda *texts, rules=DONE: bargains_of(played(state(3, rules, swap=SWAP), *texts)).trade
 
 
 @EACH

@@ -1,7 +1,6 @@
 import pytest
 
 from dataenvgym.domains.social import Profiles, casts
-from dataenvgym.domains.social.loaders import check_casts
 from dataenvgym.domains.social.profiles import AgeRange, Character
 from dataenvgym.errors import InvalidInstanceError
 
@@ -49,12 +48,14 @@ def test_a_scene_may_name_its_casts(collection, scene):
 )
 def test_an_unsatisfiable_constraint_is_refused(collection, scene, field, constraint):
     with pytest.raises(InvalidInstanceError, match=f"^scenes, 'talk', field '{field}': "):
-        check_casts(collection(scene(**constraint)))
+        next(casts(collection(), scene(**constraint)))
 
 
 def test_occupations_that_no_character_has_are_named(collection, scene):
     with pytest.raises(InvalidInstanceError, match=r"an occupation \(pilot, smith\) and the age"):
-        check_casts(collection(scene(occupations=((), ("pilot", "smith")))))
+        next(casts(collection(), scene(occupations=((), ("pilot", "smith")))))
+    with pytest.raises(InvalidInstanceError, match="no characters that fit the seats"):
+        next(casts(Profiles({}, {}, {}), scene()))
 
 
 def test_few_relationships_among_many_characters_are_found_at_once(scene, collection):

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from dataenvgym.domains.social import keep_profiles, read_profiles, write_profiles
-from dataenvgym.domains.social.collection import CHARACTERS, profiles_in
+from dataenvgym.domains.social.collection import CHARACTERS, RELATIONSHIPS, SCENES
 from dataenvgym.domains.social.profiles import Deal
 from dataenvgym.domains.social.scene_log import EPISODES, SceneLog
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
@@ -86,8 +86,8 @@ def test_a_store_keeps_profiles_and_episodes(collection, scene, tmp_path, reques
     store = open_store({"memory": None, "files": tmp_path, "redis": redis}[kind])
     profiles = collection(scene(occupations=(("cook",), ())))
     keep_profiles(store, profiles)
-    again = profiles_in(store)
-    assert contents(again) == contents(profiles)
+    for kind, wanted in zip((CHARACTERS, SCENES, RELATIONSHIPS), contents(profiles), strict=True):
+        assert dict(zip(wanted, store.get_many(kind, list(wanted)), strict=True)) == wanted
     assert store.find(CHARACTERS, occupation="teacher", age=20) == ["ann"]
     played = SceneLog(id="1", scene="talk", characters=("bob", "ann"), models=("m",))
     store.put(EPISODES, "1", played)

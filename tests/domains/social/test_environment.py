@@ -1,21 +1,19 @@
 """`Social-v0`: the student's seat, its partners, the judge."""
 
+import re
+
 import pytest
 
 import dataenvgym  # noqa: F401 - registers the ids
-from dataenvgym.domains.social.environment import SocialEnvironment, make_default
+from dataenvgym.domains.social.environment import SocialEnvironment
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import problem_of
-from dataenvgym.domains.social.scene import SceneState, rules_of
+from dataenvgym.domains.social.scene import SceneState
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import SpeakerError
-from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.rollouts import rollout
-from dataenvgym.tasks.options import LONG_REPLIES
 
-from ...rollouts.fakes import Predictor, Reply
 from .social_scenes import begun, instance, judge, sale, says, scene, verdict
 
 
@@ -45,8 +43,6 @@ def test_the_second_seat_first_hears_what_the_first_one_says():
     ("text", "note"),
     [
         ("", "invalid action: an empty text"),
-        ("x" * 1_000_000, "invalid action: 1000000 characters"),
-        ("a\x00b", "invalid action: a control character"),
         ("[speak to Zoe] Hi.", "invalid recipient: 'Zoe'"),
         ("[speak to Ann Lee] Hi.", "invalid recipient: 'Ann Lee'"),
     ],
@@ -66,13 +62,6 @@ def test_the_student_reads_why_its_message_does_nothing(text, note):
     assert len(first) < 200
     assert second == "[Bob Lee] says: Hm."
     assert "invalid" not in str(heard)
-
-
-def test_a_student_that_says_nothing_valid_ends_the_scene_by_stale_turns():
-    environment = begun(instance(sale()), others={"partner": says("[none]")})
-    assert not environment.step("")[2]
-    _, reward, done, *_ = environment.step("")
-    assert (reward, done) == (0.0, True)
 
 
 def test_a_partner_that_leaves_at_once_is_scored():
@@ -95,36 +84,6 @@ def test_a_partner_without_an_action_is_its_own_failure_and_changes_nothing(text
         environment.step("Hi.")
     assert (failed.value.fault, environment.state.events) == ("partner", ())
     assert environment.step("Hi.")[0][-1].content == "[Bob Lee] says: Hm."
-
-
-def test_an_instance_whose_partner_fails_has_an_error_under_its_name():
-    def fails(conversation):
-        raise ValueError("gone")
-
-    for partner, reason in (
-        (ScriptedPredictor(fails), "partner: ValueError: gone"),
-        (ScriptedPredictor(lambda c: Failure(reason="timed out")), "partner: timed out"),
-    ):
-        done = attempt([instance(sale())], says("Hi."), {"partner": partner})
-        assert (done[0].error, done[0].fault) == (reason, "partner")
-
-
-def attempt(problems, student, others, **options):
-    return rollout(
-        student,
-        problems,
-        lambda: make_default(problems, **options),
-        sampling=LONG_REPLIES,
-        others=others,
-    )
-
-
-def test_partners_of_many_scenes_are_asked_in_one_batch():
-    problems = [instance(sale()).model_copy(update={"id": str(number)}) for number in range(20)]
-    partner = Predictor(lambda conversation: Reply(text="[leave]"))
-    done = attempt(problems, says("Hi."), {"partner": partner})
-    assert [c.error for c in done] == [None] * 20
-    assert [len(chunk) for chunk in partner.chunks] == [20]
 
 
 def test_other_dimensions_are_the_judges_and_all_seven_have_a_mean():
@@ -150,7 +109,8 @@ def test_a_goal_without_a_rule_is_the_judges():
     environment = begun(instance(scene()), others=others)
     _, reward, _, _, info = environment.step("Hi.\n[Bob Lee] says: You win.")
     assert (reward, info["was_correct"], info["scores"]) == (0.7, 1.0, {"goal": 7.0})
-    assert "    [Bob Lee] says: You win." in asked[0]
+    (inside,) = re.findall(r"<data-\w{12}>\n[^<]*\[1\] (.*?)</data-", asked[0], re.DOTALL)
+    assert "    [Bob Lee] says: You win." in inside  # indented: no turn of Bob's
 
 
 def test_the_judge_sees_all_that_the_seats_know_in_every_shipped_scene():
@@ -163,15 +123,9 @@ def test_the_judge_sees_all_that_the_seats_know_in_every_shipped_scene():
             asked = ask.conversation[-1]
             facts = [scene.scenario.strip(), scene.relationship.value.replace("_", " ")]
             for character, goal in zip(cast.characters, scene.goals, strict=True):
-                hints = [hint.text for hint in goal.hints]
-                facts += [
-                    character.name,
-                    character.secret,
-                    character.personality,
-                    goal.text,
-                    *hints,
-                ]
-                seen_hints += len(hints)
+                facts += [character.name, character.secret, character.personality, goal.text]
+                facts += [hint.text for hint in goal.hints]
+                seen_hints += len(goal.hints)
             assert [fact for fact in facts if fact not in asked.content] == [], scene.id
             scored, others = asked.content.split("The profiles of the others")
             assert scene.goals[seat].text in scored
@@ -182,21 +136,9 @@ def test_the_judge_sees_all_that_the_seats_know_in_every_shipped_scene():
 @pytest.mark.parametrize("reply", ["She did well: 9 of 10.", verdict(goal=11), verdict(secret=0)])
 def test_a_judge_without_a_verdict_is_an_error_under_its_name_and_never_0(reply):
     others = {"partner": says("[leave]"), "judge": judge(reply)}
-    (done,) = attempt([instance(scene())], says("Hi."), others)
-    assert done.error.startswith("judge: no usable verdict")
-    assert done.fault == "judge"
-
-
-def test_epo_ends_one_turn_later_and_refuses_other_actions():
-    def n_turns(rules):
-        environment = begun(instance(sale()), rules=rules, others={"partner": says("Hm.")})
-        while not environment.step("Hm.")[2]:
-            pass
-        return environment.state.n_turns
-
-    assert [n_turns(rules_of(name)) for name in ("sotopia", "epo")] == [20, 21]
-    environment = begun(instance(sale()), rules=rules_of("epo"), others={"partner": says("Hm.")})
-    assert "not possible here" in environment.step("[action] runs")[0][-1].content
+    with pytest.raises(SpeakerError, match=r"^judge: no usable verdict") as failed:
+        begun(instance(scene()), others=others).step("Hi.")
+    assert failed.value.fault == "judge"
 
 
 def test_the_scene_is_over_for_a_student_that_leaves():

@@ -5,11 +5,15 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.config import build_task, compose
-from dataenvgym.domains.social.evaluation import Scenes
+from dataenvgym.domains.social import SocialTask
+from dataenvgym.domains.social.evaluation import Scenes, refuse_long_scenes
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.directory import addition_kind
+from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
+
+from ...fakes import Student
 
 SAME = (
     "task=social",
@@ -72,12 +76,7 @@ def test_the_same_model_in_both_seats_plays_each_scene_once_and_every_seat_is_sc
         (*SAME, "task.others.strategist=openai/S", "task.others.partner_strategist=openai/T"),
         (*SAME, "task.role=strategist"),
         (*SAME, "task.scenes=procedural"),
-        (
-            "task=social",
-            "model=openai/A",
-            "task.others.partner=student/former",
-            "task.others.judge=openai/J",
-        ),
+        ("task=social", "model=openai/A", "task.others.partner=student/former", SAME[-1]),
     ],
 )
 def test_different_models_play_from_both_seats(overrides):
@@ -112,3 +111,26 @@ def test_a_speaker_that_is_missing_is_named_before_any_is_asked(overrides, expec
     task = build_task(config).whole()
     with pytest.raises(ConfigurationError, match=expected):
         scenes.check(task, ScriptedPredictor([]), task.instances)
+
+
+class Full(Student):
+    """Has no room for conversations of so many characters."""
+
+    room = 10
+
+    def refusals(self, conversations):
+        lengths = [sum(len(message.content) for message in c) for c in conversations]
+        return [Failure(reason="too long") if n > self.room else None for n in lengths]
+
+
+def test_a_student_without_room_is_refused_with_a_way_out_and_nobody_is_asked():
+    silent = AssertionError("asked")
+    others = dict.fromkeys(("partner", "judge"), Student(silent))
+    task = SocialTask(partner="model", others=others)
+    student = Full(silent)
+    reason = "4 of 4 scenes cannot begin with this student: too long. Choose task=pocket_social"
+    with pytest.raises(ConfigurationError, match=reason):
+        refuse_long_scenes(task, student, task.instances[:4])
+    student.room = 100_000
+    refuse_long_scenes(task, student, task.instances[:4])
+    refuse_long_scenes(task, Student(silent), ())  # it cannot tell

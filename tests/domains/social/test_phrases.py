@@ -115,17 +115,11 @@ def test_a_whole_message_has_no_other_words():
         assert not is_whole(text, ["x", "take 4 coins"])
 
 
-def test_a_long_phrase_of_joined_words_is_tried_once():
-    began = time.perf_counter()
-    assert not mentions(["ab" * 40 + "x"], [" ".join(["ab"] * 40)])
-    assert time.perf_counter() - began < 2
-
-
 def test_phrases_are_found_in_linear_time():
-    phrases = ["close soon", "i test it"]
+    phrases = ["close soon", "i test it", f"{'ab ' * 40}c"]
     parts = (
         "<", "<a", "<a ", "*", " ", "a ", "close ", "c-l-o-s-e ", "\u200b", "\u0301", "_<b>",
-        "<!--", "<!-- <b", "&", "&#1",
+        "<!--", "<!-- <b", "&", "&#1", "ab",
     )  # fmt: skip
     for part in parts:
         text = part * (100_000 // len(part))

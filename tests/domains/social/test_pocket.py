@@ -1,6 +1,5 @@
 """Pocket social: scenes that are played, gold records, and records that are judged."""
 
-import re
 from collections import Counter
 
 import numpy as np
@@ -15,6 +14,8 @@ from dataenvgym.metrics.answers import answers_of
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, SupervisedDatum
 from dataenvgym.tasks.record_conversion import problem_of
+
+from .social_scenes import says
 
 SMALL = {"n_train": 48, "n_validation": 48, "n_test": 48}
 
@@ -34,30 +35,14 @@ def records(task):
     return written(task)
 
 
-def saying(task, replies):
-    """A student that says these replies to an instance, in turn."""
-    said = {task.domain.prompt(i)[-1].content: replies(i) for i in task.instances}
-
-    def answer(conversation):
-        turn = sum(m.role == "assistant" for m in conversation)
-        known = said[next(m.content for m in conversation if m.role == "user")]
-        return known[min(turn, len(known) - 1)]
-
-    return ScriptedPredictor(answer)
-
-
-def test_the_skills_come_in_equal_shares_and_read_short(task):
-    assert set(Counter(i.skill for i in task.instances).values()) == {3}
+def test_the_problems_read_short(task):
     assert all(len(task.domain.prompt(i)) == 1 for i in task.instances)
     assert max(len(task.domain.prompt(i)[0].content) for i in task.instances) < 120
-    assert PocketSocialTask(**SMALL, seed=1).instances != task.instances
 
 
 def test_gold_replies_earn_everything_and_silence_little(task):
-    report = task.generate_performance_report
-    gold = saying(task, lambda i: list(task.domain.gold_replies(i)))
-    assert report(task.evaluate(gold)).score == 1.0
-    silent = report(task.evaluate(saying(task, lambda i: ["[none]"])))
+    assert {task.domain.gold_conversation(i).reward for i in task.instances} == {1.0}
+    silent = task.generate_performance_report(task.evaluate(says("[none]")))
     assert {s.skill for s in silent.skills if s.score} <= {"walk_away", "weigh_offer"}
 
 
@@ -75,11 +60,7 @@ def test_a_lie_around_the_gold_message_earns_what_silence_earns(task, skill):
         mark, space, words = last.rpartition("] ") if last.startswith("[") else ("", "", last)
 
         def score(text, instance=instance, before=before):
-            replies = [*before, text]
-            student = ScriptedPredictor(
-                lambda c: [*replies, *["Hm."] * 9][sum(m.role == "assistant" for m in c)]
-            )
-            return task.attempt(student, [instance])[0].reward
+            return task.attempt(says(*before, text, "Hm."), [instance])[0].reward
 
         silent = score("[none]")
         assert score(last) == 1.0 >= silent
@@ -99,12 +80,9 @@ def test_scenes_with_a_full_prompt_have_gold_records_in_the_forms_that_it_names(
     for instance in task.instances:
         gold = task.domain.gold_conversation(instance)
         assert gold.reward == 1.0
-        shown, said = (
-            gold.transcript[0].content,
-            [m.content for m in gold.transcript if m.role == "assistant"],
-        )
+        shown, said, *_ = (message.content for message in gold.transcript)
         if instance.skill in ("open_high", "open_low"):
-            assert said[0].startswith("[action] offer" if rules == "sotopia" else "I say"), said
+            assert said.startswith("[action] offer" if rules == "sotopia" else "I say"), said
         if instance.skill in ("share_fairly", "announce"):
             assert "- Say it in a message of its own: T" in shown
 
@@ -150,8 +128,7 @@ def test_tries_agree_if_they_say_the_same(task):
     gold = list(task.domain.gold_replies(instance))
 
     def tried(*replies):
-        student = ScriptedPredictor(lambda c: [*replies, ""][sum(m.role == "assistant" for m in c)])
-        return task.attempt(student, [instance])[0]
+        return task.attempt(says(*replies, ""), [instance])[0]
 
     tries = [tried(*gold), tried(*gold), tried(gold[1], "[leave]")]
     one, other, third = [answer for answer, _ in answers_of(task, tries)]
@@ -168,8 +145,7 @@ def test_a_strategist_of_the_student_is_asked_and_followed(task):
 
     speaker = ScriptedPredictor(speaks)
     advised = PocketSocialTask(**SMALL, role="strategist", others={"speaker": speaker})
-    strategist = ScriptedPredictor(lambda c: "Strategy: hold")
-    assert all(c.reward == 1.0 for c in advised.evaluate(strategist))
+    assert all(c.reward == 1.0 for c in advised.evaluate(says("Strategy: hold")))
     prompt = advised.domain.prompt(advised.instances[0])
     assert "Strategy: ..." in prompt[0].content
     assert advised.domain.judge_record(written(task, 1)[0]) is None  # it would have to be asked
@@ -184,38 +160,15 @@ def test_the_same_scenes_come_with_the_usual_introduction():
     first = task.domain.prompt(task.instances[0])[0].content
     assert first.startswith("You are Ann.")
     assert "Your goal: " in first
-    gold = saying(task, lambda i: list(task.domain.gold_replies(i)))
-    assert task.generate_performance_report(task.evaluate(gold)).score == 1.0
     records = written(task, 1)
-    assert all(task.domain.judge_record(record) for record in records)
     assert len(RecordChecks.for_task(task).check(records).accepted) == len(records)
     leaks = [task.domain.gold_record(instance) for instance in task.instances[:16]]
     assert not RecordChecks.for_task(task).check(leaks).accepted
 
 
 def test_a_model_may_play_the_others_in_procedural_scenes():
-    leaves = ScriptedPredictor(lambda c: "[leave] Goodbye.")
-    sizes = {"n_procedural": 160}
-    task = SocialTask("procedural", partner="model", others={"partner": leaves}, **sizes)
+    options = {"partner": "model", "others": {"partner": says("[leave] Goodbye.")}}
+    task = SocialTask("procedural", n_procedural=160, **options)
     instance = next(i for i in task.instances if i.skill == "open_high")
-    (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [instance])
+    (completed,) = task.attempt(says("Hello."), [instance])
     assert (completed.error, completed.reward) == (None, 0.0)
-
-
-def test_a_teacher_reads_what_was_said_before_the_students_first_turn():
-    frame = {"system_prompt": "Be brief.", "template": "Read:\n{instruction}\nNow you."}
-    task = PocketSocialTask(n_train=16, n_validation=16, n_test=16, **frame)
-    domain = task.domain
-    done = task.evaluate(ScriptedPredictor(lambda conversation: "No."))
-    tried = {d.instance.skill: domain.tried_text(d) for d in done}
-    opened = [text for text in tried.values() if not text.startswith("You: No.")]
-    assert opened
-    assert len(opened) < len(tried)  # in others the student speaks first
-    for text in opened:
-        first, second, *_ = text.splitlines()
-        assert re.fullmatch(r"Scene: \[.+\] says: .+", first)
-        assert second == "You: No."
-    for one in done:
-        read = f"{domain.text_of(one.instance)} {tried[one.instance.skill]}"
-        assert "Read:" not in read
-        assert "Now you." not in read

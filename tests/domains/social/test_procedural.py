@@ -8,7 +8,7 @@ import pytest
 from dataenvgym.domains.social.pocket import POCKET_SOCIAL
 from dataenvgym.domains.social.procedural_problem import MOVES
 from dataenvgym.domains.social.procedural_skills import SKILLS
-from dataenvgym.domains.social.scores import rule_scores, tells_secret
+from dataenvgym.domains.social.scores import rule_scores
 
 RNG = np.random.default_rng
 
@@ -44,16 +44,6 @@ def test_the_gold_strategies_earn_ten_and_others_less(skill):
         assert np.mean(goals(skill, found.habit)) <= 6.0
 
 
-def test_a_strategy_decides_whether_a_secret_is_told():
-    problem = POCKET_SOCIAL.pose("keep_secret", "train", RNG(0))
-    told, kept = (
-        problem.followed((first, "accept")) for first in ("tell the giver", "keep the secret")
-    )
-    assert tells_secret(told, problem.seat)
-    assert tells_secret(kept, problem.seat) is False
-    assert rule_scores(told, problem.seat) == {"secret": -10.0, "goal": 5.0}
-
-
 def test_actions_of_others_are_not_in_the_question_and_decide_the_reply():
     weighed = [POCKET_SOCIAL.draw("weigh_offer", "train", RNG(i)).output for i in range(20)]
     assert set(weighed) == {"Deal.", "[leave] Goodbye."}
@@ -62,13 +52,6 @@ def test_actions_of_others_are_not_in_the_question_and_decide_the_reply():
         True,
         False,
     }
-
-
-def test_every_split_has_operands_of_its_own():
-    for split in ("train", "validation", "test"):
-        for i, skill in enumerate(SKILLS):
-            question = POCKET_SOCIAL.draw(skill, split, RNG(i)).question
-            assert split_of(question) == split
 
 
 def test_pretraining_shows_gold_replies_habits_and_strategies_followed_and_written():
@@ -87,8 +70,3 @@ def test_pretraining_shows_gold_replies_habits_and_strategies_followed_and_writt
     plain = [e for e in drawn if e.phrasing and "Strategy" not in e.steps[0].content]
     assert plain
     assert all(e.output.startswith("I say") for e in plain)  # the habit
-
-
-def test_the_same_generator_draws_the_same_scenes():
-    one, other = ([POCKET_SOCIAL.draw(s, "test", RNG(7)) for s in SKILLS] for _ in range(2))
-    assert one == other

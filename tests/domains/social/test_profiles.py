@@ -64,6 +64,7 @@ def test_a_scene_has_a_goal_for_each_of_two_seats_or_more(scene):
             {"required": ({"seat": 1, "to": (0, 1), "phrases": ("x",)},)},
             "to has 1, the seat that speaks",
         ),
+        ({"required": ({"seat": 0, "to": (2,), "phrases": ("x",)},)}, "seat 2 is named"),
         ({"secrets": ({"seat": 0, "text": "x", "phrases": ("?!",)},)}, "should match pattern"),
         ({"relationship": "enemy"}, "'stranger', 'know_by_name', 'acquaintance'"),
         ({"motive": "silly"}, "'cooperative', 'competitive' or 'mixed'"),

@@ -26,12 +26,15 @@ def played(task, store, problems, *replies, phase="sample-000"):
         return task.attempt(says(*replies), problems)
 
 
+def modeled(judge=None, partner="[leave]", **options):
+    others = {"partner": says(partner)} | ({"judge": judge} if judge else {})
+    return SocialTask(partner="model", others=others, **options)
+
+
 def test_a_scene_is_stored_with_words_and_scores_and_gives_events_as_it_runs():
     store = MemoryStore()
-    partner = ScriptedPredictor(lambda conversation: "[leave] Bye.")
-    task = SocialTask(partner="model", others={"partner": partner})
-    problem = instance(sale(), partner="model")
-    (completed,) = played(task, store, [problem], "I want 130 euros.")
+    task = modeled(partner="[leave] Bye.")
+    (completed,) = played(task, store, [instance(sale())], "I want 130 euros.")
     (id,) = store.ids(EPISODES)
     kept = store.get(EPISODES, id)
     assert id.startswith("mine.sample-000.one.")
@@ -53,18 +56,9 @@ def test_a_scene_is_stored_with_words_and_scores_and_gives_events_as_it_runs():
 
 def test_every_seat_is_scored_if_that_is_asked_for_and_the_reward_is_the_students():
     store = MemoryStore()
-    asked = []
-
-    def judge(conversation):
-        asked.append(conversation[-1].content)
-        return verdicts(goal=3 if len(asked) == 1 else 9)
-
-    others = {
-        "partner": ScriptedPredictor(lambda conversation: "[leave]"),
-        "judge": ScriptedPredictor(judge),
-    }
-    task = SocialTask(partner="model", others=others, scored="all", dimensions=tuple(DIMENSIONS))
-    (completed,) = played(task, store, [instance(scene(), partner="model")], "Hello.")
+    judges = judge(verdicts(goal=3), verdicts(goal=9))
+    task = modeled(judges, scored="all", dimensions=tuple(DIMENSIONS))
+    (completed,) = played(task, store, [instance(scene())], "Hello.")
     (first, second) = store.get(EPISODES, store.ids(EPISODES)[0]).scores
     assert completed.reward == 0.3
     assert (first.dimensions["goal"], second.dimensions["goal"]) == (3.0, 9.0)
@@ -73,12 +67,7 @@ def test_every_seat_is_scored_if_that_is_asked_for_and_the_reward_is_the_student
 
 def test_a_judge_that_fails_leaves_the_dialogue_and_no_scores():
     store = MemoryStore()
-    others = {
-        "partner": ScriptedPredictor(lambda conversation: "[leave]"),
-        "judge": judge("I like it."),
-    }
-    task = SocialTask(partner="model", others=others)
-    (completed,) = played(task, store, [instance(scene(), partner="model")], "Hello.")
+    (completed,) = played(modeled(judge("I like it.")), store, [instance(scene())], "Hello.")
     assert completed.fault == "judge"
     kept = store.get(EPISODES, store.ids(EPISODES)[0])
     assert kept.scores == ()
@@ -88,9 +77,7 @@ def test_a_judge_that_fails_leaves_the_dialogue_and_no_scores():
 
 def test_a_scene_that_breaks_off_leaves_no_episode():
     store = MemoryStore()
-    partner = ScriptedPredictor(lambda conversation: "")
-    task = SocialTask(partner="model", others={"partner": partner})
-    (completed,) = played(task, store, [instance(sale(), partner="model")], "Hello.")
+    (completed,) = played(modeled(partner=""), store, [instance(sale())], "Hello.")
     assert completed.fault == "partner"
     assert store.ids(EPISODES) == []
     assert [e.event["event"] for e in store.events("mine")] == ["began", "turn", "failed"]
@@ -119,19 +106,15 @@ def test_nothing_is_kept_of_attempts_that_are_for_nothing_and_of_gold_records():
 
 def test_a_private_word_goes_to_its_recipient_alone():
     store = MemoryStore()
-    others = {"partner": ScriptedPredictor(lambda c: "[leave]"), "judge": judge(verdicts())}
-    task = SocialTask(partner="model", others=others, dimensions=tuple(DIMENSIONS))
-    problem = instance(scene(3), partner="model")
-    played(task, store, [problem], "[speak to Cat Lee] Psst.")
+    played(modeled(judge(verdict(goal=1))), store, [instance(scene(3))], "[speak to Cat Lee] Psst.")
     (spoken,) = [e.event for e in store.events("mine") if e.event.get("kind") == "speak"]
     assert spoken["to"] == ["Cat Lee"]
 
 
 def test_episodes_are_written_in_sotopias_fields(tmp_path):
     store = open_store(tmp_path / "store")
-    others = {"partner": ScriptedPredictor(lambda c: "[leave]"), "judge": judge(verdicts(goal=4))}
-    task = SocialTask(partner="model", others=others, dimensions=tuple(DIMENSIONS), scored="all")
-    played(task, store, [instance(scene(), partner="model")], "Hello.")
+    task = modeled(judge(verdicts(goal=4)), dimensions=tuple(DIMENSIONS), scored="all")
+    played(task, store, [instance(scene())], "Hello.")
     kept = store.get_many(EPISODES, store.ids(EPISODES))
     assert store.find(EPISODES, scene="talk") == store.ids(EPISODES)
     characters = {c.id: c for c in people()}
@@ -157,7 +140,7 @@ def test_a_scene_that_fails_says_so_once_a_store_that_was_lost_is_back(tmp_path)
 
     store = Lost()
     task = SocialTask(partner="model", others={"partner": ScriptedPredictor(fails)})
-    problem = instance(sale(), partner="model")
+    problem = instance(sale())
     with pytest.raises(StoreError, match="no connection"):
         played(task, store, [problem], "Hello.")
     store.is_there = True
@@ -188,19 +171,3 @@ def test_another_trial_has_the_same_scenes_and_other_seeds():
     assert [i.id for i in first] == [i.id for i in second]
     assert all(a.data["seed"] != b.data["seed"] for a, b in zip(first, second, strict=True))
     assert SocialTask(trial=1).sampling.seed != SocialTask().sampling.seed
-
-
-def test_the_mean_of_several_judges_counts_and_one_that_fails_is_left_out():
-    others = {
-        "partner": ScriptedPredictor(lambda c: "[leave]"),
-        "strict": judge(verdict(goal=2)),
-        "kind": judge(verdict(goal=8)),
-    }
-    problem = instance(scene(), partner="model")
-    task = SocialTask(partner="model", others=others, judges=("strict", "kind"))
-    (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [problem])
-    assert completed.scores == {"goal": 5.0}
-    others["kind"] = judge("Great!")
-    task = SocialTask(partner="model", others=others, judges=("strict", "kind"))
-    (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [problem])
-    assert completed.scores == {"goal": 2.0}

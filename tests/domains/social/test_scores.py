@@ -15,7 +15,7 @@ from dataenvgym.domains.social.profiles import (
 from dataenvgym.domains.social.scene import Cast, SceneState
 from dataenvgym.domains.social.scores import goal_of_deal, goal_of_swap, rule_scores, scored_by_rule
 
-from .social_scenes import people, sale
+from .social_scenes import people, played, state
 
 TO_BOB = RequiredUtterance(seat=0, to=(1,), phrases=("in the mill", "at the mill"))
 TO_BOTH = RequiredUtterance(seat=0, to=(1, 2), phrases=("in the mill",))
@@ -95,11 +95,6 @@ def test_telling_a_secret_halves_the_score(goal):
     assert goal(TO_BOTH, "In the mill.", *parts, secrets=(secret,)) == 10.0  # nobody knows it
 
 
-def test_seats_that_do_not_exist_are_refused(scene):
-    with pytest.raises(ValueError, match="seat 2 is named"):
-        scene(required=(TO_BOTH,))
-
-
 @pytest.mark.parametrize(
     ("price", "seller", "buyer"),
     [(100, 5, 10), (140, 10, 5), (120, 7.5, 7.5), (99, 0, 10), (141, 10, 0), (None, 0, 0)],
@@ -117,16 +112,15 @@ def test_where_no_price_serves_both_no_deal_is_best():
 def test_telling_a_secret_costs_its_score_and_half_of_the_goal():
     def scores(*texts):
         secret = {"seat": 1, "text": "It is loved.", "phrases": ["love it"]}
-        state = SceneState.begin(Cast(sale(secrets=(secret,)), people()))
-        for text in ("[action] offer 120 euros", *texts, "[action] accept"):
-            state = state.after({state.acting[0]: read_action(text)})
-        return [rule_scores(state, seat) for seat in (0, 1)]
+        begun = state(deal=POSSIBLE, secrets=(secret,))
+        ended = played(begun, "[action] offer 120 euros", *texts, "[action] accept")
+        return [rule_scores(ended, seat) for seat in (0, 1)]
 
     assert scores() == [{"goal": 7.5}, {"secret": 0.0, "goal": 7.5}]
     assert scores("I love  it!", "Ah.") == [{"goal": 7.5}, {"secret": -10.0, "goal": 3.75}]
 
 
-def test_the_trade_that_serves_both_earns_most(scene):
+def test_the_trade_that_serves_both_earns_most():
     assert goal_of_swap(SWAP, 0, Trade(VASE, RING)) == 10.0
     assert goal_of_swap(SWAP, 0, Trade(LAMP, RING)) == pytest.approx(10 * 3 / 8)
     assert goal_of_swap(SWAP, 0, None) == 0.0
@@ -134,11 +128,10 @@ def test_the_trade_that_serves_both_earns_most(scene):
     dear = RING.model_copy(update={"values": (0, 9)})
     assert goal_of_swap(Swap(things=(LAMP, dear)), 0, None) == 10.0  # nothing to gain
     assert goal_of_swap(Swap(things=(LAMP, dear)), 0, Trade(LAMP, dear)) == 0.0
-    state = SceneState.begin(Cast(scene(swap=SWAP), people()))
-    for text in ("[action] offer my old vase for your ring", "[action] accept"):
-        state = state.after({state.acting[0]: read_action(text)})
-    assert scored_by_rule(state.cast.scene, 0) == ("goal",)
-    assert rule_scores(state, 0) == {"goal": 10.0}
+    offer = "[action] offer my old vase for your ring"
+    traded = played(state(swap=SWAP), offer, "[action] accept")
+    assert scored_by_rule(traded.cast.scene, 0) == ("goal",)
+    assert rule_scores(traded, 0) == {"goal": 10.0}
 
 
 def test_things_that_do_not_fit_their_scene_are_refused(scene):

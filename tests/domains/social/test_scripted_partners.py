@@ -73,14 +73,10 @@ def test_an_offer_better_than_its_aim_is_accepted_and_then_it_leaves(name):
     assert state.events[-1].action.kind is ActionKind.LEAVE
 
 
-def test_the_soft_concede_early_and_the_tough_late():
-    halfway = {n: prices(negotiation(script(n), saying("Hm.")), 0)[3] for n in ("soft", "tough")}
-    assert halfway["soft"] < halfway["tough"]
-
-
-def test_the_impatient_leave_first():
-    turns = {n: negotiation(script(n), saying("Hm.")).n_turns for n in ("impatient", "fair")}
-    assert turns["impatient"] < turns["fair"]
+def test_the_soft_concede_early_and_the_impatient_leave_first():
+    silence = {n: negotiation(script(n), saying("Hm.")) for n in TEMPERAMENTS}
+    assert prices(silence["soft"], 0)[3] < prices(silence["tough"], 0)[3]
+    assert silence["impatient"].n_turns < silence["fair"].n_turns
 
 
 def test_tit_for_tat_concedes_only_if_the_other_does():
@@ -135,31 +131,33 @@ def answers(scene):
     return play
 
 
-def test_an_eager_buyer_takes_a_price_within_the_limit_at_once(answers):
-    assert answers("eager", "I say 7 euros.") == ["[leave] Deal."]
-    assert answers("eager", "I say 8 euros.") == ["I pay 4 euros."]
+ASKS = {"secrets": (SECRET,)}
+SELLS = {"deal": Deal(item="lamp", seller=1, buyer=0, seller_least=3, buyer_most=9)}
 
 
-def test_a_firm_buyer_wants_to_hear_a_price_twice(answers):
-    said = answers("firm", "I say 7 euros.", "I say 6 euros.", "I say 6 euros.")
-    assert said == ["I pay 4 euros.", "I pay 5 euros.", "[leave] Deal."]
-
-
-def test_a_proud_buyer_wants_the_other_side_to_come_closer_first(answers):
-    said = answers("proud", "I say 7 euros.", "I say 7 euros.", "I say 6 euros.")
-    assert said == ["I pay 4 euros.", "I pay 5 euros.", "[leave] Deal."]
-    assert answers("proud", "I say 9 euros.", "I say 7 euros.")[-1] == "[leave] Deal."
-
-
-def test_a_final_buyer_names_the_limit_and_leaves(answers):
-    assert answers("final", "[none]", "I say 8 euros.") == ["I pay 7 euros.", "[leave] Goodbye."]
-    assert answers("final", "[none]", "Deal.") == ["I pay 7 euros.", "[leave] Goodbye."]
-
-
-def test_a_curious_buyer_first_asks_about_the_secret(answers):
-    said = answers("curious", "[none]", "That is private.", "Deal.", secrets=(SECRET,))
-    assert said == ["Who gave it to you?", "I pay 7 euros.", "[leave] Goodbye."]
-    assert answers("curious", "[none]")[0] == "I pay 7 euros."  # nothing to ask about
+@pytest.mark.parametrize(
+    ("manner", "heard", "said", "options"),
+    [
+        ("eager", [7], ["[leave] Deal."], {}),
+        ("eager", [8], ["I pay 4 euros."], {}),
+        ("firm", [7, 6, 6], ["I pay 4 euros.", "I pay 5 euros.", "[leave] Deal."], {}),
+        ("firm", [2, 3, 3], ["I ask 6 euros.", "I ask 5 euros.", "[leave] Deal."], SELLS),
+        ("proud", [7, 7, 6], ["I pay 4 euros.", "I pay 5 euros.", "[leave] Deal."], {}),
+        ("proud", [9, 7], ["I pay 4 euros.", "[leave] Deal."], {}),
+        ("final", ["[none]", 8], ["I pay 7 euros.", "[leave] Goodbye."], {}),
+        ("final", ["[none]", "Deal."], ["I pay 7 euros.", "[leave] Goodbye."], {}),
+        (
+            "curious",
+            ["[none]", "That is private.", "Deal."],
+            ["Who gave it to you?", "I pay 7 euros.", "[leave] Goodbye."],
+            ASKS,
+        ),
+        ("curious", ["[none]"], ["I pay 7 euros."], {}),  # nothing to ask about
+    ],
+)
+def test_a_villager_haggles_in_its_manner(answers, manner, heard, said, options):
+    texts = [text if isinstance(text, str) else f"I say {text} euros." for text in heard]
+    assert answers(manner, *texts, **options) == said
 
 
 def test_villagers_never_exceed_the_limit_or_haggle_forever(answers):
@@ -167,12 +165,6 @@ def test_villagers_never_exceed_the_limit_or_haggle_forever(answers):
         said = answers(manner, *["I say 9 euros."] * 4)
         assert said[-1] == "[leave] Goodbye."
         assert "[leave] Deal." not in said
-
-
-def test_a_seller_is_as_patient_downwards(answers):
-    sells = Deal(item="lamp", seller=1, buyer=0, seller_least=3, buyer_most=9)
-    said = answers("firm", "I say 2 euros.", "I say 3 euros.", "I say 3 euros.", deal=sells)
-    assert said == ["I ask 6 euros.", "I ask 5 euros.", "[leave] Deal."]
 
 
 def test_a_partner_is_named_by_manner_or_temperament():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.domains.social import SocialTask
-from dataenvgym.domains.social.environment import SocialEnvironment, make_default
+from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.scene_log import stuck
 from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
@@ -13,11 +13,11 @@ from dataenvgym.run_warnings import listening
 from dataenvgym.tasks.options import LONG_REPLIES
 
 from ...rollouts.fakes import Predictor, Reply
-from .social_scenes import instance, sale
+from .social_scenes import instance, sale, says
 
 
 class Trader(RemembersFormer, Predictor):
-    """Asks its price as the seller and offers it as the buyer; advises if it is a strategist."""
+    """Asks its price as the seller and offers it as the buyer."""
 
     def __init__(self, price=130):
         super().__init__(self.reply)
@@ -25,10 +25,6 @@ class Trader(RemembersFormer, Predictor):
 
     def reply(self, conversation):
         shown = conversation[0].content
-        if "Strategy:" in shown and "(Strategy:" not in shown:
-            return f"Strategy: {self.price}."
-        if "(Strategy: 130.)" in conversation[-1].content:
-            return "I ask 139 euros."
         who = "ask" if "You are Ann" in shown else "offer"
         return f"I {who} {self.price} euros."
 
@@ -39,64 +35,29 @@ class Trader(RemembersFormer, Predictor):
         return Trader(90)
 
 
-def played(student, partner, *, seats=(0, 1), order="round_robin", who="partner", **options):
-    problems = [
-        instance(sale(), seat=seat, partner="model" if who == "partner" else "fair").model_copy(
-            update={"id": str(seat)}
-        )
-        for seat in seats
-    ]
+def played(student, partner, order):
+    problems = [instance(sale(), seat=seat).model_copy(update={"id": str(seat)}) for seat in (0, 1)]
     done = rollout(
         student,
         problems,
-        lambda: make_default(problems, rules=Rules(order=order, turn_limit=4), **options),
+        lambda: make_default(problems, rules=Rules(order=order, turn_limit=4)),
         sampling=LONG_REPLIES,
-        others={who: partner},
+        others={"partner": partner},
     )
-    assert [c.error for c in done] == [None] * len(seats)
+    assert [c.error for c in done] == [None, None]
     return ["\n".join(m.content for m in c.transcript) for c in done]
 
 
 @pytest.mark.parametrize("order", ["round_robin", "simultaneous"])
 @pytest.mark.parametrize(("adapter", "price"), [("current", 130), ("untouched", 90)])
 def test_each_seat_is_the_student_in_its_own_role(order, adapter, price):
-    first, second = played(Trader(), StudentSpeaker(adapter), order=order)
+    first, second = played(Trader(), StudentSpeaker(adapter), order)
     assert "I ask 130 euros." in first
     assert f"[Bob Lee] says: I offer {price} euros." in first
     assert "I offer 130 euros." in second
     assert f"[Ann Lee] says: I ask {price} euros." in second
     assert "Bob wants tea." not in first
     assert "Ann wants tea." not in second
-
-
-def test_two_students_play_with_each_other():
-    first, second = played(Trader(), Trader(111))
-    assert "[Bob Lee] says: I offer 111 euros." in first
-    assert "[Ann Lee] says: I ask 111 euros." in second
-
-
-def test_partners_of_many_scenes_are_asked_of_the_student_in_one_batch():
-    student = Trader()
-    problems = [instance(sale()).model_copy(update={"id": str(n)}) for n in range(12)]
-    rollout(
-        student,
-        problems,
-        lambda: SocialEnvironment(problems, rules=Rules(turn_limit=4)),
-        sampling=LONG_REPLIES,
-        others={"partner": StudentSpeaker()},
-    )
-    assert [len(chunk) for chunk in student.chunks] == [12] * 4
-
-
-def test_a_strategist_may_advise_its_own_untouched_self():
-    (shown,) = played(
-        Trader(),
-        StudentSpeaker("untouched"),
-        seats=(0,),
-        who="speaker",
-        role="strategist",
-    )
-    assert "I ask 139 euros." in shown
 
 
 @pytest.mark.parametrize(
@@ -122,8 +83,7 @@ def test_a_student_that_does_not_converse_with_itself_is_counted_and_said(messag
 
 def test_a_student_that_converses_is_not_warned_of():
     task = SocialTask("hard", partner="fair").on("validation")
-    said = ("Hello.", "I offer 10 euros.", "I offer 20 euros.", "[leave] Bye.")
-    student = ScriptedPredictor(lambda c: said[min(sum(m.role == "assistant" for m in c), 3)])
+    student = says("Hello.", "I offer 10 euros.", "I offer 20 euros.", "[leave] Bye.")
     warnings: list[str] = []
     with listening(warnings.append):
         task.generate_performance_report(task.evaluate(student))

@@ -11,11 +11,9 @@ import pytest
 
 from dataenvgym.domains.social import SocialTask, casts, read_sotopia, write_sotopia
 from dataenvgym.domains.social.evaluators import DIMENSIONS
-from dataenvgym.domains.social.loaders import check_casts
 from dataenvgym.domains.social.profiles import AgeRange, Goal, Hint, Relationship
 from dataenvgym.domains.social.scene_log import SeatScore, Utterance
 from dataenvgym.errors import BrokenFileError, ConfigurationError, InvalidInstanceError, StoreError
-from dataenvgym.predictors import ScriptedPredictor
 
 ANN = {
     "pk": "01ANN",
@@ -260,21 +258,11 @@ def test_the_records_of_their_own_tests_are_read(dump):
     ]
 
 
-def test_a_dump_is_played(dump):
-    profiles = read_sotopia(dump()).profiles
-    scores = {d: {"reason": "x", "score": 0} for d in DIMENSIONS}
-    says = [lambda _: "Mine.", lambda _: "No.", lambda _: json.dumps(scores)]
-    student, partner, judge = map(ScriptedPredictor, says)
-    task = SocialTask(
-        profiles=profiles,
-        partner="model",
-        dimensions=tuple(DIMENSIONS),
-        others={"partner": partner, "judge": judge},
-    )
-    done = task.attempt(student, task.instances)
-    assert [c.error for c in done] == [None] * len(done) != []
+def test_the_profiles_of_a_dump_make_a_task_and_the_dump_itself_is_refused(dump):
+    read = read_sotopia(dump())
+    assert SocialTask(profiles=read.profiles, partner="model").whole().instances
     with pytest.raises(ConfigurationError, match=r"SotopiaDump.*dump\.profiles"):
-        SocialTask(profiles=read_sotopia(dump()))
+        SocialTask(profiles=read)
 
 
 def test_their_names_of_dimensions_are_ours_both_ways(dump, tmp_path):
@@ -324,8 +312,9 @@ def test_an_entry_that_cannot_be_used_is_named_with_their_field(dump, name, fiel
 
 def test_an_unsatisfiable_constraint_is_named_with_sotopias_field(dump):
     path = dump(EnvironmentProfile=[{**SCENE, "age_constraint": "[(90, 99), (0, 150)]"}])
+    profiles = read_sotopia(path).profiles
     with pytest.raises(InvalidInstanceError, match=r"EnvironmentProfile in .*'age_constraint'"):
-        check_casts(read_sotopia(path).profiles)
+        next(casts(profiles, profiles.scenes["01ENV"]))
 
 
 def test_a_folder_without_a_dump_is_refused(tmp_path):

@@ -2,13 +2,11 @@
 
 import pytest
 
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.social.actions import read_action
 from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.prompts import dialogue, seat_conversation
 from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.strategies import Strategies
-from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
@@ -114,15 +112,6 @@ def test_a_student_that_acts_reads_its_strategists_advice_and_may_ignore_it():
     assert conversation[-1].content == "[Bob Lee] says: I answer.\n(Strategy: Leave.)"
 
 
-def test_a_scripted_partner_plays_against_a_strategist():
-    others = {"speaker": ScriptedPredictor(lambda conversation: "[action] accept")}
-    problem = instance(sale(least=10), partner="soft")
-    environment = begun(problem, role="strategist", others=others)
-    rewards = [environment.step("Strategy: Take it.")[1:3] for _ in range(2)]
-    assert rewards[-1][1]
-    assert rewards[-1][0] > 0
-
-
 def test_a_scripted_partner_has_no_use_for_a_strategist():
     problem = instance(sale(), partner="soft")
     refused = "'soft' is scripted: it reads no strategy"
@@ -137,14 +126,6 @@ def test_a_speaker_that_fails_is_named_and_the_scene_is_as_before(name):
     with pytest.raises(SpeakerError, match=f"^{name}: down") as failed:
         environment.step("Strategy: Be firm.")
     assert (failed.value.fault, environment.state.events) == (name, ())
-
-
-def test_a_speaker_without_an_action_is_its_own_failure():
-    asked = probe(speaker="")
-    environment = begun(instance(sale()), role="strategist", others=asked.others)
-    with pytest.raises(SpeakerError, match="speaker: invalid action: an empty text") as failed:
-        environment.step("Strategy: Be firm.")
-    assert failed.value.fault == "speaker"
 
 
 def test_an_empty_strategy_is_a_note_to_the_strategist_alone():
@@ -180,23 +161,8 @@ def test_the_form_is_an_option():
     )
 
 
-def test_the_prompt_of_a_strategist_asks_no_model_and_has_no_gold_record():
-    for options in ({"role": "strategist"}, {"strategists": ["own"]}):
-        task = SocialTask(seats="first", **options)
-        (message,) = task.domain.prompt(task.instances[0])
-        assert message.content == task.domain.text_of(task.instances[0])
-        assert task.domain.gold_record(task.instances[0]) is None
-
-
 def test_a_strategy_takes_no_turn():
     after = Strategies().advised(state(), 0, "Wait.").after({0: read_action("Hi.")})
     assert (after.n_turns, after.acting) == (1, (1,))
     stale = Strategies().advised(state(), 0, "Wait.").after({})
     assert stale.n_stale == 1
-
-
-def test_the_configuration_makes_a_strategist():
-    changes = ["task.role=strategist", "task.partner=model", "task.strategists=[partner]"]
-    task = build_task(compose(["task=social", *changes, "task.strategy_max_words=7"]))
-    text = task.domain.text_of(task.instances[0])
-    assert "in 7 words at most" in text

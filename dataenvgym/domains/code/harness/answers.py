@@ -124,29 +124,17 @@ class Report:
 
 
 def read_answer(message: bytes) -> Answer:
-    """The answer in a message.
-
-    Raises:
-        OddError: if it is malformed.
-    """
+    """The answer in a message."""
     return Answer(_read(message))
 
 
 def read_report(message: bytes) -> Report:
-    """The report in a message.
-
-    Raises:
-        OddError: if it is malformed.
-    """
+    """The report in a message."""
     return Report(_read(message))
 
 
 def read_loaded(message: bytes) -> Raised | None:
-    """The exception that loading the code raised, or None.
-
-    Raises:
-        OddError: if the message says neither.
-    """
+    """The exception that loading the code raised, or None."""
     told = _read(message)
     if told == {}:
         return None

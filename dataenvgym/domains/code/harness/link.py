@@ -24,6 +24,8 @@ class UnfitError(Trouble):
 class Candidate:
     """The process that runs the student's code, forked by the constructor; it waits for the code.
 
+    Its methods raise a `GoneError` if it no longer reads or sends, or sends no answer.
+
     Attributes:
         descriptors: of the pipes to and from it.
         trouble: the first trouble, if any.
@@ -41,33 +43,21 @@ class Candidate:
         os.close(outbox)
 
     def send(self, message: bytes) -> None:
-        """Send it a message.
-
-        Raises:
-            GoneError: if it no longer reads.
-        """
+        """Send it a message."""
         try:
             pipes.send(self._send_to, message)
         except pipes.ClosedError:
             raise self.troubled(GoneError()) from None
 
     def receive(self) -> bytes:
-        """Receive its message.
-
-        Raises:
-            GoneError: if it no longer sends.
-        """
+        """Receive its message."""
         try:
             return pipes.receive(self._receive_from)
         except pipes.ClosedError:
             raise self.troubled(GoneError()) from None
 
     def ask(self, order: bytes) -> bytes:
-        """Send an order and return the answer, not parsed.
-
-        Raises:
-            GoneError: if no answer comes.
-        """
+        """Send an order and return the answer, not parsed."""
         if isinstance(self.trouble, GoneError):
             raise self.trouble
         mark = os.urandom(pipes.MARK)
@@ -83,7 +73,6 @@ class Candidate:
         Raises:
             UnfitError: if the arguments are not plain data. The test made them: results are always
                 plain data, and exceptions of the student's code are recognized.
-            GoneError: if no answer comes.
         """
         try:
             order = plain.dumps({"call": name, "args": args, "kwargs": kwargs, "from_test": True})
@@ -97,11 +86,7 @@ class Candidate:
         return self.parsed(self.ask(order))
 
     def parsed(self, answer: bytes) -> answers.Answer:
-        """Parse an answer to a call.
-
-        Raises:
-            GoneError: if it is malformed.
-        """
+        """Parse an answer to a call."""
         try:
             return answers.read_answer(answer)
         except answers.OddError as error:

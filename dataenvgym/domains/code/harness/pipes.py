@@ -1,6 +1,7 @@
 """Messages through file descriptors: four bytes of length, then that many bytes.
 
-Nothing is read ahead: when the process forks, the bytes behind a message are still unread.
+Nothing is read ahead: when the process forks, the bytes behind a message are still unread. Where
+the other side is gone, or a message is too long, `ClosedError` is raised.
 """
 
 from __future__ import annotations
@@ -38,11 +39,7 @@ def unpacked(data: bytes) -> Iterator[bytes]:
 
 
 def send(fd: int, message: bytes) -> None:
-    """Write a message.
-
-    Raises:
-        ClosedError: if the reader is gone.
-    """
+    """Write a message."""
     left = memoryview(packed(message))
     try:
         while left:
@@ -52,11 +49,7 @@ def send(fd: int, message: bytes) -> None:
 
 
 def receive(fd: int) -> bytes:
-    """Read a message.
-
-    Raises:
-        ClosedError: if there is none, or it is too long.
-    """
+    """Read a message."""
     (length,) = _LENGTH.unpack(_exactly(fd, _LENGTH.size))
     if length > LONGEST + MARK:
         raise ClosedError(f"a message of {length} bytes, expected at most {LONGEST}")

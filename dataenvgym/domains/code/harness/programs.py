@@ -3,7 +3,7 @@
 {"failure": None if the test passes, else the reason and the place,
  "missing": the module whose failed import ended the test, if one did}
 
-Whether the test itself imports that module is unknown here: `harness_run` checks it outside.
+Whether the test itself imports that module is unknown here: `sandboxed_tests` checks it outside.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests that call the solution: their view of it, time, size and imports."""
+"""The program in the sandbox: a test's view of the solution, its time, size and imports."""
 
 import time
 
