@@ -28,8 +28,7 @@ from dataenvgym.domains.tool_use.calls.problem import (
     parsed,
 )
 from dataenvgym.domains.tool_use.calls.search import spaced
-from dataenvgym.domains.tool_use.matching import GoldCall
-from dataenvgym.domains.tool_use.values import KINDS
+from dataenvgym.domains.tool_use.matching import KINDS, GoldCall
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text

@@ -26,9 +26,7 @@ from dataenvgym.domains.tool_use.calls.problem import (
     files_in,
     parsed,
 )
-from dataenvgym.domains.tool_use.calls.schemas import json_schema
-from dataenvgym.domains.tool_use.matching import GoldCall
-from dataenvgym.domains.tool_use.values import OMITTED
+from dataenvgym.domains.tool_use.matching import KINDS, OMITTED, GoldCall
 from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool
 from dataenvgym.records.model import Json, Model, Text
@@ -50,6 +48,8 @@ Subset = Literal[
 ]
 _SUBSETS = get_args(Subset)[:-1]
 _FILE = re.compile(rf"BFCL_v\d+_({'|'.join(_SUBSETS)})(?:_python)?\.jsonl?$")
+_JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": "string"}
+"""BFCL's own names of types; it reads "any" as a string, too."""
 _WITHOUT_ANSWERS = ("irrelevance", "live_irrelevance", "live_relevance")
 NamedT = TypeVar("NamedT", Tool, GoldCall)
 
@@ -165,11 +165,38 @@ def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
 
 def _tool(function: _Function, number: int, row: SourceRow) -> Tool:
     try:
-        parameters = json_schema(function.parameters)
+        parameters = _json_schema(function.parameters)
         return Tool(name=function.name, description=function.description, parameters=parameters)
     except ValueError as error:
         field = f"field 'function.{number}.parameters'"
         raise UnfitRowError(f"{row.where}, {field}: {error}") from None
+
+
+def _json_schema(declared: Any, place: str = "") -> dict[str, Any]:
+    """BFCL's declaration of a type as a JSON schema.
+
+    Raises:
+        ValueError: for a type that is neither JSON's nor BFCL's for Python, naming the place.
+    """
+    if not isinstance(declared, dict):
+        raise ValueError(f"{place[:-1]} is {declared!r}, expected an object")
+    schema = {name: value for name, value in declared.items() if name != "optional"}
+    given = schema.get("type")
+    schema["type"] = _JSON_TYPES.get(str(given), given)
+    if not isinstance(given, str) or schema["type"] not in KINDS.values():
+        known = ", ".join([*KINDS.values(), *_JSON_TYPES])
+        raise ValueError(f"{place}type is {given!r}, expected {known}")
+    if "items" in schema:
+        schema["items"] = _json_schema(schema["items"], f"{place}items.")
+    if "properties" in schema:
+        properties = schema["properties"]
+        if not isinstance(properties, dict):
+            raise ValueError(f"{place}properties is {properties!r}, expected an object")
+        schema["properties"] = {
+            name: _json_schema(value, f"{place}properties.{name}.")
+            for name, value in properties.items()
+        }
+    return schema
 
 
 def _gold(row: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:

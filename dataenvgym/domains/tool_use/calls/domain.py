@@ -18,9 +18,8 @@ from dataenvgym.domains.tool_use.calls.problem import (
     from_text,
     problem_of,
 )
-from dataenvgym.domains.tool_use.calls.schemas import argument_error
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, searching
-from dataenvgym.domains.tool_use.matching import GoldCall, calls_match
+from dataenvgym.domains.tool_use.matching import KINDS, GoldCall, calls_match
 from dataenvgym.records import (
     ChatDatum,
     Conversation,
@@ -34,6 +33,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tool_formats import as_reply, read_reply, said_in
+
+_WHOLE = ["integer", "number"]  # a whole number is a number
 
 
 class CallsDomain(Domain):
@@ -176,10 +177,9 @@ class CallsDomain(Domain):
         if known := self._known_problems.get(self._text(messages, tools)):
             return any(self.judge(problem, as_reply(said)) for problem in known)
         declared = {tool.name: tool for tool in tools}
-        for call in () if self._catalog else said.tool_calls:
-            if call.name not in declared or argument_error(call, declared[call.name]):
-                return False
-        return None
+        calls = () if self._catalog else said.tool_calls
+        fit = all(c.name in declared and _accepts(declared[c.name], c) for c in calls)
+        return None if fit else False
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record as a problem, with the calls of its last answer as the gold calls.
@@ -231,6 +231,26 @@ class CallsDomain(Domain):
         if not tools:
             return None
         return messages, tools, read_reply(declaring(messages, tools), plain.output)
+
+
+def _accepts(tool: Tool, call: ToolCall) -> bool:
+    """Whether the names, the required arguments and the types of a call are those of the tool.
+
+    The contents of containers are not checked.
+    """
+    properties, required = (tool.parameters.get(name) for name in ("properties", "required"))
+    properties = properties if isinstance(properties, dict) else {}
+    if not call.arguments.keys() <= properties.keys():
+        return False
+    if isinstance(required, list) and not all(name in call.arguments for name in required):
+        return False
+    for name, value in call.arguments.items():
+        schema = properties[name]
+        declared = schema.get("type") if isinstance(schema, dict) else None
+        found = KINDS[type(value)]
+        if found != declared and declared in KINDS.values() and [found, declared] != _WHOLE:
+            return False
+    return True
 
 
 def _calls_in(answer: str) -> list[ToolCall] | None:

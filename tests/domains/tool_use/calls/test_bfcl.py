@@ -129,6 +129,21 @@ def test_types_of_its_own_become_those_of_json(bfcl_files):
     }
 
 
+def test_inner_types_and_other_keys_of_a_schema_are_read(bfcl_files):
+    declared = {"type": "tuple", "items": {"type": "any", "enum": ["x"]}, "default": []}
+    edit(
+        bfcl_files / "BFCL_v4_simple_python.json",
+        1,
+        lambda row: row["function"][0]["parameters"]["properties"].update(unit=declared),
+    )
+    tool = problem_of(whole(bfcl_files, subset="simple").instances[0]).tools[0]
+    assert tool.parameters["properties"]["unit"] == {
+        "type": "array",
+        "items": {"type": "string", "enum": ["x"]},
+        "default": [],
+    }
+
+
 @pytest.mark.parametrize(
     ("matching", "text", "right"),
     [
@@ -182,6 +197,10 @@ def test_a_problem_with_two_answers_is_left_out(bfcl_files, caplog):
         (QUESTIONS,
             lambda row: row["function"][0]["parameters"]["properties"]["a"].update(type="HashMap"),
             "json:2, field 'function.0.parameters': properties.a.type is 'HashMap'"),
+        (QUESTIONS, lambda row: row["function"][0]["parameters"].update(properties=[]),
+            r"'function.0.parameters': properties is \[\], expected an object"),
+        (QUESTIONS, lambda row: row["function"][0]["parameters"].update(items=1),
+            "'function.0.parameters': items is 1, expected an object"),
         (QUESTIONS, lambda row: row.update(id="multiple_99"),
             "BFCL_v4_multiple.json:2, field 'id': 'multiple_99' has no possible_answer"),
         (QUESTIONS, lambda row: row.update(id="multiple_0"),
