@@ -23,8 +23,9 @@ from dataenvgym.domains.tool_use.environment import (
     ToolUseEnvironment,
     ToolUseOptions,
 )
-from dataenvgym.domains.tool_use.problem import Preparation, Prepared, ToolUseProblem, problem_of
+from dataenvgym.domains.tool_use.problem import Prepared, ToolUseProblem, check_fits, problem_of
 from dataenvgym.domains.tool_use.users import ModelUser
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -41,6 +42,7 @@ from dataenvgym.tasks.worlds.world import World
 from dataenvgym.tool_formats import HERMES, as_reply
 from dataenvgym.tool_formats.json_objects import to_json
 
+_MOST_KEPT = 20_000  # prepared problems
 _MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves
 
 
@@ -81,11 +83,32 @@ class ToolUseDomain(DialogueDomain):
         limits = replace(limits, system_prompt=system)
         self.world = world
         self.prompt_template = limits.prompt
-        self.prepared = Preparation(world, self.problem_class, self.prepared_class)
+        self._prepared: dict[str, tuple[TaskInstance, Prepared]] = {}
         self._environment: Callable[..., ToolUseEnvironment] = partial(
             self.environment_class, limits=limits, prepare=self.prepared, **options
         )
         self.make_environment()  # raises here if an option is invalid
+
+    def prepared(self, instance: TaskInstance) -> Prepared:
+        """The instance's problem with its world; each is prepared once.
+
+        Raises:
+            InvalidInstanceError: if it is malformed, or the world cannot pose it.
+        """
+        known = self._prepared.get(instance.id)
+        if known is not None and known[0] is instance:
+            return known[1]
+        problem, world = problem_of(instance, self.problem_class), self.world
+        try:
+            check_fits(problem, world)
+        except ValueError as error:
+            raise InvalidInstanceError(f"instance {instance.id!r}: {error}") from None
+        state = world.state.patched(problem.state) if problem.state else world.state.fork()
+        prepared = self.prepared_class(problem, world.at(state))
+        if len(self._prepared) >= _MOST_KEPT:
+            self._prepared.clear()
+        self._prepared[instance.id] = instance, prepared
+        return prepared
 
     def answer_given(self, completed: CompletedTaskInstance) -> str | None:
         """The state after the student's calls, and its last words.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
+from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.errands import SKILLS, TOWN, ErrandsTask
-from dataenvgym.domains.tool_use.problem import Preparation, ToolUseProblem
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import Message, ToolCall
 from dataenvgym.tool_formats import as_reply
@@ -71,7 +71,7 @@ def test_earlier_turns_without_an_answer_are_refused():
     instance = ErrandsTask(**SMALL, n_examples=1).instances[0]
     unanswered = {**instance.data, "earlier": instance.data["earlier"][:1]}
     with pytest.raises(InvalidInstanceError, match=r"earlier.*ends with a turn of others"):
-        Preparation(TOWN, ToolUseProblem)(instance.model_copy(update={"data": unanswered}))
+        ToolUseDomain(TOWN).prepared(instance.model_copy(update={"data": unanswered}))
 
 
 def test_doing_nothing_is_wrong_and_a_tool_that_is_not_offered_fails():
@@ -91,8 +91,7 @@ def test_doing_nothing_is_wrong_and_a_tool_that_is_not_offered_fails():
 
 def test_gold_calls_and_tools_of_the_world_are_checked():
     instance = ErrandsTask(**SMALL).instances[0]
-    world = ErrandsTask(**SMALL).domain.world
     for tools, complaint in ((["pay"], "not in `tools`"), (["carry", "fly"], "no tool 'fly'")):
         changed = instance.model_copy(update={"data": {**instance.data, "tools": tools}})
         with pytest.raises(InvalidInstanceError, match=complaint):
-            Preparation(world, ToolUseProblem)(changed)
+            ToolUseDomain(TOWN).prepared(changed)

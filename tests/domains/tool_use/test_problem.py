@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dataenvgym.domains.tool_use.problem import Preparation
+from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import DataEnvGymError, InvalidInstanceError
 from dataenvgym.records import TaskInstance
@@ -39,7 +39,7 @@ def test_a_row_has_the_fields_of_an_instance_and_of_its_problem(load):
         ({"gold": [SWITCH, {"name": "switch"}]}, r"field gold\.1: .* switch fails: .* missing"),
         ({"gold": [{"nmae": "switch"}]}, r"gold\.0\.n"),
         ({"gold": "switch"}, "gold"),
-        ({"user_gold": [SWITCH]}, r"field user_gold\.0\.name: .* no tool 'switch'"),
+        ({"user_gold": [SWITCH]}, r"field user_gold\.0\.name: .* no tool of the user 'switch'"),
         ({"basis": ["said"]}, "basis names 'said', and field 'said' is empty"),
         ({"basis": ["assertions"]}, "field 'assertions' is empty"),
         ({"basis": ["calls"], "gold": []}, "field 'gold' is empty"),
@@ -92,7 +92,7 @@ def instance(**data):
 
 @pytest.fixture
 def prepare(lamps):
-    return Preparation(lamps)
+    return ToolUseDomain(lamps).prepared
 
 
 def test_a_problem_is_prepared_once(prepare):

@@ -10,7 +10,8 @@ import pytest
 from dataenvgym.config import build_task, compose
 from dataenvgym.domains.tool_use.audit import audit
 from dataenvgym.domains.tool_use.components import Ending, score
-from dataenvgym.domains.tool_use.problem import Preparation, load_problems
+from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.problem import load_problems
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.users import ScriptedUser
 from dataenvgym.domains.tool_use.village import Village
@@ -106,7 +107,7 @@ def test_what_solves_a_problem_earns_nothing_in_another(name, step):
 
     Some requests for the same change are made twice: at once, and to a student who asks.
     """
-    prepare = Preparation(find_world(name))
+    prepare = ToolUseDomain(find_world(name)).prepared
     prepared = {p.id: prepare(p) for p in PROBLEMS[name]}
     all_rules = tuple(
         ToolCall(name="refuse", arguments={"rule": n, **about})

@@ -18,7 +18,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -29,7 +29,7 @@ from dataenvgym.domains.tool_use.calls.problem import (
 )
 from dataenvgym.domains.tool_use.calls.search import spaced
 from dataenvgym.domains.tool_use.matching import KINDS, GoldCall
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
 from dataenvgym.run_warnings import warn_run
@@ -110,8 +110,7 @@ class ApiBank:
     """
 
     def __init__(self, *, turns: Turns = "all", apis: str | Path | None = None) -> None:
-        if turns not in ("calls", "replies", "all"):
-            raise ConfigurationError(f"turns is {turns!r}, expected calls, replies or all")
+        check_one_of(get_args(Turns), turns=turns)
         self.turns = turns
         self._apis = None if apis is None else Path(apis).expanduser()
         self._dialogues: dict[Path | HubDataset, list[Dialogue]] = {}

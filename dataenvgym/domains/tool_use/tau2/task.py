@@ -19,7 +19,7 @@ from dataenvgym.domains.tool_use.tau2.package import load_package
 from dataenvgym.domains.tool_use.tau2.problem import Tau2Prepared, Tau2Problem
 from dataenvgym.domains.tool_use.tau2.source import Tau2Source
 from dataenvgym.domains.tool_use.tau2.world import Tau2World
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_one_of
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.tasks.base import Task
@@ -91,11 +91,7 @@ class Tau2Task(Task):
 
     @takes(Tau2Options)
     def __init__(self, options: Tau2Options) -> None:
-        assertions = options.nl_assertions
-        if assertions not in ("judge", "leave_out"):
-            raise ConfigurationError(
-                f"nl_assertions is {assertions!r}, expected 'judge' or 'leave_out'"
-            )
+        check_one_of(("judge", "leave_out"), nl_assertions=options.nl_assertions)
         package = load_package(options.domain, options.data_dir)
         world = Tau2World(options.domain, package.environment)
         name = f"tau2_{options.domain}" if options.name is None else options.name
@@ -106,7 +102,7 @@ class Tau2Task(Task):
             options,
             name=name,
             task_set=options.task_set,
-            judges=has_judge or (None if assertions == "leave_out" else False),
+            judges=has_judge or (None if options.nl_assertions == "leave_out" else False),
         )
         domain = Tau2Domain(world, options, judge_users=has_judge)
         self.set_up(source, domain, options, name=name)

@@ -209,7 +209,7 @@ def test_a_bad_line_is_refused_naming_file_line_and_field(dialogues, line, compl
     ("options", "complaint"),
     [
         ({"turns": "some"}, "turns is 'some'"),
-        ({"search": "web"}, "search is 'web', expected given or tool"),
+        ({"search": "web"}, "search is 'web'"),
         ({"reply_threshold": 0.0}, "reply_threshold is 0.0"),
         ({"max_turns": 99}, "max_turns is 99, expected 1 to"),
     ],

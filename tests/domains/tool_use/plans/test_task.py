@@ -194,7 +194,7 @@ def test_a_tool_list_that_is_none_is_refused(tmp_path, content, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"form": "yaml"}, "form is 'yaml', expected json or code"),
+        ({"form": "yaml"}, "form is 'yaml'"),
         ({"correct_by": "tool"}, "correct_by is 'tool', expected one of tools.*'tools'"),
     ],
 )
