@@ -117,15 +117,12 @@ class ModelSeat:
         declared = (*self._tools, *self._assistants)
         self._declares = (system.model_copy(update={"tools": declared}),)
         self._stop = re.compile("|".join(map(re.escape, user.stops)))
-        greeting = Message(role="user", content=_GREETING)
-        greets = not before or before[0].role != "user"
-        said = (Message(role="assistant", content=opening),) if opening else ()
-        self.memory: tuple[Message, ...] = (
-            system,
-            *((greeting,) if greets else ()),
-            *before,
-            *said,
-        )
+        self.memory: tuple[Message, ...] = (system,)
+        if not before or before[0].role != "user":
+            self.memory += (Message(role="user", content=_GREETING),)
+        self.memory += tuple(before)
+        if opening:
+            self.memory += (Message(role="assistant", content=opening),)
 
     def answer(self, heard: str) -> Generator[Ask, Reply, Spoken]:
         """Its answer to these words; "" asks for its first message.
