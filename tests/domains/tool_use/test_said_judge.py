@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dataenvgym.domains.tool_use.audit import audit
-from dataenvgym.errors import ConfigurationError, SpeakerError
+from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records.instances import fault_of
 from dataenvgym.rollouts import rollout, speakers_of
@@ -50,12 +50,6 @@ def test_a_judge_decides_what_was_said_and_the_basis_is_still_multiplied(said):
     assert len(asked) == 1
 
 
-def test_a_student_that_imitates_the_verdict_is_judged_all_the_same():
-    environment = begun(problem(), {"judge": judge(Reply(text=found(False, False)))})
-    environment.step(say(SET))
-    assert environment.step(found(True, True))[1] == 0.0
-
-
 @pytest.mark.parametrize(
     "reply", ["Yes, all of it!", found(True), found(True, True, True), '{"things": []}', ""]
 )
@@ -88,12 +82,6 @@ def test_a_silent_student_is_not_judged():
     environment = begun(problem(), {"judge": judge()})
     environment.step(say(SET))
     assert environment.step(" ")[4]["scores"] == {"state": 1.0, "said": 0.0}
-
-
-def test_without_a_judge_the_problem_says_whom_it_needs():
-    environment = begun(problem(), {})
-    with pytest.raises(ConfigurationError, match="asks 'judge', and has no such speaker"):
-        environment.step("Large, for a year.")
 
 
 def test_problems_with_a_judge_have_no_gold_conversation():
