@@ -1,7 +1,5 @@
 """Pocket tools: requests in a village, which calls of tools fulfill."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
@@ -43,27 +41,6 @@ def knowing(task, *, last=lambda text: text, calls=lambda calls: calls) -> Scrip
         return calls(replies[turn]) if is_call else last(replies[turn])
 
     return ScriptedPredictor(answer)
-
-
-def test_there_are_twenty_skills_in_five_categories_with_phrasings():
-    assert len(SKILLS) == 20
-    assert len({skill.category for skill in SKILLS.values()}) == 5
-    assert all(len(set(skill.phrasings)) == 3 for skill in SKILLS.values())
-    assert all(sorted(s.operands) == list(s.operands) for s in SKILLS.values())
-
-
-def test_the_same_problems_come_again_in_equal_shares_of_the_skills():
-    one, two = PocketToolsTask(), PocketToolsTask()
-    assert one.instances == two.instances
-    assert set(Counter(i.skill for i in one.instances).values()) == {20}
-    assert PocketToolsTask(seed=1).instances != one.instances
-
-
-def test_no_two_splits_share_operands():
-    task = PocketToolsTask()
-    for split in ("train", "validation", "test"):
-        found = [POCKET_TOOLS.operands_in(i.instruction) for i in task.on(split).instances]
-        assert {POCKET_TOOLS.split_of(operands) for operands in found} == {split}
 
 
 def test_every_kind_of_argument_and_one_to_three_calls_occur(task):

@@ -23,14 +23,6 @@ def path(tmp_path):
     return path
 
 
-def test_a_file_is_divided_among_the_splits(lamps, path):
-    task = ToolUseTask(lamps, path)
-    ids = [[p.id for p in task.on(s).instances] for s in ("train", "validation", "test")]
-    assert [len(split) for split in ids] == [8, 6, 6]
-    assert len({each for split in ids for each in split}) == 20
-    assert len(task.whole().instances) == 20
-
-
 def test_the_task_is_named_after_its_world_or_as_asked(lamps, path):
     assert ToolUseTask(lamps, path).name == "lamps"
     task = ToolUseTask(lamps, path, name="mine")
@@ -87,13 +79,3 @@ def test_students_are_scored_and_reported_by_skill(lamps, path):
     report = task.generate_performance_report(completed)
     assert {skill.skill for skill in report.skills} == {"s0", "s1"}
     assert report.accuracy == len(solved) / 20
-
-
-def test_a_tool_that_fails_is_the_environments_fault_not_the_students(lamps, path):
-    task = ToolUseTask(lamps, path)
-    crash = ToolCall(name="misbehave", arguments={"how": "raise"})
-    reply = as_reply(Message(role="assistant", content="", tool_calls=(crash,)))
-    done = task.attempt(ScriptedPredictor(lambda _: reply), task.instances[:1])[0]
-    assert done.error.startswith("environment: ")
-    assert "misbehave" in done.error
-    assert not done.was_correct

@@ -97,25 +97,6 @@ def test_the_subset_is_skill_and_category_and_can_be_chosen(bfcl_files):
     assert {(i.skill, i.category) for i in chosen} == {("parallel", "parallel")}
 
 
-def test_one_file_may_be_given_for_each_split(bfcl_files):
-    places = {
-        "train": bfcl_files / "BFCL_v4_simple_python.json",
-        "test": bfcl_files / "BFCL_v4_multiple.json",
-    }
-    task = BFCLTask(places, split="test")
-    assert [i.id for i in task.instances] == [f"multiple_{n}" for n in range(4)]
-    assert len(task.on("train").instances) == 8
-
-
-def test_fractions_and_limit_are_those_of_other_file_tasks(bfcl_files):
-    halves = {"train": 0.5, "validation": 0.5}
-    task = BFCLTask(bfcl_files, fractions=halves, seed=3)
-    ids = [{i.id for i in task.on(split).instances} for split in ("train", "validation")]
-    assert not ids[0] & ids[1]
-    assert len(ids[0] | ids[1]) == 20
-    assert len(BFCLTask(bfcl_files, limit=3, fractions=halves).instances) == 3
-
-
 def test_types_of_its_own_become_those_of_json(bfcl_files):
     instance = whole(bfcl_files, subset="simple").instances[0]
     assert problem_of(instance).tools[0].parameters == {
@@ -290,13 +271,6 @@ def test_any_call_is_right_where_some_tool_is_relevant(bfcl_files):
     assert task.domain.judge(instance, as_calls_text([ToolCall(name="say")]))
     assert not task.domain.judge(instance, "None of the tools can do this.")
     assert task.domain.gold_record(instance) is None
-
-
-def test_a_line_that_is_not_json_is_refused_with_file_and_line(bfcl_files):
-    with (bfcl_files / "BFCL_v4_parallel.json").open("a") as stream:
-        stream.write("{oops\n")
-    with pytest.raises(InvalidInstanceError, match=r"BFCL_v4_parallel.json:5: not valid JSON"):
-        _ = whole(bfcl_files).instances
 
 
 @pytest.mark.parametrize(

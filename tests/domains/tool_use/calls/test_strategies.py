@@ -12,7 +12,7 @@ from dataenvgym.domains.tool_use.calls.problem import as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
-from dataenvgym.records import ChatDatum, PreferenceDatum, ToolCall
+from dataenvgym.records import PreferenceDatum, ToolCall
 
 from ....fakes import Teacher
 
@@ -46,18 +46,6 @@ def knowing(task):
     """Gives the gold answer to every problem of the task, and calls nothing else."""
     gold = {i.instruction: i.answer for i in task.whole().instances}
     return ScriptedPredictor(lambda conversation: gold[conversation[-1].content])
-
-
-def test_a_teacher_reads_the_tools_and_its_records_declare_them(task):
-    teacher = Teacher(sums)
-    records = generate(LLMEngine(teacher, task))
-    assert 'Tools:\n{"name": "math.add"' in teacher.asked[0]
-    assert len(records) == 3
-    for record in records:
-        assert isinstance(record, ChatDatum)
-        assert [tool.name for tool in record.tools] == ["math.add"]
-        assert record.messages[-1].tool_calls[0].name == "math.add"
-        assert record.provenance.skill == "simple"
 
 
 def test_right_tries_of_the_student_become_chat_records(task):

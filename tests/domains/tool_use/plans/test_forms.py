@@ -95,16 +95,8 @@ def test_a_reference_to_no_earlier_step_is_none_to_any():
 
 
 VALUES = [
-    *(
-        "plain",
-        "it's",
-        'say "x"',
-        "both ' and \"",
-        "back\\slash",
-        "line\nbreak\t",
-        "{brace} é 漢",
-        "",
-    ),
+    *("plain", "it's", 'say "x"', "both ' and \""),
+    *("back\\slash", "line\nbreak\t", "{brace} é 漢", ""),
     *("<node-0>.text", "<node-0>", "of <node-0>.text.", "'<node-0>.a' \"<node-0>.b\" {} \\ \n"),
     *(5, -2, 2.5, True, None, [1, "<node-0>.x", ["a"]], {"k": "<node-0>.x", "l": {"m": None}}),
 ]
@@ -211,22 +203,7 @@ def test_odd_values_are_read_and_can_be_written_again(form, value):
 
 
 UNITS = [
-    *(
-        "[",
-        "{",
-        "[{",
-        '["',
-        '"',
-        "\\",
-        '\\"',
-        '["\\"',
-        "[]",
-        "{}",
-        '{"name": "f"},',
-        "[1,",
-        "-",
-        " ",
-    ),
+    *("[", "{", "[{", '["', '"', "\\", '\\"', '["\\"', "[]", "{}", '{"name": "f"},', "[1,", " "),
     *("f(x=1)\n", "f(x=", "f(", "x=f(x=1)\n", "a.", "a+", "f'{", "```\n", "<think>", "<node-0>"),
     *("x = [x, x]\n", "x = f'{x}{x}'\n", "x = f(a=x, b=x)\n", "-", "not ", "lambda: ", "if x:\n "),
 ]
