@@ -158,6 +158,18 @@ def test_problems_that_random_calls_solve_are_found():
     assert checks(Switch(), *twenty) == {"random calls"}
 
 
+def test_two_replays_that_differ_are_found():
+    class Impure(Booking):
+        @tool(writes=True)
+        def now(self) -> str:
+            """Asks the clock."""
+            self.state.log = (*self.state.log, str(datetime.now()))
+            return "done"
+
+    found = violations(Impure(), problem("twice", gold=[{"name": "now", "arguments": {}}]))
+    assert found["same twice", "twice"] == "the gold calls have other results or another state"
+
+
 def test_a_task_refuses_problems_that_fail_if_it_is_asked_to_audit_them(tmp_path):
     path = tmp_path / "problems.jsonl"
     path.write_bytes(
