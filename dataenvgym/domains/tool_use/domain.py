@@ -52,40 +52,31 @@ class ToolUseDomain(DialogueDomain):
     Args:
         world: the student has its tools and reads its policy.
         options: when a conversation ends early, and the prompt.
-        judge_users: see `ToolUseEnvironment`.
+        more: of the environment, such as `judge_users`.
 
     Attributes:
-        problem_class, prepared_class, environment_class: the types of its problems, of prepared
-            problems and of its environments.
+        problem_class, environment_class: the types of its problems and environments.
     """
 
     has_tools = True
     problem_class: ClassVar[type[ToolUseProblem]] = ToolUseProblem
-    prepared_class: ClassVar[type[Prepared]] = Prepared
     environment_class: ClassVar[type[ToolUseEnvironment]] = ToolUseEnvironment
 
     def __init__(
         self,
         world: World[Any],
-        options: ToolUseOptions = ToolUseOptions(),
-        *,
-        judge_users: bool | None = None,
+        options: ToolLimits = ToolUseOptions(),
+        **more: Any,
     ) -> None:
-        self._set_up(world, options, max_turns=options.max_turns, judge_users=judge_users)
-
-    def _set_up(self, world: World[Any], limits: ToolLimits, **options: Any) -> None:
-        """Set the parts.
-
-        Args:
-            options: of the environment.
-        """
-        system = "\n\n".join(text for text in (world.policy, limits.system_prompt) if text)
-        limits = replace(limits, system_prompt=system)
+        if isinstance(options, ToolUseOptions):
+            more["max_turns"] = options.max_turns
+        system = "\n\n".join(text for text in (world.policy, options.system_prompt) if text)
+        limits = replace(options, system_prompt=system)
         self.world = world
         self.prompt_template = limits.prompt
         self._prepared: dict[str, tuple[TaskInstance, Prepared]] = {}
         self._environment: Callable[..., ToolUseEnvironment] = partial(
-            self.environment_class, limits=limits, prepare=self.prepared, **options
+            self.environment_class, limits=limits, prepare=self.prepared, **more
         )
         self.make_environment()  # raises here if an option is invalid
 
@@ -104,7 +95,7 @@ class ToolUseDomain(DialogueDomain):
         except ValueError as error:
             raise InvalidInstanceError(f"instance {instance.id!r}: {error}") from None
         state = world.state.patched(problem.state) if problem.state else world.state.fork()
-        prepared = self.prepared_class(problem, world.at(state))
+        prepared = Prepared(problem, world.at(state))
         if len(self._prepared) >= _MOST_KEPT:
             self._prepared.clear()
         self._prepared[instance.id] = instance, prepared

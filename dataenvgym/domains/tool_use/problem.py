@@ -113,6 +113,23 @@ class ToolUseProblem(Model):
         """Whether the student has that tool, if the world has it."""
         return self.tools is None or tool in self.tools
 
+    def solved(self, world: World[Any]) -> Any:
+        """The state of that world after the gold calls.
+
+        Raises:
+            InvalidInstanceError: if a gold call fails.
+        """
+        world = world.at(world.state.fork())
+        plans: tuple[tuple[str, Seat], ...] = (("gold", "assistant"), ("user_gold", "user"))
+        for field, by in plans:
+            for number, call in enumerate(getattr(self, field)):
+                result = world.call(call, by)
+                if result.error is not None:
+                    raise InvalidInstanceError(
+                        f"field {field}.{number}: the call of {call.name} fails: {result.error}"
+                    )
+        return world.state
+
     @property
     def asks_judge(self) -> bool:
         """Whether its score needs the speaker "judge"."""
@@ -239,18 +256,7 @@ class Prepared:
         Raises:
             InvalidInstanceError: if a gold call fails.
         """
-        if not self.world.shows_state:
-            return self.state
-        world = self.world.at(self.state.fork())
-        plans: tuple[tuple[str, Seat], ...] = (("gold", "assistant"), ("user_gold", "user"))
-        for field, by in plans:
-            for number, call in enumerate(getattr(self.problem, field)):
-                result = world.call(call, by)
-                if result.error is not None:
-                    raise InvalidInstanceError(
-                        f"field {field}.{number}: the call of {call.name} fails: {result.error}"
-                    )
-        return world.state
+        return self.problem.solved(self.world) if self.world.shows_state else self.state
 
 
 # --- files of problems ----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from pydantic import ValidationError
 
@@ -65,12 +65,11 @@ class CallsDomain(Domain):
         self.prompt_template = options.prompt
         self.lenient = options.matching == "lenient"
         self._known = known
-        self._options = options
         self._catalog_of = catalog
-        self._reply_threshold = reply_threshold
-        self._max_turns = max_turns
-        # raises if invalid
-        CallsEnvironment((), options, reply_threshold=reply_threshold, max_turns=max_turns)
+        self._environment = partial(
+            CallsEnvironment, options=options, reply_threshold=reply_threshold, max_turns=max_turns
+        )
+        self._environment()  # raises here if an option is invalid
 
     @cached_property
     def _catalog(self) -> tuple[Tool, ...]:
@@ -78,13 +77,7 @@ class CallsDomain(Domain):
         return tuple(tool for tool in self._catalog_of() if tool.name != TOOL_SEARCHER.name)
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> CallsEnvironment:
-        return CallsEnvironment(
-            instances,
-            self._options,
-            reply_threshold=self._reply_threshold,
-            catalog=self._catalog,
-            max_turns=self._max_turns,
-        )
+        return self._environment(instances, catalog=self._catalog)
 
     # --- comparing ---
 

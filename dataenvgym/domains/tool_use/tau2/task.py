@@ -13,10 +13,10 @@ from dataenvgym.domains.tool_use.environment import (
     ToolLimits,
     ToolUseEnvironment,
 )
-from dataenvgym.domains.tool_use.problem import Prepared, ToolUseProblem
+from dataenvgym.domains.tool_use.problem import ToolUseProblem
 from dataenvgym.domains.tool_use.tau2.environment import MAX_STEPS, Tau2Environment
 from dataenvgym.domains.tool_use.tau2.package import load_package
-from dataenvgym.domains.tool_use.tau2.problem import Tau2Prepared, Tau2Problem
+from dataenvgym.domains.tool_use.tau2.problem import Tau2Problem
 from dataenvgym.domains.tool_use.tau2.source import Tau2Source
 from dataenvgym.domains.tool_use.tau2.world import Tau2World
 from dataenvgym.errors import check_one_of
@@ -57,21 +57,10 @@ class Tau2Options(TaskOptions, RowOptions, ToolLimits):
 
 
 class Tau2Domain(ToolUseDomain):
-    """Problems of one domain of tau2.
-
-    Args:
-        world: the domain.
-        options, judge_users: see `ToolUseDomain`.
-    """
+    """Problems of one domain of tau2."""
 
     problem_class: ClassVar[type[ToolUseProblem]] = Tau2Problem
-    prepared_class: ClassVar[type[Prepared]] = Tau2Prepared
     environment_class: ClassVar[type[ToolUseEnvironment]] = Tau2Environment
-
-    def __init__(
-        self, world: Tau2World, options: Tau2Options, *, judge_users: bool | None = None
-    ) -> None:
-        self._set_up(world, options, max_steps=options.max_steps, judge_users=judge_users)
 
     @property
     def teacher_context(self) -> str:
@@ -104,5 +93,5 @@ class Tau2Task(Task):
             task_set=options.task_set,
             judges=has_judge or (None if options.nl_assertions == "leave_out" else False),
         )
-        domain = Tau2Domain(world, options, judge_users=has_judge)
+        domain = Tau2Domain(world, options, max_steps=options.max_steps, judge_users=has_judge)
         self.set_up(source, domain, options, name=name)
