@@ -46,20 +46,6 @@ class Progress:
     n_errors: int = 0
     n_words: int = 0
 
-    def saved(self) -> Callable[[], None]:
-        """A function that restores the present state, with the world and the user's seat."""
-        kept = (self.calls[:], self.said[:], self.unheard[:], self.n_errors, self.n_words)
-        state = self.world.state
-        memory: Any = self.seat and self.seat.memory
-
-        def restore() -> None:
-            self.calls, self.said, self.unheard, self.n_errors, self.n_words = kept
-            self.world.state = state
-            if self.seat is not None:
-                self.seat.memory = memory
-
-        return restore
-
     def say(self, words: str) -> str:
         """The text for the user: the unheard words, then these words."""
         self.said.append(words)
@@ -184,11 +170,22 @@ class ToolUseEnvironment(TaskEnvironment):
         self, instance: TaskInstance, conversation: Conversation
     ) -> Generator[Ask, Reply, Outcome]:
         """Run the calls, or let the user answer; if that fails, all is as it was before."""
-        restore = self._progress.saved()
+        progress = self._progress
+        before = replace(
+            progress,
+            calls=[*progress.calls],
+            said=[*progress.said],
+            unheard=[*progress.unheard],
+        )
+        state = progress.world.state
+        memory: Any = progress.seat and progress.seat.memory
         try:
             return (yield from self._turn(conversation[-1]))
         except BaseException:
-            restore()
+            self._progress = before
+            before.world.state = state
+            if before.seat is not None:
+                before.seat.memory = memory
             raise
 
     def _turn(self, said: Message) -> Generator[Ask, Reply, Outcome]:

@@ -10,7 +10,7 @@ from dataenvgym.domains.tool_use.village import PLACES
 from dataenvgym.environments import RecordChecks
 from dataenvgym.metrics.answers import answers_of
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
+from dataenvgym.quality import AlreadyKnownCheck
 from dataenvgym.records import ChatDatum, Message, ToolCall
 from dataenvgym.tasks.record_conversion import problem_of
 from dataenvgym.tool_formats import as_reply
@@ -41,15 +41,6 @@ def knowing(task, *, last=lambda text: text, calls=lambda calls: calls) -> Scrip
         return calls(replies[turn]) if is_call else last(replies[turn])
 
     return ScriptedPredictor(answer)
-
-
-def test_every_kind_of_argument_and_one_to_three_calls_occur(task):
-    gold = [call for i in task.instances for call in task.domain.prepared(i).problem.gold]
-    kinds = {type(value) for call in gold for value in call.arguments.values()}
-    assert kinds == {str, int, bool, list}
-    assert {len(c.arguments) for c in gold if c.name == "add"} == {1, 2}  # optional
-    numbers = {len(task.domain.prepared(i).problem.gold) for i in task.instances}
-    assert numbers == {1, 2, 3}
 
 
 def test_gold_calls_and_words_earn_all_and_each_alone_nothing(task):
@@ -124,11 +115,8 @@ def test_a_record_with_a_wrong_call_or_word_is_judged_wrong(task, records):
     assert task.domain.judge_record(other) is None
 
 
-def test_quality_checks_drop_wrong_and_already_known_records(task, records):
+def test_a_record_whose_calls_the_student_makes_is_already_known(task, records):
     asked = next(r for r in records if r.provenance.skill == "totaled")
-    wrong = Message(role="assistant", content="#### 99")
-    spoiled = asked.model_copy(update={"messages": (*asked.messages[:-1], wrong)})
-    assert WrongAnswerCheck(task).passes([asked, spoiled], None) == [True, False]
     replies = [as_reply(m) for m in asked.messages if m.role == "assistant"]
     student = ScriptedPredictor(
         lambda c: (

@@ -7,11 +7,8 @@ import pytest
 from dataenvgym.domains.tool_use.audit import audit
 from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.records.instances import fault_of
-from dataenvgym.rollouts import rollout, speakers_of
-from dataenvgym.tasks.options import LONG_REPLIES
 
-from ...rollouts.fakes import Predictor, both_modes
+from ...rollouts.fakes import Predictor
 from .phone_world import SET, Phone, begun, domain, instance, say
 
 WANTED = ["the plan is the large one", "it lasts a year"]
@@ -99,31 +96,3 @@ def test_an_audit_asks_no_judge_and_wants_it_said_to_the_letter():
         )
         assert audit(Phone(), [one]).violations == audit(Phone(), [other]).violations
     assert "gold" not in {v.check for v in audit(Phone(), [problem()]).violations}
-
-
-@both_modes
-def test_many_conversations_are_judged_at_once(make):
-    def answer(conversation):
-        good = "Large, for a year." in conversation[-1].content
-        return Reply(text=found(good, good)) if "silent" not in conversation[-1].content else _OUT
-
-    def student(conversation):
-        if len(conversation) == 2:
-            return Reply(text=say(SET))
-        number = int(conversation[1].content)
-        return Reply(text=["Large, for a year.", "Done.", "silent"][number % 3])
-
-    problems = [problem(f"i{k}").model_copy(update={"instruction": str(k)}) for k in range(30)]
-    completed = rollout(
-        make(student),
-        problems,
-        domain().make_environment,
-        sampling=LONG_REPLIES,
-        others=speakers_of({"judge": make(answer)}),
-    )
-    assert [c.reward for c in completed] == [1.0, 0.0, 0.0] * 10
-    assert [fault_of(c) for c in completed[2::3]] == ["judge"] * 10
-    assert not any(c.error for i, c in enumerate(completed) if i % 3 < 2)
-
-
-_OUT = Failure(reason="filtered")

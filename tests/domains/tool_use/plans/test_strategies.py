@@ -15,7 +15,6 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import PreferenceDatum, SupervisedDatum
 
-from .... import fakes
 from .conftest import TOOLS, row, write_rows
 
 WRONG = {"json": '[{"id": 0, "name": "tell_joke", "args": {}}]', "code": "output0 = tell_joke()"}
@@ -141,13 +140,3 @@ def test_records_with_the_tools_of_an_evaluated_plan_do_not_overlap_with_it(tmp_
     assert record not in overlap
     same = frame(SupervisedDatum(instruction=task.instances[0].instruction, output=plan))
     assert same in overlap
-
-
-def test_a_teachers_majority_judges_by_the_list_of_tools(files):
-    _, task, student, _ = setting(files, "")
-    frame = task.domain.prompt_template.frame
-    joke = frame(SupervisedDatum(instruction="Make me laugh", output=WRONG["json"]))
-    caption = joke.model_copy(update={"output": Teacher("json")._record()["output"]})
-    always_joking = fakes.Teacher(*(f"Plan {n}: {WRONG['json']}" for n in range(9)))
-    check = WrongAnswerCheck(task, always_joking, samples=3)
-    assert check.passes([joke, caption], student) == [True, False]

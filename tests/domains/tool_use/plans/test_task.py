@@ -122,15 +122,6 @@ def test_validation_is_the_verified_problems_without_the_filtered_ones(make_task
     assert task.on("validation").share() is None
 
 
-def test_without_ids_the_same_request_with_the_same_plan_is_the_same_problem(tmp_path):
-    rows = [{k: v for k, v in row(n, "story").items() if k != "id"} for n in range(6)]
-    sources = {
-        "validation": write_rows(tmp_path / "all.jsonl", rows),
-        "test": write_rows(tmp_path / "some.jsonl", rows[:2]),
-    }
-    assert [i.id for i in PlansTask(sources, TOOLS).instances] == [f"all-{n}" for n in (3, 4, 5, 6)]
-
-
 @pytest.mark.parametrize(
     "content",
     [
