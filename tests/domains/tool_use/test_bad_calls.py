@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .phone_world import READ, SET, begun, instance, say
+from .phone_world import SET, begun, instance, say
 
 
 def call(name="set_plan", **arguments):
@@ -72,14 +72,3 @@ def test_a_malformed_call_among_good_ones_is_answered_too():
     results = [m.content for m in conversation if m.role == "tool"]
     assert results[0] == "large for 12 months"
     assert results[1].startswith("Error: ")
-
-
-@pytest.mark.parametrize("end", ["\n</tool_call>", "", "\n"])
-@pytest.mark.parametrize("count_errors", ["in_a_row", "total"])
-def test_a_call_without_its_closing_tag_is_no_error(end, count_errors):
-    environment = begun(instance(), count_errors=count_errors, max_errors=2)
-    for call in (READ, READ, READ, SET):
-        conversation, *_ = environment.step(say(call).removesuffix("\n</tool_call>") + end)
-        assert [m.role for m in conversation[-2:]] == ["assistant", "tool"]
-    _, reward, done, *_ = environment.step("It is done.")
-    assert (reward, done) == (1.0, True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
-from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
+from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.pocket_skills import SKILLS
 from dataenvgym.domains.tool_use.village import PLACES
 from dataenvgym.environments import RecordChecks
@@ -59,27 +59,6 @@ def test_gold_calls_and_words_earn_all_and_each_alone_nothing(task):
 def test_a_list_of_all_answers_earns_nothing(task):
     everything = " ".join((*PLACES, *map(str, range(20))))
     assert not any(c.was_correct for c in task.attempt(ScriptedPredictor(lambda _: everything)))
-
-
-def test_other_calls_that_lead_to_the_same_state_are_right(task):
-    instance = next(i for i in PocketToolsTask().instances if i.skill == "shared")
-    first, second, *_ = task.domain.gold_replies(instance)
-    swapped = [second, first, "done"]
-    student = ScriptedPredictor(lambda c: swapped[sum(m.role == "assistant" for m in c)])
-    (completed,) = task.attempt(student, [instance])
-    assert completed.was_correct
-
-
-def test_results_of_calls_are_needed(task):
-    """In chains and questions, the same request in two villages has two answers."""
-    for skill in ("joined", "paid", "matched", "released", "counted", "totaled", "bought"):
-        rng = np.random.default_rng(0)
-        results = {
-            message.content
-            for _ in range(20)
-            for message in POCKET_TOOLS.draw(skill, "train", rng).steps[1:2]
-        }
-        assert len(results) > 3, skill
 
 
 # --- records ------------------------------------------------------------------------------------
@@ -148,17 +127,7 @@ def test_tries_agree_if_they_lead_to_the_same_state_and_words(task):
         return task.attempt(student, [instance])[0]
 
     tries = [completed(one, other), completed(other, one), completed(one), completed()]
+    assert [each.was_correct for each in tries] == [True, True, False, False]
     answers = [answer for answer, _ in answers_of(task, tries)]
     assert answers[0] == answers[1]
     assert len(set(answers)) == 3
-
-
-def test_calls_in_any_format_are_understood(task):
-    instance = next(i for i in task.instances if i.skill == "carried")
-    (call,) = task.domain.prepared(instance).problem.gold
-    texts = [as_reply(Message(role="assistant", content="", tool_calls=(call,)))]
-    texts.append("##carry item {item} place {place}".format(**call.arguments))
-    for text in texts:
-        replies = [text, "done"]
-        student = ScriptedPredictor(lambda c, r=replies: r[sum(m.role == "assistant" for m in c)])
-        assert task.attempt(student, [instance])[0].was_correct

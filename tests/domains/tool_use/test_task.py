@@ -6,9 +6,6 @@ import pytest
 
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import Message, ToolCall
-from dataenvgym.tool_formats import as_reply
 
 
 def problem(n):
@@ -62,20 +59,3 @@ def test_the_student_reads_the_policy_the_tools_and_the_problem(lamps, path):
     assert first.content == "Switch what you are asked to.\n\nBe short."
     assert [tool.name for tool in first.tools] == ["look", "switch", "misbehave", "peek"]
     assert said.content == task.instances[0].instruction
-
-
-def test_students_are_scored_and_reported_by_skill(lamps, path):
-    task = ToolUseTask(lamps, path).whole()
-
-    def switch_lamp_0(conversation):
-        if conversation[-1].role == "tool":
-            return "Done."
-        call = ToolCall(name="switch", arguments={"lamp": "lamp_0", "on": True})
-        return as_reply(Message(role="assistant", content="", tool_calls=(call,)))
-
-    completed = task.evaluate(ScriptedPredictor(switch_lamp_0))
-    solved = {done.instance.id for done in completed if done.was_correct}
-    assert solved == {f"p{n}" for n in range(0, 20, 3)}
-    report = task.generate_performance_report(completed)
-    assert {skill.skill for skill in report.skills} == {"s0", "s1"}
-    assert report.accuracy == len(solved) / 20

@@ -10,7 +10,6 @@ from dataenvgym.domains.tool_use.audit import audit
 from dataenvgym.domains.tool_use.components import Ending, score
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.problem import load_problems
-from dataenvgym.domains.tool_use.users import ScriptedUser
 from dataenvgym.domains.tool_use.village import Village
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
 from dataenvgym.errors import ConfigurationError
@@ -119,17 +118,6 @@ def test_a_config_names_the_world_and_divides_its_problems(name):
     ids = [instance.id for part in parts for instance in part]
     assert sorted(ids) == sorted(problem.id for problem in PROBLEMS[name])
     assert all(len(part) >= 20 for part in parts)
-
-
-def test_a_scripted_user_tells_its_details_and_leaves():
-    script = next(p for p in PROBLEMS["shop"] if p.id == "two-changes-1").data["user"]
-    user, state, said = ScriptedUser.model_validate(script), None, []
-    for heard in ("Which order?", "Which one, again?", "It has 3 now.", "Is that all?", "Moved."):
-        line, state = user.line(state, heard)
-        said.append(line.say)
-    assert said[:2] == ["The pans: make it 3."] * 2
-    assert said[2:4] == ["And one more thing: send them to Lyon."] * 2
-    assert line.stop
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,7 +11,7 @@ pytest.importorskip("mcp", reason="needs the extra [mcp]")
 from dataenvgym.domains.tool_use.mcp.server import HttpServer, served
 from dataenvgym.errors import ConfigurationError
 
-from .conftest import Wire, in_client
+from .conftest import Wire
 
 
 def test_another_session_is_reached_neither_by_a_guess_nor_ended(session):
@@ -112,27 +111,3 @@ def test_512_sessions_are_open_at_once_and_share_nothing(session, notes_url):
         assert set(written) == {("done", False)}
         read = pool.map(lambda w: w.call("read", title="first"), wires)
         assert list(read) == [(wire.session, False) for wire in wires]
-
-
-@pytest.mark.slow
-def test_over_stdio_a_process_is_a_session_and_its_output_is_the_protocol_alone():
-    from mcp import StdioServerParameters
-    from mcp.shared.exceptions import MCPError
-
-    serve = ["-m", "dataenvgym.cli.main", "serve-world", "shop"]
-    parameters = StdioServerParameters(command=sys.executable, args=serve)
-
-    async def use(client):
-        names = [tool.name for tool in (await client.list_tools()).tools]
-        hidden = [
-            await client.call_tool(name, {})
-            for name in ("initial", "at", "state", "holds", "has_status", "__init__", "reset")
-        ]
-        for listing in (client.list_resources, client.list_prompts):
-            with pytest.raises(MCPError, match="Method not found"):
-                await listing()
-        return names, hidden
-
-    names, hidden = in_client(parameters, use)
-    assert "cancel_order" in names
-    assert all(result.is_error for result in hidden)

@@ -81,13 +81,6 @@ def test_a_problem_is_worked_on_in_a_session_of_its_own(task_with):
         assert results == ["Error: there is no note new", "done", "milk"]
 
 
-def test_the_student_sees_the_server_s_tools_and_instructions(task_with, notes):
-    (problem,) = (task := task_with(PROBLEM)).instances
-    first, *_ = task.domain.prompt(problem)
-    assert first.content == notes.policy
-    assert [tool.name for tool in first.tools] == [tool.name for tool in notes.tools()]
-
-
 def test_gold_calls_become_a_record_by_being_made(task_with):
     task = task_with(PROBLEM)
     record = task.domain.gold_record(task.instances[0])
