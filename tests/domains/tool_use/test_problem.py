@@ -81,9 +81,6 @@ def test_a_row_without_an_id_has_one_of_its_file(load):
     assert "problems" in instance.id
 
 
-SWITCH = {"name": "switch", "arguments": {"lamp": "lamp_1", "on": True}}
-
-
 def instance(**data):
     return TaskInstance(id="i", task="lamps", instruction="", data={"world": "lamps", **data})
 

@@ -239,24 +239,19 @@ def derived_tools(calls: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Too
     Args:
         calls: the arguments of each call, by the tool's name.
     """
-    return tuple(_tool(name, calls[name]) for name in sorted(calls))
-
-
-def _tool(name: str, calls: Sequence[Mapping[str, Any]]) -> Tool:
-    names = list(dict.fromkeys(argument for call in calls for argument in call))
-    values = {n: [call[n] for call in calls if n in call] for n in names}
-    required: list[Json] = [n for n in names if len(values[n]) == len(calls)]
-    first, *others = spaced(name).split()
-    described = " ".join([first.capitalize(), *(word.lower() for word in others)])
-    return Tool(
-        name=name,
-        description=f"{described}.",
-        parameters={
+    tools = []
+    for name in sorted(calls):
+        names = list(dict.fromkeys(argument for call in calls[name] for argument in call))
+        values = {n: [call[n] for call in calls[name] if n in call] for n in names}
+        parameters: Any = {
             "type": "object",
             "properties": {n: _schema(values[n]) for n in names},
-            "required": required,
-        },
-    )
+            "required": [n for n in names if len(values[n]) == len(calls[name])],
+        }
+        first, *others = spaced(name).split()
+        described = " ".join([first.capitalize(), *(word.lower() for word in others)])
+        tools.append(Tool(name=name, description=f"{described}.", parameters=parameters))
+    return tuple(tools)
 
 
 def _schema(values: Sequence[Any]) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -211,12 +211,12 @@ def _gold(row: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
             raise UnfitRowError(
                 f"{field}': calls {name!r}, which is not declared: the tools are {', '.join(tools)}"
             )
-        if undeclared := _undeclared(arguments, tools[name]):
+        declared: Any = tools[name].parameters.get("properties") or {}
+        if undeclared := _undeclared(arguments, declared, tools[name].parameters.get("required")):
             raise UnfitRowError(f"{field}.{name}': {undeclared}")
-        taken = _declared(tools[name])
-        arguments = {n: values for n, values in arguments.items() if n in taken}
+        taken: dict[str, Any] = {n: values for n, values in arguments.items() if n in declared}
         try:
-            calls.append(GoldCall(name=name, arguments=dict(arguments), listed=True))
+            calls.append(GoldCall(name=name, arguments=taken, listed=True))
         except ValidationError as error:
             raise UnfitRowError(f"{field}.{name}': {first_fault(error)}") from None
     return tuple(calls)
@@ -226,16 +226,10 @@ def _plainly_named(named: tuple[NamedT, ...]) -> tuple[NamedT, ...]:
     return tuple(one.model_copy(update={"name": one.name.replace(".", "_")}) for one in named)
 
 
-def _declared(tool: Tool) -> dict[str, Any]:
-    declared = tool.parameters.get("properties") or {}
-    assert isinstance(declared, dict)
-    return declared
-
-
-def _undeclared(arguments: dict[str, Any], tool: Tool) -> str | None:
+def _undeclared(
+    arguments: Mapping[str, Sequence[Any]], declared: Mapping[str, Any], required: Any
+) -> str | None:
     """Why no call can have these arguments; an undeclared one may be optional."""
-    declared = _declared(tool)
-    required = tool.parameters.get("required") or []
     needed = (name for name, values in arguments.items() if OMITTED not in values)
     if unknown := next((name for name in needed if name not in declared), None):
         return f"argument {unknown!r} is not declared: the tool takes {', '.join(declared)}"

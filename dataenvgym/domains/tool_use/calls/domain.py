@@ -12,7 +12,6 @@ from dataenvgym.domains.tool_use.calls.environment import CallOptions, CallsEnvi
 from dataenvgym.domains.tool_use.calls.problem import (
     CallsProblem,
     as_text,
-    bare,
     canonical,
     declaring,
     from_text,
@@ -32,6 +31,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.record_conversion import chat_record
 from dataenvgym.tool_formats import as_reply, read_reply, said_in
 
 _WHOLE = ["integer", "number"]  # a whole number is a number
@@ -121,7 +121,7 @@ class CallsDomain(Domain):
         prompt = self.prompt(instance)
         if self._catalog and said.tool_calls and not are_searches(said.tool_calls):
             prompt = (*prompt, *searching(said.tool_calls, self._catalog))
-        return _chat(prompt, said, Provenance(skill=instance.skill))
+        return chat_record((*prompt, said), Provenance(skill=instance.skill))
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
         if answer := problem_of(instance).answer:
@@ -138,7 +138,8 @@ class CallsDomain(Domain):
             return self.prompt_template.frame(record)
         prompt = self.make_environment().prompt(read[0], tools)
         said = read_reply(prompt, record.output)
-        return _chat(prompt, said, record.provenance) or self.prompt_template.frame(record)
+        framed = chat_record((*prompt, said), record.provenance)
+        return framed or self.prompt_template.frame(record)
 
     def unframe(self, record: TrainingDatum) -> TrainingDatum:
         """Turn a chat record with tools into an instruction and an output (see `texts`)."""
@@ -252,19 +253,4 @@ def _calls_in(answer: str) -> list[ToolCall] | None:
         found = [json.loads(call) for call in json.loads(answer)]
         return [ToolCall(name=name, arguments=arguments) for name, arguments in found]
     except (ValueError, TypeError):
-        return None
-
-
-def _chat(prompt: Conversation, said: Message, provenance: Provenance) -> ChatDatum | None:
-    """The chat record of the prompt with that answer; None if its turns do not fit a record."""
-    messages, tools = bare(prompt)
-    leads = messages[0].role == "system"
-    try:
-        return ChatDatum(
-            messages=(*messages, said)[leads:],
-            system=messages[0].content if leads else "",
-            tools=tools,
-            provenance=provenance,
-        )
-    except ValidationError:
         return None

@@ -146,12 +146,6 @@ def declaring(messages: Conversation, tools: Sequence[Tool]) -> Conversation:
     return (first.model_copy(update={"tools": tuple(tools)}), *others)
 
 
-def bare(messages: Conversation) -> tuple[Conversation, tuple[Tool, ...]]:
-    """The conversation without the tools, and the tools."""
-    first, *others = messages
-    return (first.model_copy(update={"tools": ()}), *others), first.tools
-
-
 # --- a problem as one text, and back --------------------------------------------------------------
 
 
