@@ -22,12 +22,8 @@ def test_several_calls_of_a_message_run_in_order_and_each_has_its_result():
     environment = begun(instance())
     conversation, reward, done, truncated, _ = environment.step(say(READ, SET, UNKNOWN, READ))
     results = contents(conversation, "tool")
-    assert [("small" in r, "large" in r) for r in results] == [
-        (True, False),
-        (False, True),
-        (False, False),
-        (False, True),
-    ]
+    assert ["small" in result for result in results] == [True, False, False, False]
+    assert ["large" in result for result in results] == [False, True, False, True]
     assert results[2].startswith("Error: there is no tool 'fly'")
     assert (reward, done, truncated) == (0.0, False, False)
 

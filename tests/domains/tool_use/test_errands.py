@@ -5,8 +5,8 @@ import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
 from dataenvgym.domains.tool_use.errands import SKILLS, ErrandsTask
-from dataenvgym.records import Message, ToolCall
-from dataenvgym.tool_formats import as_reply
+
+from .phone_world import say
 
 SMALL = {"n_train": 28, "n_validation": 28, "n_test": 28}
 
@@ -73,8 +73,5 @@ def test_doing_nothing_is_wrong_and_a_tool_that_is_not_offered_fails():
         *_, info = environment.step("Done.")
         assert not info["was_correct"]
     environment.reset(seed=0, options={"instance": task.instances[0]})
-    pay = Message(
-        role="assistant", content="", tool_calls=(ToolCall(name="pay", arguments={"amount": 1}),)
-    )
-    observation = environment.step(as_reply(pay))[0]
+    observation = environment.step(say({"name": "pay", "arguments": {"amount": 1}}))[0]
     assert observation[-1].content.startswith("Error: there is no tool 'pay'")

@@ -57,22 +57,16 @@ def test_a_gold_call_of_the_searcher_is_right_and_is_a_record(tmp_path):
     rows = [DIALOGUE[0], search, *DIALOGUE[1:]]
     (tmp_path / "d").mkdir()
     write(tmp_path / "d" / "AddAlarm-level-2-1.jsonl", rows)
-    for how in ("given", "tool"):
+    for how, lengths in (("given", [2, 6, 8]), ("tool", [2, 8, 10])):
         task = whole(tmp_path / "d", turns="calls", search=how)
         first = task.instances[0]
         assert task.domain.judge(first, first.answer)
-        assert not task.domain.judge(
-            first, as_calls_text([ToolCall(name="ToolSearcher", arguments={"keywords": "email"})])
-        )
+        other = ToolCall(name="ToolSearcher", arguments={"keywords": "email"})
+        assert not task.domain.judge(first, as_calls_text([other]))
         records = list(map(task.domain.gold_record, task.instances))
-        assert [record.messages[-1].tool_calls[0].name for record in records] == [
-            "ToolSearcher",
-            "GetUserToken",
-            "AddAlarm",
-        ]
-        assert [len(record.messages) for record in records] == ([2, 6, 8], [2, 8, 10])[
-            how == "tool"
-        ]
+        names = [record.messages[-1].tool_calls[0].name for record in records]
+        assert names == ["ToolSearcher", "GetUserToken", "AddAlarm"]
+        assert [len(record.messages) for record in records] == lengths
 
 
 def test_each_dialogue_is_in_one_split(api_bank):

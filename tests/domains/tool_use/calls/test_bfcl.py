@@ -19,19 +19,13 @@ def whole(folder, **options):
 
 def changed(value, acceptable):
     """A value that is not listed, of the same type if there is one."""
-    match value:
-        case bool():
-            return "qqq" if (not value) in acceptable else not value
-        case int() | float():
-            return value + 987654
-        case str():
-            return f"{value} qqq"
-        case list():
-            return [*value, "qqq"]
-        case dict():
-            return {**value, "qqq": 1}
-        case _:
-            return "qqq"
+    if isinstance(value, bool):
+        return "qqq" if (not value) in acceptable else not value
+    if isinstance(value, int | float):
+        return value + 987654
+    if isinstance(value, list):
+        return [*value, "qqq"]
+    return value | {"qqq": 1} if isinstance(value, dict) else f"{value} qqq"
 
 
 # --- the data set itself ---

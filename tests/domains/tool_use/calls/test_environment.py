@@ -145,12 +145,8 @@ def test_a_student_that_only_searches_runs_out_of_turns(searching):
 def test_gold_records_show_the_search(searching):
     task, problems = searching
     record = task.domain.gold_record(problems["GetToday"])
-    assert [message.role for message in record.messages] == [
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-    ]
+    roles = [message.role for message in record.messages]
+    assert roles == ["user", "assistant", "tool", "assistant"]
     assert [tool.name for tool in record.tools] == ["ToolSearcher"]
     assert record.messages[1].tool_calls[0].arguments == {"keywords": "Get Today"}
     assert record.messages[3].tool_calls == (ToolCall(name="GetToday"),)

@@ -66,12 +66,8 @@ def task_with(tmp_path, notes_url):
 def test_a_problem_is_worked_on_in_a_session_of_its_own(task_with):
     problems = [{**PROBLEM, "id": f"p{n}", "instruction": f"Note milk, {n}."} for n in range(6)]
     task = task_with(*problems)
-    reads_first = scripted(
-        calls(
-            ("read", {"title": "new"}), ("write", WRITE["arguments"]), ("read", {"title": "new"})
-        ),
-        "It is noted.",
-    )
+    read, write = ("read", {"title": "new"}), ("write", WRITE["arguments"])
+    reads_first = scripted(calls(read, write, read), "It is noted.")
     for completed in task.attempt(reads_first):
         assert completed.error is None
         assert completed.was_correct
@@ -116,18 +112,12 @@ def test_a_server_that_fails_is_charged_to_the_environment(task_with, notes):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            {"basis": ["state"]},
-            "field basis: the state of world 'mine' is known only to its server",
-        ),
+        ({"basis": ["state"]}, "field basis: the state of world 'mine' is known only to its"),
         ({"basis": ["calls", "state"]}, "field basis"),
         ({"state": {"now": "2026-01-01T00:00"}}, "field state"),
         ({"may_differ": []}, "field may_differ"),
         ({"gold": [{"name": "wirte"}]}, "no tool 'wirte'. Did you mean 'write'"),
-        (
-            {"basis": ["assertions"], "assertions": [{"check": "has_note"}]},
-            "no check 'has_note'",
-        ),
+        ({"basis": ["assertions"], "assertions": [{"check": "has_note"}]}, "no check 'has_note'"),
     ],
 )
 def test_a_problem_that_cannot_be_scored_is_refused_at_load(task_with, change, said):

@@ -159,10 +159,7 @@ def test_a_conversation_continues_its_past():
 
 
 def test_ten_failed_calls_in_all_end_it_with_reward_0():
-    bad, good = (
-        {"name": "nosuch", "arguments": {}},
-        {"name": "get_line", "arguments": {"line": "L1"}},
-    )
+    bad, good = LOOK | {"name": "nosuch"}, ALLOW | {"name": "get_line"}
     environment, *_ = begun("said", "Who owns L1?")
     for _ in range(9):
         assert not environment.step(say(bad, good, words="Ann, 10"))[2]
