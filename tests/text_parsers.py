@@ -27,11 +27,11 @@ from dataenvgym.domains.tool_use.calls.environment import rouge_l
 from dataenvgym.domains.tool_use.calls.problem import from_text
 from dataenvgym.domains.tool_use.calls.search import found
 from dataenvgym.domains.tool_use.fact_matching import says
+from dataenvgym.domains.tool_use.matching import is_acceptable_leniently
 from dataenvgym.domains.tool_use.plans import code_form, json_form
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.user_seat import Conduct
 from dataenvgym.domains.tool_use.users import ModelUser
-from dataenvgym.domains.tool_use.values import is_acceptable_leniently
 from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
 from dataenvgym.environments.near_duplicates import SeenTexts
 from dataenvgym.environments.record_texts import normalized, record_text

@@ -16,7 +16,6 @@ worlds        the worlds in the package, and their problems
 audit         checks a world and its problems
 plans         a family of its own: which tools, in which order, with which arguments
 matching      whether calls match the gold ones: strictly, or leniently as in BFCL
-values        the same for the value of one argument
 calls         problems whose answer is the calls themselves: BFCL, API-Bank
 tau2          the domains of Sierra's tau2-bench, from the user's own copy
 """

@@ -20,7 +20,7 @@ from math import prod
 from typing import Any
 
 from dataenvgym.domains.tool_use.fact_matching import says
-from dataenvgym.domains.tool_use.matching import GoldCall, call_matches, most_pairs
+from dataenvgym.domains.tool_use.matching import GoldCall, most_pairs
 from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
@@ -96,9 +96,7 @@ def _said(problem: ToolUseProblem, ending: Ending) -> bool | None:
 def _calls(problem: ToolUseProblem, ending: Ending) -> bool | None:
     if not problem.gold:
         return None
-    wanted = [GoldCall.of(call) for call in problem.gold]
-    fits = [[call_matches(call, gold) for gold in wanted] for call in ending.calls]
-    return most_pairs(fits) == len(wanted)
+    return most_pairs(ending.calls, list(map(GoldCall.of, problem.gold))) == len(problem.gold)
 
 
 COMPONENTS: Components = {

@@ -23,8 +23,9 @@ from dataenvgym.domains.tool_use.environment import (
     ToolUseEnvironment,
     ToolUseOptions,
 )
-from dataenvgym.domains.tool_use.problem import Preparation, Prepared, ToolUseProblem, problem_of
+from dataenvgym.domains.tool_use.problem import Prepared, ToolUseProblem, check_fits, problem_of
 from dataenvgym.domains.tool_use.users import ModelUser
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -41,6 +42,7 @@ from dataenvgym.tasks.worlds.world import World
 from dataenvgym.tool_formats import HERMES, as_reply
 from dataenvgym.tool_formats.json_objects import to_json
 
+_MOST_KEPT = 20_000  # prepared problems
 _MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves
 
 
@@ -50,42 +52,54 @@ class ToolUseDomain(DialogueDomain):
     Args:
         world: the student has its tools and reads its policy.
         options: when a conversation ends early, and the prompt.
-        judge_users: see `ToolUseEnvironment`.
+        more: of the environment, such as `judge_users`.
 
     Attributes:
-        problem_class, prepared_class, environment_class: the types of its problems, of prepared
-            problems and of its environments.
+        problem_class, environment_class: the types of its problems and environments.
     """
 
     has_tools = True
     problem_class: ClassVar[type[ToolUseProblem]] = ToolUseProblem
-    prepared_class: ClassVar[type[Prepared]] = Prepared
     environment_class: ClassVar[type[ToolUseEnvironment]] = ToolUseEnvironment
 
     def __init__(
         self,
         world: World[Any],
-        options: ToolUseOptions = ToolUseOptions(),
-        *,
-        judge_users: bool | None = None,
+        options: ToolLimits = ToolUseOptions(),
+        **more: Any,
     ) -> None:
-        self._set_up(world, options, max_turns=options.max_turns, judge_users=judge_users)
-
-    def _set_up(self, world: World[Any], limits: ToolLimits, **options: Any) -> None:
-        """Set the parts.
-
-        Args:
-            options: of the environment.
-        """
-        system = "\n\n".join(text for text in (world.policy, limits.system_prompt) if text)
-        limits = replace(limits, system_prompt=system)
+        if isinstance(options, ToolUseOptions):
+            more["max_turns"] = options.max_turns
+        system = "\n\n".join(text for text in (world.policy, options.system_prompt) if text)
+        limits = replace(options, system_prompt=system)
         self.world = world
         self.prompt_template = limits.prompt
-        self.prepared = Preparation(world, self.problem_class, self.prepared_class)
+        self._prepared: dict[str, tuple[TaskInstance, Prepared]] = {}
         self._environment: Callable[..., ToolUseEnvironment] = partial(
-            self.environment_class, limits=limits, prepare=self.prepared, **options
+            self.environment_class, limits=limits, prepare=self.prepared, **more
         )
         self.make_environment()  # raises here if an option is invalid
+
+    def prepared(self, instance: TaskInstance) -> Prepared:
+        """The instance's problem with its world; each is prepared once.
+
+        Raises:
+            InvalidInstanceError: if it is malformed, or the world cannot pose it.
+        """
+        known = self._prepared.get(instance.id)
+        if known is not None and known[0] is instance:
+            return known[1]
+        problem, world = problem_of(instance, self.problem_class), self.world
+        try:
+            check_fits(problem, world)
+        except ValueError as error:
+            raise InvalidInstanceError(f"instance {instance.id!r}: {error}") from None
+        state = world.state.patched(problem.state) if problem.state else world.state.fork()
+        prepared = Prepared(problem, world.at(state))
+        if len(self._prepared) >= _MOST_KEPT:
+            self._prepared.clear()
+        self._prepared[instance.id] = instance, prepared
+        return prepared
 
     def answer_given(self, completed: CompletedTaskInstance) -> str | None:
         """The state after the student's calls, and its last words.

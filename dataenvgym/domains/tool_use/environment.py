@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dataenvgym.domains.tool_use.components import COMPONENTS, Components, Ending, score
 from dataenvgym.domains.tool_use.judges import judged, said_by_judge
 from dataenvgym.domains.tool_use.problem import Prepared
-from dataenvgym.domains.tool_use.user_seat import MOST_WORDS, ModelSeat, ScriptSeat, Spoken
+from dataenvgym.domains.tool_use.user_seat import MOST_WORDS, ModelSeat, ScriptSeat, UserSeat
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
-from dataenvgym.errors import ConfigurationError, SpeakerError, check_at_least
+from dataenvgym.errors import SpeakerError, check_at_least, check_one_of
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.options import taken_from
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
@@ -39,26 +39,12 @@ class Progress:
 
     prepared: Prepared
     world: World[Any]
-    seat: ScriptSeat | ModelSeat | None
+    seat: UserSeat | None
     calls: list[ToolCall] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     unheard: list[str] = field(default_factory=list)
     n_errors: int = 0
     n_words: int = 0
-
-    def saved(self) -> Callable[[], None]:
-        """A function that restores the present state, with the world and the user's seat."""
-        kept = (self.calls[:], self.said[:], self.unheard[:], self.n_errors, self.n_words)
-        state, seat = self.world.state, self.seat
-        reseat = None if seat is None else seat.saved()
-
-        def restore() -> None:
-            self.calls, self.said, self.unheard, self.n_errors, self.n_words = kept
-            self.world.state = state
-            if reseat is not None:
-                reseat()
-
-        return restore
 
     def say(self, words: str) -> str:
         """The text for the user: the unheard words, then these words."""
@@ -138,10 +124,7 @@ class ToolUseEnvironment(TaskEnvironment):
             instances, system_prompt=limits.system_prompt, template=limits.template, **more
         )
         check_at_least(1, max_errors=limits.max_errors)
-        if limits.count_errors not in ("in_a_row", "total"):
-            raise ConfigurationError(
-                f"count_errors is {limits.count_errors!r}, expected 'in_a_row' or 'total'"
-            )
+        check_one_of(get_args(CountErrors), count_errors=limits.count_errors)
         self._prepare = prepare
         self._max_errors = limits.max_errors
         self._in_a_row = limits.count_errors == "in_a_row"
@@ -165,9 +148,7 @@ class ToolUseEnvironment(TaskEnvironment):
         first, *rest = (*before, *prepared.problem.earlier, request)
         return (first.model_copy(update={"tools": prepared.tools}), *rest)
 
-    def _seat(
-        self, prepared: Prepared, world: World[Any], opening: str
-    ) -> ScriptSeat | ModelSeat | None:
+    def _seat(self, prepared: Prepared, world: World[Any], opening: str) -> UserSeat | None:
         user = prepared.problem.user
         if isinstance(user, ScriptedUser):
             return ScriptSeat(user, world)
@@ -176,9 +157,9 @@ class ToolUseEnvironment(TaskEnvironment):
         return None
 
     def _user_begins(
-        self, prepared: Prepared, seat: ScriptSeat | ModelSeat
+        self, prepared: Prepared, seat: UserSeat
     ) -> Generator[Ask, Reply, Conversation]:
-        spoken = yield from _answer(seat, "")
+        spoken = yield from seat.answer("")
         if not spoken.text or spoken.stops:
             raise SpeakerError("user: it left, or said nothing, before the conversation began")
         return self.opening(prepared, spoken.text)
@@ -189,11 +170,22 @@ class ToolUseEnvironment(TaskEnvironment):
         self, instance: TaskInstance, conversation: Conversation
     ) -> Generator[Ask, Reply, Outcome]:
         """Run the calls, or let the user answer; if that fails, all is as it was before."""
-        restore = self._progress.saved()
+        progress = self._progress
+        before = replace(
+            progress,
+            calls=[*progress.calls],
+            said=[*progress.said],
+            unheard=[*progress.unheard],
+        )
+        state = progress.world.state
+        memory: Any = progress.seat and progress.seat.memory
         try:
             return (yield from self._turn(conversation[-1]))
         except BaseException:
-            restore()
+            self._progress = before
+            before.world.state = state
+            if before.seat is not None:
+                before.seat.memory = memory
             raise
 
     def _turn(self, said: Message) -> Generator[Ask, Reply, Outcome]:
@@ -202,7 +194,7 @@ class ToolUseEnvironment(TaskEnvironment):
         seat, heard = self._progress.seat, self._progress.say(said.content)
         if seat is None:
             return (yield from self._ended())
-        spoken = yield from _answer(seat, heard)
+        spoken = yield from seat.answer(heard)
         messages = (Message(role="user", content=spoken.text),) if spoken.text else ()
         return (yield from self._ended(messages) if spoken.stops else self._continued(messages))
 
@@ -285,7 +277,7 @@ class ToolUseEnvironment(TaskEnvironment):
                 raise SpeakerError(f"user: it was asked for {withheld[0]!r} and never told it")
             if self._judge_users:
                 assert isinstance(problem.user, ModelUser)
-                reason = yield from judged(problem, seat.view, problem.user.instructions)
+                reason = yield from judged(problem, seat.memory, problem.user.instructions)
                 notes.append(f"judge: {reason}")
         info = {"note": "; ".join(notes)} if notes else {}
         return Outcome(messages, 0.0 if note else reward, done=not cut, info=info, scores=parts)
@@ -301,13 +293,6 @@ class ToolUseEnvironment(TaskEnvironment):
     def score_of(self, ending: Ending) -> tuple[float, dict[str, float]]:
         """The reward and its components."""
         return score(self._progress.prepared.problem, ending, self.components)
-
-
-def _answer(seat: ScriptSeat | ModelSeat, heard: str) -> Generator[Ask, Reply, Spoken]:
-    """The user's answer to these words."""
-    if isinstance(seat, ModelSeat):
-        return (yield from seat.answer(heard))
-    return seat.answer(heard)
 
 
 def make_default(

@@ -15,20 +15,30 @@ Several calls match if they can be paired one to one (`calls_match`).
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from pydantic import model_validator
 
-from dataenvgym.domains.tool_use.values import (
-    OMITTED,
-    is_acceptable_as_json,
-    is_acceptable_leniently,
-    is_objects,
-)
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
+
+OMITTED = ""
+"""If it is among the acceptable values, the argument or field may be left out."""
+KINDS: Mapping[type, str] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
+"""The names of JSON's types."""
+_IGNORED = re.compile(r"[ ,./\-_*^]")
+Compare = Callable[[Any, Any], bool]
 
 
 class GoldCall(Model):
@@ -96,34 +106,38 @@ def calls_match(
     """
     if len(given) != len(gold):
         return False
-    schemas = schemas_of(tools)
-    fits = [
-        [
-            call_matches(call, wanted, lenient=lenient, parameters=schemas.get(wanted.name))
-            for wanted in gold
-        ]
-        for call in given
-    ]
     if ordered:
-        return all(row[place] for place, row in enumerate(fits))
-    return most_pairs(fits) == len(gold)
+        return all(
+            calls_match([one], [other], lenient=lenient, tools=tools)
+            for one, other in zip(given, gold, strict=True)
+        )
+    return most_pairs(given, gold, lenient=lenient, tools=tools) == len(gold)
 
 
-def call_matches(
-    given: ToolCall,
-    gold: GoldCall,
+def most_pairs(
+    given: Sequence[ToolCall],
+    gold: Sequence[GoldCall],
     *,
     lenient: bool = False,
-    parameters: Mapping[str, Any] | None = None,
-) -> bool:
-    """Whether a call matches the gold one.
+    tools: Sequence[Tool] = (),
+) -> int:
+    """The largest number of calls that each match a different gold call; see `calls_match`.
 
-    Args:
-        lenient: see `calls_match`.
-        parameters: the JSON schema of the tool's arguments.
+    Uses augmenting paths (Kuhn), in O(calls * gold calls * calls).
     """
-    right, total = _arguments_right(given, gold, lenient, parameters)
-    return given.name == gold.name and right == total
+    shares = _shares(given, gold, lenient, tools)
+    row_of: dict[int, int] = {}
+
+    def place(row: int, seen: set[int]) -> bool:
+        for column, share in enumerate(shares[row]):
+            if share == 1.0 and column not in seen:
+                seen.add(column)
+                if column not in row_of or place(row_of[column], seen):
+                    row_of[column] = row
+                    return True
+        return False
+
+    return sum(place(row, set()) for row in range(len(shares)))
 
 
 def call_scores(
@@ -144,45 +158,26 @@ def call_scores(
     common = Counter(c.name for c in given) & Counter(c.name for c in gold)
     scores = {"names_matched": common.total() / most if most else 1.0}
     if gold:
-        schemas = schemas_of(tools)
-        shares = [[_share(c, g, lenient, schemas.get(g.name)) for g in gold] for c in given]
-        scores["arguments_matched"] = _best_sum(shares) / most
+        scores["arguments_matched"] = _best_sum(_shares(given, gold, lenient, tools)) / most
     return scores
-
-
-def most_pairs(fits: Sequence[Sequence[bool]]) -> int:
-    """The size of a maximum matching between rows and columns that fit each other.
-
-    Uses augmenting paths (Kuhn), in O(rows * columns * rows).
-    """
-    row_of: dict[int, int] = {}
-
-    def place(row: int, seen: set[int]) -> bool:
-        for column, fit in enumerate(fits[row]):
-            if fit and column not in seen:
-                seen.add(column)
-                if column not in row_of or place(row_of[column], seen):
-                    row_of[column] = row
-                    return True
-        return False
-
-    return sum(place(row, set()) for row in range(len(fits)))
-
-
-def schemas_of(tools: Sequence[Tool]) -> dict[str, Mapping[str, Any]]:
-    """The JSON schema of each tool's arguments, by the tool's name."""
-    return {tool.name: tool.parameters for tool in tools}
 
 
 # --- the arguments of one call --------------------------------------------------------------------
 
 
-def _arguments_right(
-    given: ToolCall, gold: GoldCall, lenient: bool, parameters: Mapping[str, Any] | None
-) -> tuple[int, int]:
-    """The number of right arguments, and of all arguments on either side."""
+def _shares(
+    given: Sequence[ToolCall], gold: Sequence[GoldCall], lenient: bool, tools: Sequence[Tool]
+) -> list[list[float]]:
+    """`_share` of each call (a row) with each gold call (a column)."""
+    schemas = {tool.name: tool.parameters for tool in tools}
+    return [[_share(c, g, lenient, schemas.get(g.name, {})) for g in gold] for c in given]
+
+
+def _share(given: ToolCall, gold: GoldCall, lenient: bool, schema: Mapping[str, Any]) -> float:
+    """The share of right arguments, of all on either side; 0.0 for calls of different tools."""
+    if given.name != gold.name:
+        return 0.0
     acceptable = gold.acceptable
-    schema = parameters or {}
     properties = schema.get("properties") or {}
     required = schema.get("required") or ()
     right = 0
@@ -198,18 +193,9 @@ def _arguments_right(
         else:
             if gold.listed:
                 values = [value for value in values if value != OMITTED]
-            right += is_acceptable_as_json(given.arguments[name], values, listed=gold.listed)
-    expected = acceptable.keys() | (set(required) if lenient else set())
-    return right, len(expected | given.arguments.keys())
-
-
-def _share(
-    given: ToolCall, gold: GoldCall, lenient: bool, parameters: Mapping[str, Any] | None
-) -> float:
-    if given.name != gold.name:
-        return 0.0
-    right, total = _arguments_right(given, gold, lenient, parameters)
-    return right / total if total else 1.0
+            right += _is_one_of(given.arguments[name], values, same_json, gold.listed)
+    expected = acceptable.keys() | given.arguments.keys() | (set(required) if lenient else set())
+    return right / len(expected) if expected else 1.0
 
 
 def _best_sum(shares: Sequence[Sequence[float]]) -> float:
@@ -227,7 +213,7 @@ def _best_sum(shares: Sequence[Sequence[float]]) -> float:
 def _fields_of(values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """The fields of objects among the values, and of objects in lists among them."""
     for value in values:
-        for item in value if is_objects(value) else [value]:
+        for item in value if _is_objects(value) else [value]:
             if isinstance(item, dict):
                 yield from item.items()
 
@@ -245,4 +231,109 @@ def _first(value: Any) -> Any:
     """The value with one of the acceptable values in each field; what is in a field is plain."""
     if isinstance(value, dict):
         return _firsts(value)
-    return [_firsts(item) for item in value] if is_objects(value) else value
+    return [_firsts(item) for item in value] if _is_objects(value) else value
+
+
+# --- the value of one argument --------------------------------------------------------------------
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: 5 and 5.0 are, 1 and true are not."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_json(one[k], other[k]) for k in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other)
+
+
+def is_acceptable_leniently(
+    value: Any, values: Sequence[Any], schema: Mapping[str, Any], *, listed: bool
+) -> bool:
+    """Whether BFCL's checker accepts a value.
+
+    If the acceptable values have another type than the schema declares, the value must equal one of
+    them.
+
+    Args:
+        schema: the JSON schema of the argument; {} takes the type from the acceptable values.
+        listed: whether objects there hold lists of acceptable values in their fields.
+    """
+    first = _kind_of_first(values)
+    declared = schema.get("type")
+    if not isinstance(declared, str):
+        declared = first or "string"
+    found = KINDS.get(type(value))
+    if declared == "number" and found == "integer":
+        found = "number"
+    if found not in (declared, first):
+        return False
+    items = (schema.get("items") or {}).get("type") if found == declared == "array" else None
+    if isinstance(items, str) and not any(_items_fit(value, a, items) for a in values):
+        return False
+    if found != declared or first not in (None, declared):
+        return any(same_json(value, answer) for answer in values)
+    return _is_one_of(value, values, _same_leniently, listed)
+
+
+def _is_one_of(value: Any, values: Sequence[Any], same: Compare, listed: bool) -> bool:
+    """Whether the value is one of these; objects, also in lists, are compared by field."""
+    for answer in values:
+        if isinstance(value, dict) and isinstance(answer, dict):
+            if _fields_match(value, answer, same, listed):
+                return True
+        elif _is_objects(value) and _is_objects(answer):
+            if len(value) == len(answer) and all(
+                _fields_match(v, a, same, listed) for v, a in zip(value, answer, strict=True)
+            ):
+                return True
+        elif same(value, answer):
+            return True
+    return False
+
+
+def _fields_match(
+    value: Mapping[str, Any], answer: Mapping[str, Any], same: Compare, listed: bool
+) -> bool:
+    same_field = _same_text if same is _same_leniently else same
+    if not listed:
+        return value.keys() == answer.keys() and all(same_field(value[n], answer[n]) for n in value)
+    return value.keys() <= answer.keys() and all(
+        any(same_field(value[name], a) for a in acceptable)
+        if name in value
+        else OMITTED in acceptable
+        for name, acceptable in answer.items()
+    )
+
+
+def _same_leniently(value: Any, answer: Any) -> bool:
+    """Whether strings, also directly in lists, are equal; an omitted list counts as empty."""
+    if isinstance(value, list):
+        answer = [] if answer == OMITTED else answer
+        if not isinstance(answer, list) or len(value) != len(answer):
+            return False
+        return all(map(_same_text, value, answer))
+    return _same_text(value, answer)
+
+
+def _same_text(value: Any, answer: Any) -> bool:
+    if isinstance(value, str) and isinstance(answer, str):
+        value, answer = (_IGNORED.sub("", t).lower().replace("'", '"') for t in (value, answer))
+    return same_json(value, answer)
+
+
+def _items_fit(value: Sequence[Any], answer: Any, declared: str) -> bool:
+    if not isinstance(answer, list):
+        return True
+    kinds = (declared, _kind_of_first(answer))
+    return all(KINDS.get(type(item)) in kinds for item in value)
+
+
+def _kind_of_first(values: Sequence[Any]) -> str | None:
+    return next((KINDS.get(type(value)) for value in values if value != OMITTED), None)
+
+
+def _is_objects(value: Any) -> bool:
+    """Whether it is a list of objects that is not empty."""
+    return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)

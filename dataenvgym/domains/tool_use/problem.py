@@ -31,7 +31,6 @@ from dataenvgym.tasks.worlds.world import CallResult, Seat, World, unknown_tool
 
 Component = Literal["state", "assertions", "said", "calls"]
 """A part of the score: see `components`."""
-_MOST_KEPT = 20_000  # prepared problems
 
 
 class Assertion(Model):
@@ -114,6 +113,23 @@ class ToolUseProblem(Model):
         """Whether the student has that tool, if the world has it."""
         return self.tools is None or tool in self.tools
 
+    def solved(self, world: World[Any]) -> Any:
+        """The state of that world after the gold calls.
+
+        Raises:
+            InvalidInstanceError: if a gold call fails.
+        """
+        world = world.at(world.state.fork())
+        plans: tuple[tuple[str, Seat], ...] = (("gold", "assistant"), ("user_gold", "user"))
+        for field, by in plans:
+            for number, call in enumerate(getattr(self, field)):
+                result = world.call(call, by)
+                if result.error is not None:
+                    raise InvalidInstanceError(
+                        f"field {field}.{number}: the call of {call.name} fails: {result.error}"
+                    )
+        return world.state
+
     @property
     def asks_judge(self) -> bool:
         """Whether its score needs the speaker "judge"."""
@@ -174,21 +190,21 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
         _check_known(f"may_differ.{number}", "field", name, fields)
         if dot and not isinstance(getattr(world.state, name), Table):
             raise ValueError(f"field may_differ.{number}: {name} is not a table, got {part!r}")
-    for field, by in (("gold", "assistant"), ("user_gold", "user")):
-        known = {tool.name for tool in world.tools(by)}  # type: ignore[arg-type]
-        for number, call in enumerate(getattr(problem, field)):
-            _check_known(f"{field}.{number}.name", "tool", call.name, known)
     known = {tool.name for tool in world.tools()}
+    of_user = {tool.name for tool in world.tools("user")}
+    script = problem.user.calls if isinstance(problem.user, ScriptedUser) else ()
     for number, name in enumerate(problem.tools or ()):
         _check_known(f"tools.{number}", "tool", name, known)
-    if isinstance(problem.user, ScriptedUser):
-        known = {tool.name for tool in world.tools("user")}
-        for number, call in enumerate(problem.user.calls):
-            _check_known(f"user.calls.{number}.name", "tool of the user", call.name, known)
-            try:
-                world.methods[call.name].arguments.read(call.arguments)
-            except ValueError as error:
-                raise ValueError(f"field user.calls.{number}.arguments: {error}") from None
+    for number, call in enumerate(problem.gold):
+        _check_known(f"gold.{number}.name", "tool", call.name, known)
+    for field, calls in (("user_gold", problem.user_gold), ("user.calls", script)):
+        for number, call in enumerate(calls):
+            _check_known(f"{field}.{number}.name", "tool of the user", call.name, of_user)
+    for number, call in enumerate(script):
+        try:
+            world.methods[call.name].arguments.read(call.arguments)
+        except ValueError as error:
+            raise ValueError(f"field user.calls.{number}.arguments: {error}") from None
     for number, assertion in enumerate(problem.assertions):
         _check_known(f"assertions.{number}.check", "check", assertion.check, world.checks)
         try:
@@ -240,53 +256,7 @@ class Prepared:
         Raises:
             InvalidInstanceError: if a gold call fails.
         """
-        if not self.world.shows_state:
-            return self.state
-        world = self.world.at(self.state.fork())
-        plans: tuple[tuple[str, Seat], ...] = (("gold", "assistant"), ("user_gold", "user"))
-        for field, by in plans:
-            for number, call in enumerate(getattr(self.problem, field)):
-                result = world.call(call, by)
-                if result.error is not None:
-                    raise InvalidInstanceError(
-                        f"field {field}.{number}: the call of {call.name} fails: {result.error}"
-                    )
-        return world.state
-
-
-class Preparation:
-    """Prepares each problem of one world once."""
-
-    def __init__(
-        self,
-        world: World[Any],
-        kind: type[ToolUseProblem] = ToolUseProblem,
-        prepared: type[Prepared] = Prepared,
-    ) -> None:
-        self._world, self._kind, self._as = world, kind, prepared
-        self._prepared: dict[str, tuple[TaskInstance, Prepared]] = {}
-
-    def __call__(self, instance: TaskInstance) -> Prepared:
-        """The instance's problem with its world.
-
-        Raises:
-            InvalidInstanceError: if it is malformed, or the world cannot pose it.
-        """
-        known = self._prepared.get(instance.id)
-        if known is not None and known[0] is instance:
-            return known[1]
-        problem = problem_of(instance, self._kind)
-        world = self._world
-        try:
-            check_fits(problem, world)
-        except ValueError as error:
-            raise InvalidInstanceError(f"instance {instance.id!r}: {error}") from None
-        state = world.state.patched(problem.state) if problem.state else world.state.fork()
-        prepared = self._as(problem, world.at(state))
-        if len(self._prepared) >= _MOST_KEPT:
-            self._prepared.clear()
-        self._prepared[instance.id] = instance, prepared
-        return prepared
+        return self.problem.solved(self.world) if self.world.shows_state else self.state
 
 
 # --- files of problems ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from dataenvgym.domains.tool_use.environment import ToolUseOptions
 from dataenvgym.domains.tool_use.mcp.world import McpServer, McpWorld
 from dataenvgym.domains.tool_use.problem import to_instance
 from dataenvgym.domains.tool_use.worlds import find_world, problems_of
-from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, check_one_of
 from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
@@ -94,8 +94,7 @@ def _gold_errors(
 
 
 def _world(world: str | World[Any], tools: str, mcp: McpServer | None) -> World[Any]:
-    if tools not in ("own", "mcp"):
-        raise ConfigurationError(f"tools is {tools!r}, expected 'own' or 'mcp'")
+    check_one_of(("own", "mcp"), tools=tools)
     if tools == "own":
         if mcp is not None:
             raise ConfigurationError("mcp names a server, and tools is 'own': set tools to 'mcp'")

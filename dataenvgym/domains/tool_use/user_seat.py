@@ -30,7 +30,7 @@ A judge may decide cases that the rules cannot (see `judges`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
 from dataenvgym.domains.tool_use.fact_matching import says
@@ -66,29 +66,25 @@ class Spoken(NamedTuple):
 
 
 class ScriptSeat:
-    """A scripted user in one conversation."""
+    """A scripted user in one conversation.
+
+    Attributes:
+        memory: the state of its script; None before its first answer.
+    """
 
     def __init__(self, script: ScriptedUser, world: World[Any]) -> None:
         self._script, self._world = script, world
-        self._state: str | None = None
+        self.memory: str | None = None
 
-    def saved(self) -> Callable[[], None]:
-        """A function that restores the present state."""
-        state = self._state
-
-        def restore() -> None:
-            self._state = state
-
-        return restore
-
-    def answer(self, heard: str) -> Spoken:
+    def answer(self, heard: str) -> Generator[Ask, Reply, Spoken]:
         """Its answer to these words; "" asks for its first message."""
-        line, state = self._script.line(self._state, heard)
+        yield from ()  # nobody is asked
+        line, state = self._script.line(self.memory, heard)
         for call in line.calls:
             result = self._world.call(call, "user")
             if result.error is not None:
                 return Spoken(result.content, stops=False)
-        self._state = state
+        self.memory = state
         return Spoken(line.say, line.stop)
 
 
@@ -99,6 +95,9 @@ class ModelSeat:
         opening: its first message; "" if it speaks first.
         sampling: how its replies are drawn.
         before: the messages before the conversation, from its view.
+
+    Attributes:
+        memory: the conversation from its view.
     """
 
     def __init__(
@@ -118,25 +117,12 @@ class ModelSeat:
         declared = (*self._tools, *self._assistants)
         self._declares = (system.model_copy(update={"tools": declared}),)
         self._stop = re.compile("|".join(map(re.escape, user.stops)))
-        greeting = Message(role="user", content=_GREETING)
-        greets = not before or before[0].role != "user"
-        self._view = [system, *([greeting] if greets else []), *before]
+        self.memory: tuple[Message, ...] = (system,)
+        if not before or before[0].role != "user":
+            self.memory += (Message(role="user", content=_GREETING),)
+        self.memory += tuple(before)
         if opening:
-            self._view.append(Message(role="assistant", content=opening))
-
-    @property
-    def view(self) -> tuple[Message, ...]:
-        """The conversation from its view."""
-        return tuple(self._view)
-
-    def saved(self) -> Callable[[], None]:
-        """A function that restores the present view."""
-        n_seen = len(self._view)
-
-        def restore() -> None:
-            del self._view[n_seen:]
-
-        return restore
+            self.memory += (Message(role="assistant", content=opening),)
 
     def answer(self, heard: str) -> Generator[Ask, Reply, Spoken]:
         """Its answer to these words; "" asks for its first message.
@@ -144,11 +130,11 @@ class ModelSeat:
         Raises:
             SpeakerError: if it breaks a rule (see above).
         """
-        if self._view[-1].role != "user":
-            self._view.append(Message(role="user", content=heard or "(no words)"))
+        if self.memory[-1].role != "user":
+            self.memory += (Message(role="user", content=heard or "(no words)"),)
         words: list[str] = []
         for _ in range(MOST_CALLING + 1):
-            said = (yield Ask("user", self.view, self._sampling)).text
+            said = (yield Ask("user", self.memory, self._sampling)).text
             stop = self._stop.search(said)
             message = self._read(said[: stop.start()] if stop else said)
             words.append(message.content)
@@ -159,7 +145,7 @@ class ModelSeat:
             if broken_rule is not None:
                 raise SpeakerError(f"user: {broken_rule}")
             if not message.tool_calls:
-                self._view.append(Message(role="assistant", content=message.content.strip()))
+                self.memory += (Message(role="assistant", content=message.content.strip()),)
             return Spoken(said, bool(stop))
         raise SpeakerError(f"user: it called tools in {MOST_CALLING} replies and did not speak")
 
@@ -181,10 +167,9 @@ class ModelSeat:
         malformed = malformed_call(message.content) if self._tools else None
         if not message.tool_calls and malformed is None:
             return False
-        self._view.append(message)
         results = [self._world.call(call, "user").content for call in message.tool_calls]
         results += [] if malformed is None else [f"Error: {malformed}"]
-        self._view += [Message(role="tool", content=content) for content in results]
+        self.memory += (message, *(Message(role="tool", content=each) for each in results))
         return True
 
 
@@ -197,6 +182,9 @@ def _prompt(user: ModelUser) -> str:
         return text
     facts = (f"- {fact.asked[0]}: {fact.tell}" for fact in user.facts)
     return "\n".join((text, "", _FACTS, *facts))
+
+
+UserSeat = ScriptSeat | ModelSeat
 
 
 class Conduct:

@@ -20,12 +20,11 @@ from dataenvgym.domains.tool_use.mcp.world import require_mcp
 from dataenvgym.domains.tool_use.problem import load_problems
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
-from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, EvaluationError, check_one_of, did_you_mean
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.worlds.world import World
 
 Found = Iterator[tuple[World[Any], Sequence[TaskInstance]]]
-_ACTIONS = ("audit", "list")
 _TRIED = (
     "problems",
     "changed arguments",
@@ -46,11 +45,7 @@ def worlds(arguments: Namespace) -> None:
     Raises:
         EvaluationError: if an audit finds violations.
     """
-    if arguments.action not in _ACTIONS:
-        raise ConfigurationError(
-            f"there is no action {arguments.action!r}."
-            f"{did_you_mean(arguments.action, _ACTIONS)} The actions are: {', '.join(_ACTIONS)}."
-        )
+    check_one_of(("audit", "list"), action=arguments.action)
     names = arguments.worlds or list(WORLDS)
     if arguments.tasks is not None and len(arguments.worlds) != 1:
         raise ConfigurationError("--tasks is the file of one world: name that world")

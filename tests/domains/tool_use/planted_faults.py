@@ -112,11 +112,7 @@ TOOL_FAULTS = {
     # what differs between processes
     "hash_seed": (SAME, "in another process", "return str(hash('a reader'))"),
     "order_of_a_set": (SAME, "in another process", "return ' '.join(set('a b c d e f'.split()))"),
-    "order_in_the_state": (
-        SAME,
-        "another state",
-        "self.state.notes = tuple(set('a b c d e f'.split())); return 'noted'",
-    ),
+    "set_order": (SAME, "another state", "self.state.notes = tuple(set('abcdef')); return 'noted'"),
     "process_id": (SAME, "os.getpid", "return str(os.getpid())"),
     "parent": (SAME, "os.getppid", "return str(os.getppid())"),
     "address": (SAME, "in another process", "return str(id(World))"),
@@ -132,31 +128,19 @@ TOOL_FAULTS = {
     "of_the_class": (OUTSIDE, "the class's visits", "Library.visits += 1; return 'done'"),
     "of_the_module": (OUTSIDE, "the module's seen", "seen.append(1); return 'done'"),
     "count": (OUTSIDE, "the module's counter", "next(counter); return 'done'"),
-    "of_a_function": (
-        OUTSIDE,
-        "the class's of_a_function",
-        "self.of_a_function.__func__.n = time; return 'x'",
-    ),
-    "set_variable": (
-        OUTSIDE,
-        "variable",
-        "os.environ['LIBRARY_OPEN'] = str(len(os.environ)); return 'done'",
-    ),
+    "marks": (OUTSIDE, "the class's marks", "self.marks.__func__.n = time; return 'done'"),
+    "set_variable": (OUTSIDE, "variable", "os.environ['OPEN'] = str(len(os.environ)); return 'x'"),
     "write_file": (
         OUTSIDE,
         "writes the file",
-        "Path(__file__ + '.log').write_text('x'); return 'done'",
+        "Path(__file__ + '.log').write_text('x'); return 'x'",
     ),
     "start_program": (OUTSIDE, "subprocess.Popen", "subprocess.run(['true']); return 'done'"),
-    "connect": (
-        OUTSIDE,
-        "socket.connect",
-        "socket.socket().connect_ex(('127.0.0.1', 9)); return 'done'",
-    ),
-    "row_in_place": (
+    "connect": (OUTSIDE, "socket.connect", "socket.socket().connect_ex(('127.1', 9)); return 'x'"),
+    "in_place": (
         OUTSIDE,
         "a row in place",
-        "object.__setattr__(self.state.books['book_3'], 'days', 3); return 'done'",
+        "vars(self.found('book_3'))['days'] = 3; return 'done'",
     ),
     # errors
     "unknown_id": (TOOLS, "KeyError", "return str(self.state.books[book_id].days)"),
@@ -171,11 +155,7 @@ TOOL_FAULTS = {
     "quiet_write": (TOOLS, "changed the state", "self.state.notes = ('x',); return 'read'"),
     "other_state": (TOOLS, "as the state", "self.state = {}; return 'done'"),
     "set_row_field": (TOOLS, "row.changed", "self.state.books['book_3'].days = 3; return 'done'"),
-    "not_a_number": (
-        SAME,
-        "differs from itself",
-        "self.state.weight = float('nan'); return 'done'",
-    ),
+    "nan": (SAME, "differs from itself", "self.state.weight = float('nan'); return 'done'"),
     "five_megabytes": (TOOLS, "is cut", "return 'x' * 5_000_000"),
     "slow": (TOOLS, "takes", "time.sleep(0.2); return 'done'"),
 }

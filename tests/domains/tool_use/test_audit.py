@@ -137,15 +137,6 @@ def test_a_reply_that_is_no_answer_must_not_earn_the_reward(said, not_said, bait
     assert "other" not in replies
 
 
-def test_a_user_who_leaves_too_early_makes_the_gold_conversation_fail():
-    script = {"kind": "script", "states": {"start": [{"say": "Bye.", "stop": True}]}}
-    fine = problem("fine", gold=[BOOK], user=script)
-    assert not violations(Booking(), fine)
-    endless = {"kind": "script", "states": {"start": [{"say": "And?"}]}}
-    found = violations(Booking(), problem("endless", gold=[BOOK], user=endless))
-    assert ("gold", "endless") in found
-
-
 class Switch(World[Plane]):
     """Random calls reach what is asked for: two states only."""
 
@@ -167,30 +158,15 @@ def test_problems_that_random_calls_solve_are_found():
     assert checks(Switch(), *twenty) == {"random calls"}
 
 
-def test_a_component_that_never_decides_is_found():
-    asserted = [{"check": "sits", "arguments": {"seat_id": "seat_1", "guest": "Cleo"}}]
-    both = {"basis": ["state", "assertions"], "assertions": asserted}
-    found = violations(Booking(), problem("both", gold=[BOOK], **both))
-    assert found == {
-        ("verifier", ""): "no problem notices a verifier that drops the component 'assertions'"
-    }
-    alone = problem("alone", gold=[BOOK], basis=["assertions"], assertions=asserted)
-    assert ("verifier", "") not in violations(Booking(), problem(gold=[BOOK]), alone)
-
-
-class Impure(Booking):
-    name = "impure"
-
-    @tool(writes=True)
-    def now(self) -> str:
-        """Asks the clock."""
-        self.state.log = (*self.state.log, str(datetime.now()))
-        return "done"
-
-
 def test_two_replays_that_differ_are_found():
-    gold = [{"name": "now", "arguments": {}}]
-    found = violations(Impure(), problem("twice", world="impure", gold=gold))
+    class Impure(Booking):
+        @tool(writes=True)
+        def now(self) -> str:
+            """Asks the clock."""
+            self.state.log = (*self.state.log, str(datetime.now()))
+            return "done"
+
+    found = violations(Impure(), problem("twice", gold=[{"name": "now", "arguments": {}}]))
     assert found["same twice", "twice"] == "the gold calls have other results or another state"
 
 

@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from dataenvgym.errors import InvalidActionError
-
-from .phone_world import READ, SET, begun, instance, say
+from .phone_world import SET, begun, instance, say
 
 
 def call(name="set_plan", **arguments):
@@ -41,15 +39,6 @@ def test_a_bad_call_is_answered_by_a_short_message_and_changes_nothing(name):
     assert environment.step("Done.")[1] == 1.0
 
 
-@pytest.mark.parametrize("action", [None, 7, b"x", ["x"], {"name": "set_plan"}, "\ud800"])
-def test_an_action_that_is_not_text_is_refused_and_changes_nothing(action):
-    environment = begun(instance())
-    with pytest.raises(InvalidActionError):
-        environment.step(action)
-    environment.step(say(SET))
-    assert environment.step("Done.")[1] == 1.0
-
-
 DEEP = "[" * 100_000
 MALFORMED = {
     "cut off": '<tool_call>\n{"name": "set_plan", "arguments": {"account": "acc',
@@ -66,8 +55,9 @@ MALFORMED = {
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_a_malformed_call_is_answered_by_a_short_message_and_counts_as_an_error(name):
-    environment = begun(instance(), max_errors=2)
-    conversation, _, done, *_ = environment.step(MALFORMED[name])
+    script = {"kind": "script", "states": {"s": [{"say": "Bye.", "stop": True}]}}
+    environment = begun(instance(user=script), max_errors=2)
+    conversation, _, done, *_ = environment.step(MALFORMED[name])  # the user does not hear it
     assert conversation[-1].role == "tool"
     assert conversation[-1].content.startswith("Error: ")
     assert len(conversation[-1].content) < 300
@@ -82,21 +72,3 @@ def test_a_malformed_call_among_good_ones_is_answered_too():
     results = [m.content for m in conversation if m.role == "tool"]
     assert results[0] == "large for 12 months"
     assert results[1].startswith("Error: ")
-
-
-@pytest.mark.parametrize("end", ["\n</tool_call>", "", "\n"])
-@pytest.mark.parametrize("count_errors", ["in_a_row", "total"])
-def test_a_call_without_its_closing_tag_is_no_error(end, count_errors):
-    environment = begun(instance(), count_errors=count_errors, max_errors=2)
-    for call in (READ, READ, READ, SET):
-        conversation, *_ = environment.step(say(call).removesuffix("\n</tool_call>") + end)
-        assert [m.role for m in conversation[-2:]] == ["assistant", "tool"]
-    _, reward, done, *_ = environment.step("It is done.")
-    assert (reward, done) == (1.0, True)
-
-
-def test_a_malformed_call_does_not_reach_the_user():
-    script = {"kind": "script", "states": {"s": [{"say": "Bye.", "stop": True}]}}
-    environment = begun(instance(user=script))
-    conversation, _, done, *_ = environment.step(MALFORMED["no JSON"])
-    assert (conversation[-1].role, done) == ("tool", False)

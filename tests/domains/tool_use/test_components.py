@@ -53,18 +53,6 @@ def test_gold_calls_have_to_be_made_as_often_as_they_are_listed_among_others():
     assert scored([READ, SET], **data)[0] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("given", "gold", "same"),
-    [(5, 5.0, True), (True, 1, False), ([1, 2], [1.0, 2], True), ([1, 2], [2, 1], False),
-     ({"a": {"b": 0}}, {"a": {"b": False}}, False), ("5", 5, False), (None, None, True)],
-)  # fmt: skip
-def test_arguments_are_compared_as_json(given, gold, same):
-    def call(value):
-        return {"name": "set_plan", "arguments": {"plan": value}}
-
-    assert scored([call(given)], basis=["calls"], gold=[call(gold)])[0] == float(same)
-
-
 def test_assertions_have_to_come_out_as_expected():
     large = {"check": "has_plan", "arguments": {"account": "acc_7", "plan": "large"}}
     data = {"basis": ["assertions"]}

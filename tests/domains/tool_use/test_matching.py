@@ -5,12 +5,11 @@ from pydantic import ValidationError
 
 from dataenvgym.domains.tool_use.matching import (
     GoldCall,
-    call_matches,
     call_scores,
     calls_match,
     most_pairs,
+    same_json,
 )
-from dataenvgym.domains.tool_use.values import same_json
 from dataenvgym.records import Tool, ToolCall
 
 
@@ -25,6 +24,11 @@ def listed(name="f", **arguments) -> GoldCall:
 def schema(required=(), **properties):
     typed = {n: {"type": t} if isinstance(t, str) else t for n, t in properties.items()}
     return {"type": "object", "properties": typed, "required": list(required)}
+
+
+def call_matches(given, gold, *, lenient=False, parameters=None):
+    tools = [] if parameters is None else [Tool(name="f", parameters=parameters)]
+    return calls_match([given], [gold], lenient=lenient, tools=tools)
 
 
 # --- strict ---
@@ -240,7 +244,9 @@ def test_a_pairing_is_found_wherever_there_is_one():
     for _ in range(300):
         n = generator.randint(1, 5)
         fits = [[generator.random() < 0.4 for _ in range(n)] for _ in range(n)]
-        assert most_pairs(fits) == largest_by_trying(fits)
+        given = [call(a=row) for row in range(n)]
+        gold = [listed(a=[-1, *(row for row in range(n) if fits[row][i])]) for i in range(n)]
+        assert most_pairs(given, gold) == largest_by_trying(fits)
 
 
 def largest_by_trying(fits, row=0, taken=frozenset()):

@@ -1,18 +1,16 @@
 """Pocket tools: requests in a village, which calls of tools fulfill."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
-from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
+from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.pocket_skills import SKILLS
 from dataenvgym.domains.tool_use.village import PLACES
 from dataenvgym.environments import RecordChecks
 from dataenvgym.metrics.answers import answers_of
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
+from dataenvgym.quality import AlreadyKnownCheck
 from dataenvgym.records import ChatDatum, Message, ToolCall
 from dataenvgym.tasks.record_conversion import problem_of
 from dataenvgym.tool_formats import as_reply
@@ -45,36 +43,6 @@ def knowing(task, *, last=lambda text: text, calls=lambda calls: calls) -> Scrip
     return ScriptedPredictor(answer)
 
 
-def test_there_are_twenty_skills_in_five_categories_with_phrasings():
-    assert len(SKILLS) == 20
-    assert len({skill.category for skill in SKILLS.values()}) == 5
-    assert all(len(set(skill.phrasings)) == 3 for skill in SKILLS.values())
-    assert all(sorted(s.operands) == list(s.operands) for s in SKILLS.values())
-
-
-def test_the_same_problems_come_again_in_equal_shares_of_the_skills():
-    one, two = PocketToolsTask(), PocketToolsTask()
-    assert one.instances == two.instances
-    assert set(Counter(i.skill for i in one.instances).values()) == {20}
-    assert PocketToolsTask(seed=1).instances != one.instances
-
-
-def test_no_two_splits_share_operands():
-    task = PocketToolsTask()
-    for split in ("train", "validation", "test"):
-        found = [POCKET_TOOLS.operands_in(i.instruction) for i in task.on(split).instances]
-        assert {POCKET_TOOLS.split_of(operands) for operands in found} == {split}
-
-
-def test_every_kind_of_argument_and_one_to_three_calls_occur(task):
-    gold = [call for i in task.instances for call in task.domain.prepared(i).problem.gold]
-    kinds = {type(value) for call in gold for value in call.arguments.values()}
-    assert kinds == {str, int, bool, list}
-    assert {len(c.arguments) for c in gold if c.name == "add"} == {1, 2}  # optional
-    numbers = {len(task.domain.prepared(i).problem.gold) for i in task.instances}
-    assert numbers == {1, 2, 3}
-
-
 def test_gold_calls_and_words_earn_all_and_each_alone_nothing(task):
     report = task.generate_performance_report
     assert report(task.evaluate(knowing(task))).score == 1.0
@@ -91,27 +59,6 @@ def test_gold_calls_and_words_earn_all_and_each_alone_nothing(task):
 def test_a_list_of_all_answers_earns_nothing(task):
     everything = " ".join((*PLACES, *map(str, range(20))))
     assert not any(c.was_correct for c in task.attempt(ScriptedPredictor(lambda _: everything)))
-
-
-def test_other_calls_that_lead_to_the_same_state_are_right(task):
-    instance = next(i for i in PocketToolsTask().instances if i.skill == "shared")
-    first, second, *_ = task.domain.gold_replies(instance)
-    swapped = [second, first, "done"]
-    student = ScriptedPredictor(lambda c: swapped[sum(m.role == "assistant" for m in c)])
-    (completed,) = task.attempt(student, [instance])
-    assert completed.was_correct
-
-
-def test_results_of_calls_are_needed(task):
-    """In chains and questions, the same request in two villages has two answers."""
-    for skill in ("joined", "paid", "matched", "released", "counted", "totaled", "bought"):
-        rng = np.random.default_rng(0)
-        results = {
-            message.content
-            for _ in range(20)
-            for message in POCKET_TOOLS.draw(skill, "train", rng).steps[1:2]
-        }
-        assert len(results) > 3, skill
 
 
 # --- records ------------------------------------------------------------------------------------
@@ -147,11 +94,8 @@ def test_a_record_with_a_wrong_call_or_word_is_judged_wrong(task, records):
     assert task.domain.judge_record(other) is None
 
 
-def test_quality_checks_drop_wrong_and_already_known_records(task, records):
+def test_a_record_whose_calls_the_student_makes_is_already_known(task, records):
     asked = next(r for r in records if r.provenance.skill == "totaled")
-    wrong = Message(role="assistant", content="#### 99")
-    spoiled = asked.model_copy(update={"messages": (*asked.messages[:-1], wrong)})
-    assert WrongAnswerCheck(task).passes([asked, spoiled], None) == [True, False]
     replies = [as_reply(m) for m in asked.messages if m.role == "assistant"]
     student = ScriptedPredictor(
         lambda c: (
@@ -183,17 +127,7 @@ def test_tries_agree_if_they_lead_to_the_same_state_and_words(task):
         return task.attempt(student, [instance])[0]
 
     tries = [completed(one, other), completed(other, one), completed(one), completed()]
+    assert [each.was_correct for each in tries] == [True, True, False, False]
     answers = [answer for answer, _ in answers_of(task, tries)]
     assert answers[0] == answers[1]
     assert len(set(answers)) == 3
-
-
-def test_calls_in_any_format_are_understood(task):
-    instance = next(i for i in task.instances if i.skill == "carried")
-    (call,) = task.domain.prepared(instance).problem.gold
-    texts = [as_reply(Message(role="assistant", content="", tool_calls=(call,)))]
-    texts.append("##carry item {item} place {place}".format(**call.arguments))
-    for text in texts:
-        replies = [text, "done"]
-        student = ScriptedPredictor(lambda c, r=replies: r[sum(m.role == "assistant" for m in c)])
-        assert task.attempt(student, [instance])[0].was_correct

@@ -5,13 +5,10 @@ import json
 import pytest
 
 from dataenvgym.domains.tool_use.audit import audit
-from dataenvgym.errors import ConfigurationError, SpeakerError
+from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.records.instances import fault_of
-from dataenvgym.rollouts import rollout, speakers_of
-from dataenvgym.tasks.options import LONG_REPLIES
 
-from ...rollouts.fakes import Predictor, both_modes
+from ...rollouts.fakes import Predictor
 from .phone_world import SET, Phone, begun, domain, instance, say
 
 WANTED = ["the plan is the large one", "it lasts a year"]
@@ -50,12 +47,6 @@ def test_a_judge_decides_what_was_said_and_the_basis_is_still_multiplied(said):
     assert len(asked) == 1
 
 
-def test_a_student_that_imitates_the_verdict_is_judged_all_the_same():
-    environment = begun(problem(), {"judge": judge(Reply(text=found(False, False)))})
-    environment.step(say(SET))
-    assert environment.step(found(True, True))[1] == 0.0
-
-
 @pytest.mark.parametrize(
     "reply", ["Yes, all of it!", found(True), found(True, True, True), '{"things": []}', ""]
 )
@@ -90,12 +81,6 @@ def test_a_silent_student_is_not_judged():
     assert environment.step(" ")[4]["scores"] == {"state": 1.0, "said": 0.0}
 
 
-def test_without_a_judge_the_problem_says_whom_it_needs():
-    environment = begun(problem(), {})
-    with pytest.raises(ConfigurationError, match="asks 'judge', and has no such speaker"):
-        environment.step("Large, for a year.")
-
-
 def test_problems_with_a_judge_have_no_gold_conversation():
     made = domain()
     assert made.gold_record(problem()) is None
@@ -111,31 +96,3 @@ def test_an_audit_asks_no_judge_and_wants_it_said_to_the_letter():
         )
         assert audit(Phone(), [one]).violations == audit(Phone(), [other]).violations
     assert "gold" not in {v.check for v in audit(Phone(), [problem()]).violations}
-
-
-@both_modes
-def test_many_conversations_are_judged_at_once(make):
-    def answer(conversation):
-        good = "Large, for a year." in conversation[-1].content
-        return Reply(text=found(good, good)) if "silent" not in conversation[-1].content else _OUT
-
-    def student(conversation):
-        if len(conversation) == 2:
-            return Reply(text=say(SET))
-        number = int(conversation[1].content)
-        return Reply(text=["Large, for a year.", "Done.", "silent"][number % 3])
-
-    problems = [problem(f"i{k}").model_copy(update={"instruction": str(k)}) for k in range(30)]
-    completed = rollout(
-        make(student),
-        problems,
-        domain().make_environment,
-        sampling=LONG_REPLIES,
-        others=speakers_of({"judge": make(answer)}),
-    )
-    assert [c.reward for c in completed] == [1.0, 0.0, 0.0] * 10
-    assert [fault_of(c) for c in completed[2::3]] == ["judge"] * 10
-    assert not any(c.error for i, c in enumerate(completed) if i % 3 < 2)
-
-
-_OUT = Failure(reason="filtered")

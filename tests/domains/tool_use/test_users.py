@@ -8,7 +8,7 @@ import pytest
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.user_seat import MOST_CALLING
 from dataenvgym.domains.tool_use.users import STOP
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SpeakerError
+from dataenvgym.errors import InvalidInstanceError, SpeakerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.judging import fenced
 from dataenvgym.llm.student_teacher import StudentTeacher
@@ -142,14 +142,6 @@ def test_a_model_calls_the_users_tools_and_sees_their_results_before_it_speaks()
     assert not any("data is on" in m.content for m in conversation)
 
 
-def test_the_final_state_has_the_changes_of_both_seats():
-    for calls, reward in (([say(SWITCH)], 1.0), ([], 0.0)):
-        user = Replies(*calls, f"Bye. {STOP}")
-        environment = begun(instance(user=ANN, user_gold=[SWITCH]), {"user": user})
-        environment.step(say(SET))
-        assert environment.step("Please switch your data on.")[1:3] == (reward, True)
-
-
 def test_a_call_of_a_model_that_fails_is_shown_to_it():
     user = Replies(say(SWITCH), say({"name": "fly", "arguments": {}}), "It does not work.")
     environment = begun(instance(user=ANN), {"user": user})
@@ -178,12 +170,6 @@ def test_a_step_whose_user_fails_can_be_tried_again():
     assert conversation[-1].content == "It is on."
     assert [m.role for m in user.seen[-1]] == ["system", "user", "assistant", "user"]
     assert user.seen[-1][-1].content == "Done.\nPlease switch your data on."
-
-
-def test_without_a_speaker_the_error_says_how_to_give_one():
-    environment = begun(instance(user=ANN))
-    with pytest.raises(ConfigurationError, match=r"asks 'user'.*task\.others"):
-        environment.step("Hello?")
 
 
 # --- the rules ---
@@ -301,22 +287,6 @@ def test_a_judge_reads_the_users_calls():
     called = '] User calls:\n    switch_data({"on": true})\n'
     assert f"{called}[5] Result:\n    Error: your plan has no data\n" in asked
     assert f"After them, calls of the user:\n{switched}" in asked
-
-
-@pytest.mark.parametrize("text", ["", "user", "{}", '{"at_fault": "me", "reason": ""}', "[1]"])
-def test_a_judge_without_a_verdict_is_at_fault(text):
-    environment, _ = judged(text)
-    with pytest.raises(SpeakerError, match=r"^judge: no usable verdict in 3 replies") as raised:
-        environment.step("No.")
-    assert raised.value.fault == "judge"
-
-
-def test_a_judge_that_writes_prose_is_asked_again_with_the_reason():
-    judge = Replies("It was the user!", '{"reason": "It did nothing.", "at_fault": "assistant"}')
-    others = {"user": Replies(f"Bye. {STOP}"), "judge": judge}
-    environment = begun(instance(user=ANN), others, judge_users=True)
-    assert environment.step("No.")[4]["note"] == "judge: It did nothing."
-    assert "not one whole JSON object" in judge.seen[1][-1].content
 
 
 def test_a_judge_is_not_asked_about_solved_conversations():

@@ -1,8 +1,6 @@
 """The worlds of the package: their contents and problems."""
 
-import json
 import random
-from collections import Counter
 from itertools import islice
 
 import pytest
@@ -10,13 +8,11 @@ import pytest
 from dataenvgym.config import build_task, compose
 from dataenvgym.domains.tool_use.audit import audit
 from dataenvgym.domains.tool_use.components import Ending, score
-from dataenvgym.domains.tool_use.problem import Preparation, load_problems
-from dataenvgym.domains.tool_use.task import ToolUseTask
-from dataenvgym.domains.tool_use.users import ScriptedUser
+from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.problem import load_problems
 from dataenvgym.domains.tool_use.village import Village
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks.worlds.audit.legal_values import ExtremeValues
 from tools.worlds.__main__ import WRITERS, text_of
@@ -38,12 +34,6 @@ def test_a_world_that_cannot_be_found_is_refused(name, complaint):
         find_world(name)
 
 
-def test_there_are_tools_and_problems_enough():
-    assert {"calendar", "wallet", "shop"} <= WORLDS.keys()
-    assert sum(len(find_world(name).tools()) for name in WORLDS) >= 25
-    assert sum(map(len, PROBLEMS.values())) >= 150
-
-
 @pytest.mark.parametrize("name", WORLDS)
 def test_every_tool_and_argument_is_described(name):
     for tool in find_world(name).tools():
@@ -55,19 +45,6 @@ def test_every_tool_and_argument_is_described(name):
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_files_equal_the_output_of_the_script(name):
     assert problems_of(name).read_bytes() == text_of(name)
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_problems_are_of_many_kinds(name):
-    problems = PROBLEMS[name]
-    assert len({p.instruction for p in problems}) == len(problems)
-    assert len({p.skill for p in problems}) >= 15
-    assert len({p.category for p in problems}) >= 4
-    assert Counter(p.skill for p in problems).most_common(1)[0][1] <= len(problems) / 4
-    lengths = Counter(len(p.data["gold"]) for p in problems)
-    assert sum(n for length, n in lengths.items() if length > 1) > len(problems) / 3
-    with_users = [p for p in problems if "user" in p.data]
-    assert 5 <= len(with_users) < len(problems) / 2
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -106,7 +83,7 @@ def test_what_solves_a_problem_earns_nothing_in_another(name, step):
 
     Some requests for the same change are made twice: at once, and to a student who asks.
     """
-    prepare = Preparation(find_world(name))
+    prepare = ToolUseDomain(find_world(name)).prepared
     prepared = {p.id: prepare(p) for p in PROBLEMS[name]}
     all_rules = tuple(
         ToolCall(name="refuse", arguments={"rule": n, **about})
@@ -134,16 +111,6 @@ def test_arguments_at_the_ends_of_their_ranges_are_refused_or_answered(world):
     assert type(world.state).model_validate_json(world.state.model_dump_json())
 
 
-def test_a_student_cannot_void_its_problems_with_an_argument():
-    call = {"name": "free_times", "arguments": {"day": "2026-01-05", "minutes": -(2**63)}}
-    student = ScriptedPredictor(
-        lambda seen: f"<tool_call>{json.dumps(call)}</tool_call>" if seen[-1].role == "user" else ""
-    )
-    task = ToolUseTask("calendar").whole()
-    report = task.generate_performance_report(task.evaluate(student))
-    assert (report.n, report.n_errors) == (87, 0)
-
-
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_config_names_the_world_and_divides_its_problems(name):
     task = build_task(compose([f"task={name}"]))
@@ -151,17 +118,6 @@ def test_a_config_names_the_world_and_divides_its_problems(name):
     ids = [instance.id for part in parts for instance in part]
     assert sorted(ids) == sorted(problem.id for problem in PROBLEMS[name])
     assert all(len(part) >= 20 for part in parts)
-
-
-def test_a_scripted_user_tells_its_details_and_leaves():
-    script = next(p for p in PROBLEMS["shop"] if p.id == "two-changes-1").data["user"]
-    user, state, said = ScriptedUser.model_validate(script), None, []
-    for heard in ("Which order?", "Which one, again?", "It has 3 now.", "Is that all?", "Moved."):
-        line, state = user.line(state, heard)
-        said.append(line.say)
-    assert said[:2] == ["The pans: make it 3."] * 2
-    assert said[2:4] == ["And one more thing: send them to Lyon."] * 2
-    assert line.stop
 
 
 @pytest.mark.parametrize(

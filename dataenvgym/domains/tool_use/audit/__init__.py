@@ -20,20 +20,22 @@
                   tools do not change the state
 
 `audit` runs all checks and lists the violations. Checks without problems are in
-`dataenvgym.tasks.worlds.audit`; `problem` has those on one problem, and `mutations` the verifiers
-that are wrong on purpose.
+`dataenvgym.tasks.worlds.audit`; `problem` has those on one problem.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
+from math import prod
 from random import Random
 from typing import Any
 
-from dataenvgym.domains.tool_use.audit.mutations import Mutation, noticed_mutations
 from dataenvgym.domains.tool_use.audit.problem import ProblemAudit
+from dataenvgym.domains.tool_use.components import Ending, score
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
-from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, EvaluationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.worlds import State, World
@@ -65,7 +67,7 @@ def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0)
     done = Audit(world.name)
     values = LegalValues(world.state)
     domain = ToolUseDomain(world)
-    mutations: dict[Mutation, bool] = {}
+    mutations: dict[str, bool] = {}
     tools = ToolsAudit(done, world)
     tools.try_each(values, Random(derive_seed(seed, "audit", "tools")))
     audits: list[ProblemAudit] = []
@@ -91,7 +93,7 @@ def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0)
             tools,
         )
         audits.append(checked)
-        for mutation, is_noticed in noticed_mutations(prepared.problem, checked.attempts()):
+        for mutation, is_noticed in _mutations(prepared.problem, checked.attempts()).items():
             mutations[mutation] = mutations.get(mutation, False) or is_noticed
     for checked in audits:
         checked.try_constant_replies(audits)
@@ -105,3 +107,38 @@ def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0)
     ]
     done.violations = list(dict.fromkeys(done.violations))
     return done
+
+
+def _mutations(problem: ToolUseProblem, attempts: Iterable[Ending]) -> dict[str, bool]:
+    """Each error that the problem's verifier may have, and whether it changes an attempt's score.
+
+    The verifier drops a component, flips an assertion, or omits a required fact.
+    """
+    scored: list[tuple[Ending, dict[Component, float]]] = []
+    for attempt in attempts:
+        with suppress(EvaluationError):  # the audit has noted it
+            scored.append((attempt, {n: _part(problem, n, attempt) for n in problem.basis}))
+    mutants: list[tuple[str, Component, ToolUseProblem | None]] = [
+        (f"drops the component {name!r}", name, None) for name in problem.basis
+    ]
+    for i, one in enumerate(problem.assertions if "assertions" in problem.basis else ()):
+        flipped = one.model_copy(update={"expected": not one.expected})
+        changed = (*problem.assertions[:i], flipped, *problem.assertions[i + 1 :])
+        mutant = problem.model_copy(update={"assertions": changed})
+        mutants.append((f"flips an assertion of the check {one.check!r}", "assertions", mutant))
+    for i in range(len(problem.said) if "said" in problem.basis else 0):
+        said = (*problem.said[:i], *problem.said[i + 1 :])
+        mutant = problem.model_copy(update={"said": said})
+        mutants.append(("forgets something that has to be said", "said", mutant if said else None))
+    noticed: dict[str, bool] = {}
+    for error, component, wrong in mutants:
+        noticed[error] = noticed.get(error, False)
+        for attempt, parts in scored:
+            part = 1.0 if wrong is None else _part(wrong, component, attempt)
+            noticed[error] |= prod({**parts, component: part}.values()) != prod(parts.values())
+    return noticed
+
+
+def _part(problem: ToolUseProblem, component: Component, attempt: Ending) -> float:
+    """One component of an attempt's reward."""
+    return score(problem.model_copy(update={"basis": (component,)}), attempt)[0]

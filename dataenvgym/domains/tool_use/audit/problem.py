@@ -56,7 +56,8 @@ class ProblemAudit:
     def attempts(self) -> Iterator[Ending]:
         """All attempts at the problem; they note violations."""
         yield from self._gold()
-        yield self._graded("nothing", (), ("",), 0.0, "who does nothing")
+        nothing = self._play((), ("",), by_user=False)[0]
+        yield self._graded("nothing", nothing, 0.0, "who does nothing")
         words = self._words
         gold = self.prepared.problem.gold
         if words:
@@ -118,7 +119,7 @@ class ProblemAudit:
                 attempt = Ending(world, after, self._words, (*gold, call))
                 given = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
                 what = f"the gold calls, then {call.name}({given})"
-                yield self._graded("extra write", (), (), 0.0, what, attempt)
+                yield self._graded("extra write", attempt, 0.0, what)
                 if (tried := tried + 1) == _MOST_EXTRA:
                     break
             self.done.tried["extra writes"] += tried
@@ -141,7 +142,7 @@ class ProblemAudit:
     def _gold(self) -> Iterator[Ending]:
         gold, words = self.prepared.problem.gold, self._words
         once, results = self._play(gold, words)
-        yield self._graded("gold", gold, words, 1.0, "the gold calls", once)
+        yield self._graded("gold", once, 1.0, "the gold calls")
         self._same_twice("the gold calls", gold, (once, results), self._play(gold, words))
         if isinstance(self.prepared.problem.user, ModelUser):
             return
@@ -165,7 +166,7 @@ class ProblemAudit:
                 attempt, results = self._play(plan, self._words)
                 if None not in results:
                     what = f"{two.name} before {one.name}, which the request does not order"
-                    self._graded("order", plan, self._words, 1.0, what, attempt)
+                    self._graded("order", attempt, 1.0, what)
 
     def _easy_words(self) -> None:
         """Note facts that are told without knowing them, by a student that makes the gold calls."""
@@ -177,7 +178,8 @@ class ProblemAudit:
         if self.prepared.gold_state != self.prepared.state:
             texts["recites the policy"] = self.domain.prompt_template.system
         for what, text in texts.items():
-            self._graded("said", problem.gold, (text,), 0.0, f"who makes the gold calls and {what}")
+            attempt = self._play(problem.gold, (text,), by_user=bool(problem.gold))[0]
+            self._graded("said", attempt, 0.0, f"who makes the gold calls and {what}")
 
     def _same_twice(
         self, what: str, calls: Sequence[ToolCall], once: _Played, twice: _Played
@@ -213,7 +215,7 @@ class ProblemAudit:
                 for changed in self._that_work(gold[:i], legal):
                     plan = (*gold[:i], changed, *gold[i + 1 :])
                     what = f"{changed.name} with {name}={changed.arguments.get(name)!r}"
-                    yield self._graded("argument", plan, self._words, 0.0, what)
+                    yield self._graded("argument", self._play(plan, self._words)[0], 0.0, what)
 
     def _that_work(self, before: Sequence[ToolCall], calls: Sequence[ToolCall]) -> list[ToolCall]:
         """The first few of the calls that succeed after the calls before."""
@@ -242,10 +244,11 @@ class ProblemAudit:
         attempt, results = self._play(calls, ("",), by_user=False)
         what = f"{len(calls)} random calls"
         self._same_twice(what, calls, (attempt, results), self._play(calls, ("",), by_user=False))
-        yield self._graded("random calls", calls, ("",), 0.0, what, attempt)
+        yield self._graded("random calls", attempt, 0.0, what)
         if self._words and attempt.world.state != self.prepared.state:
             what += ", and the right words"
-            yield self._graded("random calls", calls, self._words, 0.0, what)
+            attempt = self._play(calls, self._words, by_user=bool(calls))[0]
+            yield self._graded("random calls", attempt, 0.0, what)
 
     def _is_legal(self, call: ToolCall) -> bool:
         with suppress(ValueError):
@@ -253,16 +256,7 @@ class ProblemAudit:
             return True
         return False
 
-    def _graded(
-        self,
-        check: str,
-        calls: Sequence[ToolCall],
-        words: Sequence[str],
-        wanted: float,
-        what: str,
-        attempt: Ending | None = None,
-    ) -> Ending:
-        attempt = attempt or self._play(calls, words, by_user=bool(calls))[0]
+    def _graded(self, check: str, attempt: Ending, wanted: float, what: str) -> Ending:
         try:
             with asked() as impure:
                 reward = score(self.prepared.problem, attempt)[0]

@@ -4,7 +4,6 @@ problem       the data of an instance: tools, the conversation so far, gold call
               same as one text, as teachers read and write it, and back
 environment   one problem: the student calls tools, or says that none fits
 domain        how they are posed, judged, compared and taught
-schemas       JSON schemas of arguments: BFCL's types, and whether a call obeys one
 search        finds tools by keywords, like API-Bank's ToolSearcher
 bfcl, api_bank   read the files of the two data sets
 task          the two as tasks

@@ -18,7 +18,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -28,9 +28,8 @@ from dataenvgym.domains.tool_use.calls.problem import (
     parsed,
 )
 from dataenvgym.domains.tool_use.calls.search import spaced
-from dataenvgym.domains.tool_use.matching import GoldCall
-from dataenvgym.domains.tool_use.values import KINDS
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault
+from dataenvgym.domains.tool_use.matching import KINDS, GoldCall
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
 from dataenvgym.run_warnings import warn_run
@@ -111,8 +110,7 @@ class ApiBank:
     """
 
     def __init__(self, *, turns: Turns = "all", apis: str | Path | None = None) -> None:
-        if turns not in ("calls", "replies", "all"):
-            raise ConfigurationError(f"turns is {turns!r}, expected calls, replies or all")
+        check_one_of(get_args(Turns), turns=turns)
         self.turns = turns
         self._apis = None if apis is None else Path(apis).expanduser()
         self._dialogues: dict[Path | HubDataset, list[Dialogue]] = {}
@@ -241,24 +239,19 @@ def derived_tools(calls: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Too
     Args:
         calls: the arguments of each call, by the tool's name.
     """
-    return tuple(_tool(name, calls[name]) for name in sorted(calls))
-
-
-def _tool(name: str, calls: Sequence[Mapping[str, Any]]) -> Tool:
-    names = list(dict.fromkeys(argument for call in calls for argument in call))
-    values = {n: [call[n] for call in calls if n in call] for n in names}
-    required: list[Json] = [n for n in names if len(values[n]) == len(calls)]
-    first, *others = spaced(name).split()
-    described = " ".join([first.capitalize(), *(word.lower() for word in others)])
-    return Tool(
-        name=name,
-        description=f"{described}.",
-        parameters={
+    tools = []
+    for name in sorted(calls):
+        names = list(dict.fromkeys(argument for call in calls[name] for argument in call))
+        values = {n: [call[n] for call in calls[name] if n in call] for n in names}
+        parameters: Any = {
             "type": "object",
             "properties": {n: _schema(values[n]) for n in names},
-            "required": required,
-        },
-    )
+            "required": [n for n in names if len(values[n]) == len(calls[name])],
+        }
+        first, *others = spaced(name).split()
+        described = " ".join([first.capitalize(), *(word.lower() for word in others)])
+        tools.append(Tool(name=name, description=f"{described}.", parameters=parameters))
+    return tuple(tools)
 
 
 def _schema(values: Sequence[Any]) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -26,9 +26,7 @@ from dataenvgym.domains.tool_use.calls.problem import (
     files_in,
     parsed,
 )
-from dataenvgym.domains.tool_use.calls.schemas import json_schema
-from dataenvgym.domains.tool_use.matching import GoldCall
-from dataenvgym.domains.tool_use.values import OMITTED
+from dataenvgym.domains.tool_use.matching import KINDS, OMITTED, GoldCall
 from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool
 from dataenvgym.records.model import Json, Model, Text
@@ -50,6 +48,8 @@ Subset = Literal[
 ]
 _SUBSETS = get_args(Subset)[:-1]
 _FILE = re.compile(rf"BFCL_v\d+_({'|'.join(_SUBSETS)})(?:_python)?\.jsonl?$")
+_JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": "string"}
+"""BFCL's own names of types; it reads "any" as a string, too."""
 _WITHOUT_ANSWERS = ("irrelevance", "live_irrelevance", "live_relevance")
 NamedT = TypeVar("NamedT", Tool, GoldCall)
 
@@ -165,11 +165,38 @@ def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
 
 def _tool(function: _Function, number: int, row: SourceRow) -> Tool:
     try:
-        parameters = json_schema(function.parameters)
+        parameters = _json_schema(function.parameters)
         return Tool(name=function.name, description=function.description, parameters=parameters)
     except ValueError as error:
         field = f"field 'function.{number}.parameters'"
         raise UnfitRowError(f"{row.where}, {field}: {error}") from None
+
+
+def _json_schema(declared: Any, place: str = "") -> dict[str, Any]:
+    """BFCL's declaration of a type as a JSON schema.
+
+    Raises:
+        ValueError: for a type that is neither JSON's nor BFCL's for Python, naming the place.
+    """
+    if not isinstance(declared, dict):
+        raise ValueError(f"{place[:-1]} is {declared!r}, expected an object")
+    schema = {name: value for name, value in declared.items() if name != "optional"}
+    given = schema.get("type")
+    schema["type"] = _JSON_TYPES.get(str(given), given)
+    if not isinstance(given, str) or schema["type"] not in KINDS.values():
+        known = ", ".join([*KINDS.values(), *_JSON_TYPES])
+        raise ValueError(f"{place}type is {given!r}, expected {known}")
+    if "items" in schema:
+        schema["items"] = _json_schema(schema["items"], f"{place}items.")
+    if "properties" in schema:
+        properties = schema["properties"]
+        if not isinstance(properties, dict):
+            raise ValueError(f"{place}properties is {properties!r}, expected an object")
+        schema["properties"] = {
+            name: _json_schema(value, f"{place}properties.{name}.")
+            for name, value in properties.items()
+        }
+    return schema
 
 
 def _gold(row: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
@@ -184,12 +211,12 @@ def _gold(row: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
             raise UnfitRowError(
                 f"{field}': calls {name!r}, which is not declared: the tools are {', '.join(tools)}"
             )
-        if undeclared := _undeclared(arguments, tools[name]):
+        declared: Any = tools[name].parameters.get("properties") or {}
+        if undeclared := _undeclared(arguments, declared, tools[name].parameters.get("required")):
             raise UnfitRowError(f"{field}.{name}': {undeclared}")
-        taken = _declared(tools[name])
-        arguments = {n: values for n, values in arguments.items() if n in taken}
+        taken: dict[str, Any] = {n: values for n, values in arguments.items() if n in declared}
         try:
-            calls.append(GoldCall(name=name, arguments=dict(arguments), listed=True))
+            calls.append(GoldCall(name=name, arguments=taken, listed=True))
         except ValidationError as error:
             raise UnfitRowError(f"{field}.{name}': {first_fault(error)}") from None
     return tuple(calls)
@@ -199,16 +226,10 @@ def _plainly_named(named: tuple[NamedT, ...]) -> tuple[NamedT, ...]:
     return tuple(one.model_copy(update={"name": one.name.replace(".", "_")}) for one in named)
 
 
-def _declared(tool: Tool) -> dict[str, Any]:
-    declared = tool.parameters.get("properties") or {}
-    assert isinstance(declared, dict)
-    return declared
-
-
-def _undeclared(arguments: dict[str, Any], tool: Tool) -> str | None:
+def _undeclared(
+    arguments: Mapping[str, Sequence[Any]], declared: Mapping[str, Any], required: Any
+) -> str | None:
     """Why no call can have these arguments; an undeclared one may be optional."""
-    declared = _declared(tool)
-    required = tool.parameters.get("required") or []
     needed = (name for name, values in arguments.items() if OMITTED not in values)
     if unknown := next((name for name in needed if name not in declared), None):
         return f"argument {unknown!r} is not declared: the tool takes {', '.join(declared)}"

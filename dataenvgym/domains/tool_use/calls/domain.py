@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from pydantic import ValidationError
 
@@ -12,15 +12,13 @@ from dataenvgym.domains.tool_use.calls.environment import CallOptions, CallsEnvi
 from dataenvgym.domains.tool_use.calls.problem import (
     CallsProblem,
     as_text,
-    bare,
     canonical,
     declaring,
     from_text,
     problem_of,
 )
-from dataenvgym.domains.tool_use.calls.schemas import argument_error
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, searching
-from dataenvgym.domains.tool_use.matching import GoldCall, calls_match
+from dataenvgym.domains.tool_use.matching import KINDS, GoldCall, calls_match
 from dataenvgym.records import (
     ChatDatum,
     Conversation,
@@ -33,7 +31,10 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.record_conversion import chat_record
 from dataenvgym.tool_formats import as_reply, read_reply, said_in
+
+_WHOLE = ["integer", "number"]  # a whole number is a number
 
 
 class CallsDomain(Domain):
@@ -64,12 +65,11 @@ class CallsDomain(Domain):
         self.prompt_template = options.prompt
         self.lenient = options.matching == "lenient"
         self._known = known
-        self._options = options
         self._catalog_of = catalog
-        self._reply_threshold = reply_threshold
-        self._max_turns = max_turns
-        # raises if invalid
-        CallsEnvironment((), options, reply_threshold=reply_threshold, max_turns=max_turns)
+        self._environment = partial(
+            CallsEnvironment, options=options, reply_threshold=reply_threshold, max_turns=max_turns
+        )
+        self._environment()  # raises here if an option is invalid
 
     @cached_property
     def _catalog(self) -> tuple[Tool, ...]:
@@ -77,13 +77,7 @@ class CallsDomain(Domain):
         return tuple(tool for tool in self._catalog_of() if tool.name != TOOL_SEARCHER.name)
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> CallsEnvironment:
-        return CallsEnvironment(
-            instances,
-            self._options,
-            reply_threshold=self._reply_threshold,
-            catalog=self._catalog,
-            max_turns=self._max_turns,
-        )
+        return self._environment(instances, catalog=self._catalog)
 
     # --- comparing ---
 
@@ -127,7 +121,7 @@ class CallsDomain(Domain):
         prompt = self.prompt(instance)
         if self._catalog and said.tool_calls and not are_searches(said.tool_calls):
             prompt = (*prompt, *searching(said.tool_calls, self._catalog))
-        return _chat(prompt, said, Provenance(skill=instance.skill))
+        return chat_record((*prompt, said), Provenance(skill=instance.skill))
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
         if answer := problem_of(instance).answer:
@@ -144,7 +138,8 @@ class CallsDomain(Domain):
             return self.prompt_template.frame(record)
         prompt = self.make_environment().prompt(read[0], tools)
         said = read_reply(prompt, record.output)
-        return _chat(prompt, said, record.provenance) or self.prompt_template.frame(record)
+        framed = chat_record((*prompt, said), record.provenance)
+        return framed or self.prompt_template.frame(record)
 
     def unframe(self, record: TrainingDatum) -> TrainingDatum:
         """Turn a chat record with tools into an instruction and an output (see `texts`)."""
@@ -176,10 +171,9 @@ class CallsDomain(Domain):
         if known := self._known_problems.get(self._text(messages, tools)):
             return any(self.judge(problem, as_reply(said)) for problem in known)
         declared = {tool.name: tool for tool in tools}
-        for call in () if self._catalog else said.tool_calls:
-            if call.name not in declared or argument_error(call, declared[call.name]):
-                return False
-        return None
+        calls = () if self._catalog else said.tool_calls
+        fit = all(c.name in declared and _accepts(declared[c.name], c) for c in calls)
+        return None if fit else False
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record as a problem, with the calls of its last answer as the gold calls.
@@ -233,25 +227,30 @@ class CallsDomain(Domain):
         return messages, tools, read_reply(declaring(messages, tools), plain.output)
 
 
+def _accepts(tool: Tool, call: ToolCall) -> bool:
+    """Whether the names, the required arguments and the types of a call are those of the tool.
+
+    The contents of containers are not checked.
+    """
+    properties, required = (tool.parameters.get(name) for name in ("properties", "required"))
+    properties = properties if isinstance(properties, dict) else {}
+    if not call.arguments.keys() <= properties.keys():
+        return False
+    if isinstance(required, list) and not all(name in call.arguments for name in required):
+        return False
+    for name, value in call.arguments.items():
+        schema = properties[name]
+        declared = schema.get("type") if isinstance(schema, dict) else None
+        found = KINDS[type(value)]
+        if found != declared and declared in KINDS.values() and [found, declared] != _WHOLE:
+            return False
+    return True
+
+
 def _calls_in(answer: str) -> list[ToolCall] | None:
     """The calls of an `answer_class`; None if it is a reply to the user."""
     try:
         found = [json.loads(call) for call in json.loads(answer)]
         return [ToolCall(name=name, arguments=arguments) for name, arguments in found]
     except (ValueError, TypeError):
-        return None
-
-
-def _chat(prompt: Conversation, said: Message, provenance: Provenance) -> ChatDatum | None:
-    """The chat record of the prompt with that answer; None if its turns do not fit a record."""
-    messages, tools = bare(prompt)
-    leads = messages[0].role == "system"
-    try:
-        return ChatDatum(
-            messages=(*messages, said)[leads:],
-            system=messages[0].content if leads else "",
-            tools=tools,
-            provenance=provenance,
-        )
-    except ValidationError:
         return None

@@ -9,7 +9,7 @@ from typing import Literal
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, declaring, problem_of
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, found
 from dataenvgym.domains.tool_use.matching import call_scores, calls_match
-from dataenvgym.errors import ConfigurationError, shorten
+from dataenvgym.errors import ConfigurationError, check_one_of, shorten
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions
@@ -66,10 +66,7 @@ class CallsEnvironment(TaskEnvironment):
             template=options.template,
             render_mode=render_mode,
         )
-        if options.matching not in ("strict", "lenient"):
-            raise ConfigurationError(
-                f"matching is {options.matching!r}, expected strict or lenient"
-            )
+        check_one_of(("strict", "lenient"), matching=options.matching)
         if not 0 < reply_threshold <= 1:
             raise ConfigurationError(
                 f"reply_threshold is {reply_threshold}, expected more than 0 and at most 1"

@@ -146,12 +146,6 @@ def declaring(messages: Conversation, tools: Sequence[Tool]) -> Conversation:
     return (first.model_copy(update={"tools": tuple(tools)}), *others)
 
 
-def bare(messages: Conversation) -> tuple[Conversation, tuple[Tool, ...]]:
-    """The conversation without the tools, and the tools."""
-    first, *others = messages
-    return (first.model_copy(update={"tools": ()}), *others), first.tools
-
-
 # --- a problem as one text, and back --------------------------------------------------------------
 
 
@@ -184,7 +178,7 @@ def from_text(text: str) -> tuple[Conversation, tuple[Tool, ...]] | None:
         said, listed = text, ""
     try:
         tools = [Tool.model_validate_json(line) for line in listed.splitlines() if line.strip()]
-        messages = tuple(_messages(said))
+        messages = _messages(said)
     except (ValueError, KeyError, TypeError, RecursionError):  # pydantic's is a ValueError
         return None
     return messages, tuple(tools)
@@ -201,28 +195,19 @@ def _lines(message: Message) -> Iterator[str]:
         yield f"Call: {to_json(call.model_dump(mode='json'))}"
 
 
-def _messages(said: str) -> Iterator[Message]:
+def _messages(said: str) -> Conversation:
     marks = list(_TURN.finditer(said))
     if not marks or marks[0].start():
-        yield Message(role="user", content=said)
-        return
+        return (Message(role="user", content=said),)
+    messages: list[Message] = []
     ends = [*(mark.start() - 1 for mark in marks[1:]), len(said)]
-    waiting: Message | None = None
     for mark, end in zip(marks, ends, strict=True):
         text = said[mark.end() : end]
-        if _SPEAKERS[mark[1]] != "assistant":
-            if waiting:
-                yield waiting
-            waiting = None
-            yield Message(role=_SPEAKERS[mark[1]], content=text)  # type: ignore[arg-type]
+        if mark[1] != "Call":
+            messages.append(Message(role=_SPEAKERS[mark[1]], content=text))  # type: ignore[arg-type]
             continue
-        before = waiting or Message(role="assistant", content="")
-        if mark[1] == "Call":
-            call = ToolCall.model_validate(json.loads(text))
-            waiting = before.model_copy(update={"tool_calls": (*before.tool_calls, call)})
-        else:
-            if waiting:
-                yield waiting
-            waiting = Message(role="assistant", content=text)
-    if waiting:
-        yield waiting
+        if not messages or messages[-1].role != "assistant":
+            messages.append(Message(role="assistant", content=""))
+        calls = (*messages[-1].tool_calls, ToolCall.model_validate(json.loads(text)))
+        messages[-1] = messages[-1].model_copy(update={"tool_calls": calls})
+    return tuple(messages)

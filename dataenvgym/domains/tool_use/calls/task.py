@@ -12,7 +12,7 @@ from dataenvgym.domains.tool_use.calls.api_bank import ApiBank, Turns, api_bank_
 from dataenvgym.domains.tool_use.calls.bfcl import Subset, bfcl_instance, bfcl_rows
 from dataenvgym.domains.tool_use.calls.domain import CallsDomain
 from dataenvgym.domains.tool_use.calls.environment import CallOptions
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_one_of
 from dataenvgym.options import takes
 from dataenvgym.records import Tool
 from dataenvgym.tasks.base import Task, training_problems
@@ -101,8 +101,7 @@ class APIBankTask(Task):
 
     @takes(APIBankOptions)
     def __init__(self, options: APIBankOptions) -> None:
-        if options.search not in ("given", "tool"):
-            raise ConfigurationError(f"search is {options.search!r}, expected given or tool")
+        check_one_of(("given", "tool"), search=options.search)
         self._files = ApiBank(turns=options.turns, apis=options.apis)
         domain = CallsDomain(
             partial(training_problems, self),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Self
 
-from dataenvgym.errors import ConfigurationError, EvaluationError, shorten
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, shorten
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.secrets import keep_secret, keep_secrets_of, without_secrets
 from dataenvgym.tasks.worlds.state import State
@@ -153,22 +154,12 @@ class McpWorld(World[State]):
         self._session: Session | None = None
         self._is_first = True
         try:
-            session = self._sessions.open()
-            try:
-                listed = session.tools()
+            with closing(self._sessions.open()) as session:
                 self.policy = session.instructions
-            finally:
-                session.close()
-        except EvaluationError as error:
+                self._tools = {each.name: _read_tool(each, server) for each in session.tools()}
+        except DataEnvGymError as error:
             self._sessions.close()
             raise ConfigurationError(str(error)) from error
-        try:
-            self._tools = {tool.name: tool for tool in map(_read_tool, listed)}
-        except ValueError as error:
-            self._sessions.close()
-            raise ConfigurationError(
-                f"the MCP server {server.where} lists {error}: correct it there"
-            ) from None
 
     def initial(self) -> State:
         return State()
@@ -209,17 +200,18 @@ class McpWorld(World[State]):
             self._sessions.close()
 
 
-def _read_tool(tool: Any) -> Tool:
+def _read_tool(tool: Any, server: McpServer) -> Tool:
     schema = tool.input_schema
     required, properties = schema.get("required", []), schema.get("properties", {})
+    wrong = None
     if not tool.name:
-        raise ValueError("a tool whose name is empty")
-    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
-        raise ValueError(f"tool {tool.name!r} with 'required': {required!r}, expected names")
-    if not isinstance(properties, Mapping):
-        raise ValueError(
-            f"tool {tool.name!r} with 'properties': {properties!r}, expected an object"
-        )
+        wrong = "a tool whose name is empty"
+    elif not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        wrong = f"tool {tool.name!r} with 'required': {required!r}, expected names"
+    elif not isinstance(properties, Mapping):
+        wrong = f"tool {tool.name!r} with 'properties': {properties!r}, expected an object"
+    if wrong:
+        raise ConfigurationError(f"the MCP server {server.where} lists {wrong}: correct it there")
     return Tool(name=tool.name, description=tool.description or "", parameters=schema)
 
 

@@ -12,7 +12,7 @@ from dataenvgym.domains.tool_use.plans.environment import PlansEnvironment, comp
 from dataenvgym.domains.tool_use.plans.loaders import PlanTool, check_tools
 from dataenvgym.domains.tool_use.plans.metrics import Level, corpus_scores, labels
 from dataenvgym.domains.tool_use.plans.plan import NOWHERE, Form, PlanError, comparable
-from dataenvgym.errors import ConfigurationError, check_one_of, did_you_mean
+from dataenvgym.errors import check_one_of
 from dataenvgym.records import (
     CompletedTaskInstance,
     LabeledAnswer,
@@ -34,10 +34,7 @@ def form_of(name: str, tools: Collection[str]) -> Form:
         ConfigurationError: if it does not exist.
     """
     forms = {"json": json_form.FORM, "code": code_form.form(tools)}
-    if name not in forms:
-        raise ConfigurationError(
-            f"form is {name!r}, expected json or code.{did_you_mean(str(name), forms)}"
-        )
+    check_one_of(forms, form=name)
     return forms[name]
 
 

@@ -106,13 +106,31 @@ def plan_of(steps: Any, *, strict: bool = False) -> Plan:
             raise PlanError(
                 f"{where} has a field {unknown[0]!r}, expected only {', '.join(_FIELDS)}"
             )
-        args = _args(step, where)
-        found = {
-            name: clean(value, places, f"{where}, argument {name!r}", strict=strict)
-            for name, value in args.items()
+        args, name, number = step.get("args"), step.get("name"), step.get("id")
+        if args is None:
+            other = next((field for field, value in step.items() if isinstance(value, dict)), None)
+            if other is not None:
+                raise PlanError(
+                    f"{where} has its arguments in {other!r:.60}, expected them in 'args'"
+                )
+            args = {}
+        if not isinstance(args, dict):
+            raise PlanError(f"{where}, field 'args': found {shown(args)}, expected an object")
+        cleaned = {
+            key: clean(value, places, f"{where}, argument {key!r}", strict=strict)
+            for key, value in ((_unicode(key), value) for key, value in args.items())
         }
-        plan.append(Step(_name(step, where), found))
-        number = _id(step, place, where)
+        if not isinstance(name, str) or not name.strip():
+            raise PlanError(
+                f"{where}, field 'name': found {shown(name)}, expected the name of a tool"
+            )
+        plan.append(Step(tool_name(name), cleaned))
+        if number is None:
+            number = place
+        elif isinstance(number, str) and number.isdecimal() and len(number) < 10:
+            number = int(number)
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise PlanError(f"{where}, field 'id': found {shown(number)}, expected a whole number")
         if strict and number in places:
             raise PlanError(f"{where} has the id {number} of an earlier step, expected another one")
         places[number] = place
@@ -162,36 +180,6 @@ def _renumbered(text: str, places: Mapping[int, int], where: str, *, strict: boo
         parts += [text[end : found.start()], NOWHERE if place is None else f"<node-{place}>", key]
         end = found.end()
     return "".join([*parts, text[end:]])
-
-
-def _args(step: dict[str, Any], where: str) -> dict[str, Any]:
-    args = step.get("args")
-    if args is None:
-        other = next((field for field, value in step.items() if isinstance(value, dict)), None)
-        if other is not None:
-            raise PlanError(f"{where} has its arguments in {other!r:.60}, expected them in 'args'")
-        return {}
-    if not isinstance(args, dict):
-        raise PlanError(f"{where}, field 'args': found {shown(args)}, expected an object")
-    return {_unicode(name): value for name, value in args.items()}
-
-
-def _name(step: dict[str, Any], where: str) -> str:
-    name = step.get("name")
-    if not isinstance(name, str) or not name.strip():
-        raise PlanError(f"{where}, field 'name': found {shown(name)}, expected the name of a tool")
-    return tool_name(name)
-
-
-def _id(step: dict[str, Any], place: int, where: str) -> int:
-    number = step.get("id")
-    if number is None:
-        return place
-    if isinstance(number, str) and number.isdecimal() and len(number) < 10:
-        return int(number)
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise PlanError(f"{where}, field 'id': found {shown(number)}, expected a whole number")
-    return number
 
 
 def tool_name(name: str) -> str:

@@ -25,7 +25,7 @@ from dataenvgym.domains.tool_use.problem import Assertion, Prepared, ToolUseProb
 from dataenvgym.domains.tool_use.tau2.problem import Tau2Problem
 from dataenvgym.domains.tool_use.tau2.task_file import Action
 from dataenvgym.domains.tool_use.tau2.world import past_messages
-from dataenvgym.domains.tool_use.user_seat import ModelSeat, ScriptSeat
+from dataenvgym.domains.tool_use.user_seat import ModelSeat, UserSeat
 from dataenvgym.domains.tool_use.users import ModelUser
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.interfaces import Ask, Reply
@@ -123,9 +123,7 @@ class Tau2Environment(ToolUseEnvironment):
             return (*before, *past)
         return (*before, *past, said)
 
-    def _seat(
-        self, prepared: Prepared, world: World[Any], opening: str
-    ) -> ScriptSeat | ModelSeat | None:
+    def _seat(self, prepared: Prepared, world: World[Any], opening: str) -> UserSeat | None:
         user = prepared.problem.user
         if not isinstance(user, ModelUser):
             return super()._seat(prepared, world, opening)
@@ -137,7 +135,7 @@ class Tau2Environment(ToolUseEnvironment):
         return ModelSeat(user, world, opening, self._user_sampling, before=flipped)
 
     def _user_begins(
-        self, prepared: Prepared, seat: ScriptSeat | ModelSeat
+        self, prepared: Prepared, seat: UserSeat
     ) -> Generator[Ask, Reply, Conversation]:
         past = _past(prepared)
         if past and past[-1].role == "user":  # it has just spoken
@@ -165,7 +163,7 @@ class Tau2Environment(ToolUseEnvironment):
     def _steps(self) -> int:
         """Steps up to the answer to the student's last message."""
         seat = self._progress.seat
-        calling = sum(bool(m.tool_calls) for m in seat.view) if isinstance(seat, ModelSeat) else 0
+        calling = sum(bool(m.tool_calls) for m in seat.memory) if isinstance(seat, ModelSeat) else 0
         return 1 + 2 * (self._turns + 1) + 2 * calling
 
     def judged_ending(

@@ -57,8 +57,7 @@ class Tau2Package:
             ConfigurationError: if the file does not exist.
             BrokenFileError: if it is not JSON.
         """
-        self._check(path)
-        return read_json(path)
+        return read_json(self._existing(path))
 
     def guidelines(self, *, tools: bool) -> str:
         """tau2's instructions for a model that plays the user, with tools of its own or without.
@@ -67,16 +66,16 @@ class Tau2Package:
             ConfigurationError: if the file does not exist.
         """
         name = "simulation_guidelines_tools.md" if tools else "simulation_guidelines.md"
-        path = self.data / "tau2" / "user_simulator" / name
-        self._check(path)
+        path = self._existing(self.data / "tau2" / "user_simulator" / name)
         return path.read_text(encoding="utf-8").replace("<PERSONA_GUIDELINES>", "").strip()
 
-    def _check(self, path: Path) -> None:
+    def _existing(self, path: Path) -> Path:
         if not path.is_file():
             raise ConfigurationError(
                 f"tau2's data folder {self.data} has no file {path.relative_to(self.data)}: set "
                 f"{DATA_DIR} (or task.data_dir) to the folder `data` of a whole checkout"
             )
+        return path
 
 
 def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package:

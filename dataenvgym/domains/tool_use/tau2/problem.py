@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, Self
 
 from pydantic import model_validator
 
-from dataenvgym.domains.tool_use.problem import Component, Prepared, ToolUseProblem, check_fits
+from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem, check_fits
 from dataenvgym.domains.tool_use.tau2.task_file import (
     Action,
     EvaluationCriteria,
@@ -23,6 +22,7 @@ from dataenvgym.domains.tool_use.users import ModelUser
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import TaskInstance, Text
 from dataenvgym.tasks.worlds.state import State
+from dataenvgym.tasks.worlds.world import World
 
 STOPS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 
@@ -78,19 +78,14 @@ class Tau2Problem(ToolUseProblem):
             Action(name=call.name, arguments=call.arguments) for call in self.gold
         )
 
+    def solved(self, world: World[Any]) -> State:
+        """The state after the gold calls; those that fail are ignored, as in tau2."""
+        return world.state.after(self.gold_actions)  # type: ignore[no-any-return]
+
     @property
     def initial_state(self) -> InitialState:
         """Its initial state."""
         return InitialState.model_validate(self.state.get("initial_state") or {})
-
-
-class Tau2Prepared(Prepared):
-    """A problem with its world; tau2 compares with its gold state."""
-
-    @cached_property
-    def gold_state(self) -> State:
-        assert isinstance(self.problem, Tau2Problem)
-        return self.world.state.after(self.problem.gold_actions)  # type: ignore[no-any-return]
 
 
 def to_instance(

@@ -13,13 +13,13 @@ from dataenvgym.domains.tool_use.environment import (
     ToolLimits,
     ToolUseEnvironment,
 )
-from dataenvgym.domains.tool_use.problem import Prepared, ToolUseProblem
+from dataenvgym.domains.tool_use.problem import ToolUseProblem
 from dataenvgym.domains.tool_use.tau2.environment import MAX_STEPS, Tau2Environment
 from dataenvgym.domains.tool_use.tau2.package import load_package
-from dataenvgym.domains.tool_use.tau2.problem import Tau2Prepared, Tau2Problem
+from dataenvgym.domains.tool_use.tau2.problem import Tau2Problem
 from dataenvgym.domains.tool_use.tau2.source import Tau2Source
 from dataenvgym.domains.tool_use.tau2.world import Tau2World
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_one_of
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.tasks.base import Task
@@ -57,21 +57,10 @@ class Tau2Options(TaskOptions, RowOptions, ToolLimits):
 
 
 class Tau2Domain(ToolUseDomain):
-    """Problems of one domain of tau2.
-
-    Args:
-        world: the domain.
-        options, judge_users: see `ToolUseDomain`.
-    """
+    """Problems of one domain of tau2."""
 
     problem_class: ClassVar[type[ToolUseProblem]] = Tau2Problem
-    prepared_class: ClassVar[type[Prepared]] = Tau2Prepared
     environment_class: ClassVar[type[ToolUseEnvironment]] = Tau2Environment
-
-    def __init__(
-        self, world: Tau2World, options: Tau2Options, *, judge_users: bool | None = None
-    ) -> None:
-        self._set_up(world, options, max_steps=options.max_steps, judge_users=judge_users)
 
     @property
     def teacher_context(self) -> str:
@@ -91,11 +80,7 @@ class Tau2Task(Task):
 
     @takes(Tau2Options)
     def __init__(self, options: Tau2Options) -> None:
-        assertions = options.nl_assertions
-        if assertions not in ("judge", "leave_out"):
-            raise ConfigurationError(
-                f"nl_assertions is {assertions!r}, expected 'judge' or 'leave_out'"
-            )
+        check_one_of(("judge", "leave_out"), nl_assertions=options.nl_assertions)
         package = load_package(options.domain, options.data_dir)
         world = Tau2World(options.domain, package.environment)
         name = f"tau2_{options.domain}" if options.name is None else options.name
@@ -106,7 +91,7 @@ class Tau2Task(Task):
             options,
             name=name,
             task_set=options.task_set,
-            judges=has_judge or (None if assertions == "leave_out" else False),
+            judges=has_judge or (None if options.nl_assertions == "leave_out" else False),
         )
-        domain = Tau2Domain(world, options, judge_users=has_judge)
+        domain = Tau2Domain(world, options, max_steps=options.max_steps, judge_users=has_judge)
         self.set_up(source, domain, options, name=name)

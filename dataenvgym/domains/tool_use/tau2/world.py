@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
@@ -263,43 +263,22 @@ class SharedRows(dict[Any, Any]):
         super().__setitem__(key, value)
         self._own.add(key)
 
-    # --- other methods that read values; each goes through `__getitem__` ---
-
     def __iter__(self) -> Iterator[Any]:  # makes dict(rows) and {**rows} read each item
         return super().__iter__()
 
-    def get(self, key: Any, default: Any = None) -> Any:
-        try:
-            return self[key]
-        except KeyError:
-            return default
-
-    def values(self) -> Any:
-        return ValuesView(self)
-
-    def items(self) -> Any:
-        return ItemsView(self)
-
-    def setdefault(self, key: Any, default: Any = None) -> Any:
-        if key not in self:
-            self[key] = default
-        return self[key]
-
-    def pop(self, key: Any, *default: Any) -> Any:
-        if key in self:
-            self[key]
-        return super().pop(key, *default)
+    def copy(self) -> dict[Any, Any]:
+        return dict(self)
 
     def popitem(self) -> tuple[Any, Any]:
         key = next(reversed(self), None)
         return key, self.pop(key)
 
-    def copy(self) -> dict[Any, Any]:
-        return dict(self)
-
-    def update(self, *others: Any, **more: Any) -> None:
-        for key, value in dict(*others, **more).items():
-            self[key] = value
+    get: Any = Mapping.get  # this and the following go through `__getitem__`
+    values: Any = Mapping.values
+    items: Any = Mapping.items
+    pop: Any = MutableMapping.pop
+    setdefault: Any = MutableMapping.setdefault
+    update: Any = MutableMapping.update
 
 
 def share_rows(database: Any) -> None:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.own_modules import import_own
-from dataenvgym.tasks.worlds.state import State
-from dataenvgym.tasks.worlds.world import World
+from dataenvgym.tasks.worlds.state import RowT, State, Table
+from dataenvgym.tasks.worlds.world import ToolError, World
 
 WORLDS = {
     "calendar": "dataenvgym.domains.tool_use.worlds.calendar.Calendar",
@@ -60,6 +60,13 @@ def problems_of(name: str) -> Path:
             "(task.sources=problems.jsonl; for an audit, --tasks problems.jsonl)"
         )
     return path
+
+
+def row_of(table: Table[RowT], key: str, kind: str) -> RowT:
+    """The row with that id; a tool refuses an unknown one."""
+    if key not in table:
+        raise ToolError(f"there is no {kind} {key}")
+    return table[key]
 
 
 def first_state(kind: type[StateT], name: str) -> StateT:

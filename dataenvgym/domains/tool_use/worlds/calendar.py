@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from typing import Literal
 
-from dataenvgym.domains.tool_use.worlds import first_state
+from dataenvgym.domains.tool_use.worlds import first_state, row_of
 from dataenvgym.tasks.worlds.state import Row, State, Table
 from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
 
@@ -190,8 +190,7 @@ class Calendar(World[CalendarState]):
             contact_id: such as "contact_1".
         """
         event = self._event(event_id)
-        if contact_id not in self.state.contacts:
-            raise ToolError(f"there is no contact {contact_id}")
+        row_of(self.state.contacts, contact_id, "contact")
         if contact_id in event.guests:
             raise ToolError(f"{contact_id} is invited already")
         guests = tuple(sorted((*event.guests, contact_id)))
@@ -260,9 +259,7 @@ class Calendar(World[CalendarState]):
         return not self._taken(datetime.fromisoformat(start), minutes)
 
     def _event(self, event_id: str) -> Event:
-        if event_id not in self.state.events:
-            raise ToolError(f"there is no event {event_id}")
-        return self.state.events[event_id]
+        return row_of(self.state.events, event_id, "event")
 
     def _taken(self, start: datetime, minutes: int, but: str | None = None) -> str | None:
         end = start + timedelta(minutes=minutes)

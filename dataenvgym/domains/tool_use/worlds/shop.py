@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from dataenvgym.domains.tool_use.worlds import first_state
+from dataenvgym.domains.tool_use.worlds import first_state, row_of
 from dataenvgym.tasks.worlds.state import Row, State, Table
 from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
 
@@ -126,7 +126,8 @@ class Shop(World[ShopState]):
             product: its name, such as "lamp".
             quantity: how many pieces.
         """
-        city, price = self._customer(customer).city, self._product(product).price
+        city = row_of(self.state.customers, customer, "customer").city
+        price = self._product(product).price
         self._take(product, quantity)
         order_id = self.state.orders.new_id("order")
         self.state.orders[order_id] = Order(
@@ -247,20 +248,11 @@ class Shop(World[ShopState]):
         orders = self.state.orders.values()
         return any(order.customer == customer and order.status == "pending" for order in orders)
 
-    def _customer(self, customer: str) -> Customer:
-        if customer not in self.state.customers:
-            raise ToolError(f"there is no customer {customer}")
-        return self.state.customers[customer]
-
     def _product(self, product: str) -> Product:
-        if product not in self.state.products:
-            raise ToolError(f"there is no product {product}")
-        return self.state.products[product]
+        return row_of(self.state.products, product, "product")
 
     def _order(self, order_id: str, wanted: Status | None = None) -> Order:
-        if order_id not in self.state.orders:
-            raise ToolError(f"there is no order {order_id}")
-        order = self.state.orders[order_id]
+        order = row_of(self.state.orders, order_id, "order")
         if wanted not in (None, order.status):
             raise ToolError(f"{order_id} is {order.status}, not {wanted}")
         return order

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Literal, TypeVar
+from typing import Literal
 
-from dataenvgym.domains.tool_use.worlds import first_state
+from dataenvgym.domains.tool_use.worlds import first_state, row_of
 from dataenvgym.tasks.worlds.state import Row, State, Table
 from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
-
-RowT = TypeVar("RowT", bound=Row)
 
 Status = Literal["sent", "scheduled", "cancelled"]
 
@@ -111,7 +109,7 @@ class Wallet(World[WalletState]):
         Args:
             payee_id: such as "payee_1".
         """
-        return _found(self.state.payees, payee_id, "payee")
+        return row_of(self.state.payees, payee_id, "payee")
 
     @tool
     def list_payments(self, payee_id: str | None = None) -> dict[str, Payment]:
@@ -152,7 +150,7 @@ class Wallet(World[WalletState]):
             bill_id: such as "bill_1".
             account: where the money comes from.
         """
-        bill = _found(self.state.bills, bill_id, "bill")
+        bill = row_of(self.state.bills, bill_id, "bill")
         if bill.is_paid:
             raise ToolError(f"{bill_id} is paid already")
         self.state.bills[bill_id] = bill.changed(is_paid=True)
@@ -187,7 +185,7 @@ class Wallet(World[WalletState]):
         """
         if on <= self.state.now.date():
             raise ToolError(f"{on} is not in the future")
-        _found(self.state.accounts, account, "account")
+        row_of(self.state.accounts, account, "account")
         return self._record(account, payee_id, _money(amount), on, "scheduled")
 
     @tool(writes=True)
@@ -197,7 +195,7 @@ class Wallet(World[WalletState]):
         Args:
             payment_id: such as "payment_1".
         """
-        payment = _found(self.state.payments, payment_id, "payment")
+        payment = row_of(self.state.payments, payment_id, "payment")
         if payment.status != "scheduled":
             raise ToolError(f"{payment_id} is {payment.status}, not scheduled")
         self.state.payments[payment_id] = payment.changed(status="cancelled")
@@ -211,7 +209,7 @@ class Wallet(World[WalletState]):
             card: its name, such as "blue".
             frozen: false lets it pay again.
         """
-        found = _found(self.state.cards, card, "card")
+        found = row_of(self.state.cards, card, "card")
         if frozen == bool(found.frozen_by):
             raise ToolError(f"{card} is{'' if frozen else ' not'} frozen already")
         self.state.cards[card] = found.changed(frozen_by="owner" if frozen else None)
@@ -225,7 +223,7 @@ class Wallet(World[WalletState]):
             card: its name, such as "blue".
             limit: the new limit.
         """
-        found = _found(self.state.cards, card, "card")
+        found = row_of(self.state.cards, card, "card")
         self.state.cards[card] = found.changed(limit=_money(limit))
         return f"the limit of {card} is {limit:.2f}"
 
@@ -265,7 +263,7 @@ class Wallet(World[WalletState]):
         return self._record(account, payee_id, amount, self.state.now.date(), "sent")
 
     def _record(self, account: str, payee_id: str, amount: float, on: date, status: Status) -> str:
-        name = _found(self.state.payees, payee_id, "payee").name
+        name = row_of(self.state.payees, payee_id, "payee").name
         payment_id = self.state.payments.new_id("payment")
         self.state.payments[payment_id] = Payment(
             account=account, payee_id=payee_id, amount=amount, on=on, status=status
@@ -273,17 +271,11 @@ class Wallet(World[WalletState]):
         return f"{payment_id}: {amount:.2f} to {name}, {status}"
 
     def _add(self, account: str, amount: float) -> None:
-        found = _found(self.state.accounts, account, "account")
+        found = row_of(self.state.accounts, account, "account")
         balance = round(found.balance + amount, 2)
         if balance < 0:
             raise ToolError(f"{account} has only {found.balance:.2f}")
         self.state.accounts[account] = found.changed(balance=balance)
-
-
-def _found(table: Table[RowT], key: str, kind: str) -> RowT:
-    if key not in table:
-        raise ToolError(f"there is no {kind} {key}")
-    return table[key]
 
 
 def _money(amount: float) -> float:

@@ -7,7 +7,7 @@ import pytest
 from dataenvgym.domains.tool_use.calls.problem import as_calls_text, problem_of
 from dataenvgym.domains.tool_use.calls.task import BFCLTask
 from dataenvgym.domains.tool_use.matching import GoldCall, calls_match
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ToolCall
 
 from ....calls_files import SAY, question, write
@@ -19,19 +19,13 @@ def whole(folder, **options):
 
 def changed(value, acceptable):
     """A value that is not listed, of the same type if there is one."""
-    match value:
-        case bool():
-            return "qqq" if (not value) in acceptable else not value
-        case int() | float():
-            return value + 987654
-        case str():
-            return f"{value} qqq"
-        case list():
-            return [*value, "qqq"]
-        case dict():
-            return {**value, "qqq": 1}
-        case _:
-            return "qqq"
+    if isinstance(value, bool):
+        return "qqq" if (not value) in acceptable else not value
+    if isinstance(value, int | float):
+        return value + 987654
+    if isinstance(value, list):
+        return [*value, "qqq"]
+    return value | {"qqq": 1} if isinstance(value, dict) else f"{value} qqq"
 
 
 # --- the data set itself ---
@@ -97,25 +91,6 @@ def test_the_subset_is_skill_and_category_and_can_be_chosen(bfcl_files):
     assert {(i.skill, i.category) for i in chosen} == {("parallel", "parallel")}
 
 
-def test_one_file_may_be_given_for_each_split(bfcl_files):
-    places = {
-        "train": bfcl_files / "BFCL_v4_simple_python.json",
-        "test": bfcl_files / "BFCL_v4_multiple.json",
-    }
-    task = BFCLTask(places, split="test")
-    assert [i.id for i in task.instances] == [f"multiple_{n}" for n in range(4)]
-    assert len(task.on("train").instances) == 8
-
-
-def test_fractions_and_limit_are_those_of_other_file_tasks(bfcl_files):
-    halves = {"train": 0.5, "validation": 0.5}
-    task = BFCLTask(bfcl_files, fractions=halves, seed=3)
-    ids = [{i.id for i in task.on(split).instances} for split in ("train", "validation")]
-    assert not ids[0] & ids[1]
-    assert len(ids[0] | ids[1]) == 20
-    assert len(BFCLTask(bfcl_files, limit=3, fractions=halves).instances) == 3
-
-
 def test_types_of_its_own_become_those_of_json(bfcl_files):
     instance = whole(bfcl_files, subset="simple").instances[0]
     assert problem_of(instance).tools[0].parameters == {
@@ -126,6 +101,21 @@ def test_types_of_its_own_become_those_of_json(bfcl_files):
             "unit": {"type": "string"},
         },
         "required": ["a", "b"],
+    }
+
+
+def test_inner_types_and_other_keys_of_a_schema_are_read(bfcl_files):
+    declared = {"type": "tuple", "items": {"type": "any", "enum": ["x"]}, "default": []}
+    edit(
+        bfcl_files / "BFCL_v4_simple_python.json",
+        1,
+        lambda row: row["function"][0]["parameters"]["properties"].update(unit=declared),
+    )
+    tool = problem_of(whole(bfcl_files, subset="simple").instances[0]).tools[0]
+    assert tool.parameters["properties"]["unit"] == {
+        "type": "array",
+        "items": {"type": "string", "enum": ["x"]},
+        "default": [],
     }
 
 
@@ -182,6 +172,10 @@ def test_a_problem_with_two_answers_is_left_out(bfcl_files, caplog):
         (QUESTIONS,
             lambda row: row["function"][0]["parameters"]["properties"]["a"].update(type="HashMap"),
             "json:2, field 'function.0.parameters': properties.a.type is 'HashMap'"),
+        (QUESTIONS, lambda row: row["function"][0]["parameters"].update(properties=[]),
+            r"'function.0.parameters': properties is \[\], expected an object"),
+        (QUESTIONS, lambda row: row["function"][0]["parameters"].update(items=1),
+            "'function.0.parameters': items is 1, expected an object"),
         (QUESTIONS, lambda row: row.update(id="multiple_99"),
             "BFCL_v4_multiple.json:2, field 'id': 'multiple_99' has no possible_answer"),
         (QUESTIONS, lambda row: row.update(id="multiple_0"),
@@ -213,13 +207,6 @@ def test_a_row_that_cannot_be_judged_is_left_out_by_file_line_and_field(
     assert len(whole(bfcl_files).instances) == 19
     assert "1 of 20 rows" in caplog.text
     assert re.search(complaint, caplog.text)
-
-
-def test_files_without_a_row_that_can_be_judged_are_refused(bfcl_files):
-    path = bfcl_files / "possible_answer" / "BFCL_v4_multiple.json"
-    path.write_text(path.read_text().replace('"say"', '"shout"'))
-    with pytest.raises(InvalidInstanceError, match=r"multiple.json:1.*'shout', which is not decl"):
-        _ = whole(bfcl_files, subset="multiple").instances
 
 
 def test_a_system_message_of_a_row_follows_that_of_the_task(bfcl_files):
@@ -273,18 +260,11 @@ def test_any_call_is_right_where_some_tool_is_relevant(bfcl_files):
     assert task.domain.gold_record(instance) is None
 
 
-def test_a_line_that_is_not_json_is_refused_with_file_and_line(bfcl_files):
-    with (bfcl_files / "BFCL_v4_parallel.json").open("a") as stream:
-        stream.write("{oops\n")
-    with pytest.raises(InvalidInstanceError, match=r"BFCL_v4_parallel.json:5: not valid JSON"):
-        _ = whole(bfcl_files).instances
-
-
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
         ({"subset": "simpel"}, "Did you mean 'simple'"),
-        ({"matching": "loose"}, "matching is 'loose', expected strict or lenient"),
+        ({"matching": "loose"}, "matching is 'loose'"),
         ({"template": "no place"}, "expected a text with"),
     ],
 )

@@ -75,38 +75,19 @@ def test_any_reply_without_calls_is_right_where_no_tool_fits(instances):
     assert tried(instances["irrelevance_0"], say("x"))[1] == 0.0
 
 
-def test_calls_in_any_format_are_read(instances):
-    reply = 'Action: say\nAction Input: {"text": "item 0"}'
-    assert tried(instances["multiple_0"], reply)[1] == 1.0
+def asked(*roles, **data):
+    messages = [{"role": role, "content": "?"} for role in roles]
+    return {"tools": [{"name": "a"}], "messages": messages, **data}
 
 
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
         ({}, "tools: Field required"),
-        ({"tools": [{"name": "a"}], "messages": [], "x": 1}, "messages"),
-        (
-            {
-                "tools": [{"name": "a"}],
-                "messages": [{"role": "user", "content": "?"}],
-                "gold": [{"name": "b"}],
-            },
-            r"gold\[0\] calls 'b', which is not declared: the tools are a",
-        ),
-        (
-            {"tools": [{"name": "a"}], "messages": [{"role": "system", "content": "?"}]},
-            "messages have roles .'system'.",
-        ),
-        (
-            {
-                "tools": [{"name": "a"}],
-                "messages": [
-                    {"role": "user", "content": "?"},
-                    {"role": "assistant", "content": "!"},
-                ],
-            },
-            "messages ends with the assistant's turn",
-        ),
+        (asked(x=1), "messages"),
+        (asked("user", gold=[{"name": "b"}]), r"gold\[0\] calls 'b', which is not declared"),
+        (asked("system"), "messages have roles .'system'."),
+        (asked("user", "assistant"), "messages ends with the assistant's turn"),
     ],
 )
 def test_an_instance_of_another_kind_is_refused(data, complaint):
@@ -164,12 +145,8 @@ def test_a_student_that_only_searches_runs_out_of_turns(searching):
 def test_gold_records_show_the_search(searching):
     task, problems = searching
     record = task.domain.gold_record(problems["GetToday"])
-    assert [message.role for message in record.messages] == [
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-    ]
+    roles = [message.role for message in record.messages]
+    assert roles == ["user", "assistant", "tool", "assistant"]
     assert [tool.name for tool in record.tools] == ["ToolSearcher"]
     assert record.messages[1].tool_calls[0].arguments == {"keywords": "Get Today"}
     assert record.messages[3].tool_calls == (ToolCall(name="GetToday"),)

@@ -1,18 +1,15 @@
 """Engines and quality checks of the house on problems whose answer is calls."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, LLMEngine, PreferenceEngine, RejectionSamplingEngine
 from dataenvgym.agents.engines.gold import GoldEngine
-from dataenvgym.agents.engines.self_teaching import SelfConsistencyEngine
 from dataenvgym.domains.tool_use.calls.problem import as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
-from dataenvgym.records import ChatDatum, PreferenceDatum, ToolCall
+from dataenvgym.records import PreferenceDatum, ToolCall
 
 from ....fakes import Teacher
 
@@ -48,18 +45,6 @@ def knowing(task):
     return ScriptedPredictor(lambda conversation: gold[conversation[-1].content])
 
 
-def test_a_teacher_reads_the_tools_and_its_records_declare_them(task):
-    teacher = Teacher(sums)
-    records = generate(LLMEngine(teacher, task))
-    assert 'Tools:\n{"name": "math.add"' in teacher.asked[0]
-    assert len(records) == 3
-    for record in records:
-        assert isinstance(record, ChatDatum)
-        assert [tool.name for tool in record.tools] == ["math.add"]
-        assert record.messages[-1].tool_calls[0].name == "math.add"
-        assert record.provenance.skill == "simple"
-
-
 def test_right_tries_of_the_student_become_chat_records(task):
     engine = RejectionSamplingEngine(task, samples=2)
     records = generate(engine, knowing(task))
@@ -67,21 +52,6 @@ def test_right_tries_of_the_student_become_chat_records(task):
     assert generate(RejectionSamplingEngine(task, samples=2)) == []
     silent = generate(engine, knowing(task), (Assignment(1, skill="irrelevance"),))
     assert silent[0].messages[-1].content == "None of the tools can do this."
-
-
-def test_the_students_most_frequent_calls_become_a_record(task):
-    tries = Counter()
-
-    def wavering(conversation):
-        question = conversation[-1].content
-        tries[question] += 1
-        arguments = {"a": 1 if tries[question] == 1 else 2, "b": 1}
-        return as_calls_text([ToolCall(name="math.add", arguments=arguments)])
-
-    engine = SelfConsistencyEngine(task, samples=3, agreement=0.6)
-    records = generate(engine, ScriptedPredictor(wavering))
-    assert len(records) == 3
-    assert all(r.messages[-1].tool_calls[0].arguments == {"a": 2, "b": 1} for r in records)
 
 
 def test_wrong_calls_make_pairs_in_which_calls_stay_calls(task):

@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -145,10 +145,6 @@ class Wire:
         return int(self.http.delete(self.url, headers=headers).status_code)
 
 
-class Opens(Protocol):
-    def __call__(self, url: str | None = None) -> Wire: ...
-
-
 @pytest.fixture(scope="session")
 def notes() -> Notes:
     """The world that is served; its events are those of all sessions."""
@@ -175,7 +171,7 @@ def slow_notes() -> Iterator[tuple[Notes, str]]:
 
 
 @pytest.fixture
-def session(notes_url: str) -> Iterator[Opens]:
+def session(notes_url: str) -> Iterator[Callable[..., Wire]]:
     """Opens sessions by hand, and ends them."""
     opened: list[Wire] = []
 
@@ -190,12 +186,6 @@ def session(notes_url: str) -> Iterator[Opens]:
         if wire.url == notes_url:
             wire.end()
         wire.http.close()
-
-
-@pytest.fixture
-def wire() -> Callable[..., Wire]:
-    """Speaks by hand; nothing is opened."""
-    return Wire
 
 
 @contextmanager
@@ -266,14 +256,3 @@ def in_client(url: Any, use: Callable[[Any], Awaitable[Any]], **options: Any) ->
             return await use(client)
 
     return asyncio.run(run())
-
-
-@pytest.fixture
-def by_client() -> Callable[..., Any]:
-    return in_client
-
-
-@pytest.fixture(scope="session")
-def running_app() -> Callable[..., Any]:
-    """Runs any ASGI application in a thread."""
-    return running

@@ -27,14 +27,19 @@ def test_impossible_values_are_refused_by_name(options, said):
         McpServer(**options)
 
 
-def test_a_key_is_read_from_the_environment_and_redacted(monkeypatch):
+def test_a_key_and_headers_are_read_from_the_environment_and_redacted(monkeypatch):
     monkeypatch.setenv("MCP_KEY", "key-1234-of-a-server")
     assert McpServer(url="http://x", api_key_variable="MCP_KEY").all_headers() == {
         "Authorization": "Bearer key-1234-of-a-server"
     }
     with_header = McpServer(url="http://x", api_key_variable="MCP_KEY", api_key_header="X-Key")
     assert with_header.all_headers() == {"X-Key": "key-1234-of-a-server"}
-    assert "key-1234" not in redact("it is key-1234-of-a-server")
+    monkeypatch.setenv("TEAM", "header-value-55")
+    server = McpServer(url="http://x", headers={"X-Team": "TEAM"})
+    assert server.all_headers() == {"X-Team": "header-value-55"}
+    redacted = redact("it is key-1234-of-a-server, header-value-55")
+    assert "key-1234" not in redacted
+    assert "header-value" not in redacted
 
 
 def test_variables_of_a_command_are_named_and_their_values_redacted(monkeypatch):
@@ -53,13 +58,6 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch):
     ):
         with pytest.raises(ConfigurationError, match="environment variable NO_KEY"):
             server.check_variables()
-
-
-def test_headers_name_variables_whose_values_are_redacted(monkeypatch):
-    monkeypatch.setenv("TEAM", "header-value-55")
-    server = McpServer(url="http://x", headers={"X-Team": "TEAM"})
-    assert server.all_headers() == {"X-Team": "header-value-55"}
-    assert "header-value" not in redact("header-value-55")
 
 
 def test_a_secret_in_place_of_a_variable_s_name_is_refused_unseen():

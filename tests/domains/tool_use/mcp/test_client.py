@@ -17,6 +17,8 @@ from dataenvgym.domains.tool_use.mcp.client import Sessions
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
 
+from .conftest import running
+
 READ = ToolCall(name="read", arguments={"title": "first"})
 PAGES = {None: ("a", "1"), "1": ("b", "2"), "2": ("c", None)}
 
@@ -62,19 +64,19 @@ def sessions_with():
         sessions.close()
 
 
-def test_all_pages_of_a_listing_are_read(running_app, sessions_with):
-    with running_app(paged(PAGES)) as url, closing(sessions_with(url)) as sessions:
+def test_all_pages_of_a_listing_are_read(sessions_with):
+    with running(paged(PAGES)) as url, closing(sessions_with(url)) as sessions:
         assert [tool.name for tool in sessions.open().tools()] == ["a", "b", "c"]
 
 
-def test_a_listing_that_goes_in_circles_ends(running_app, sessions_with):
+def test_a_listing_that_goes_in_circles_ends(sessions_with):
     pages = {None: ("a", "1"), "1": ("b", "1")}
-    with running_app(paged(pages)) as url, closing(sessions_with(url)) as sessions:
+    with running(paged(pages)) as url, closing(sessions_with(url)) as sessions:
         assert [tool.name for tool in sessions.open().tools()] == ["a", "b"]
 
 
-def test_a_server_that_knows_no_sessions_is_asked_without(running_app, sessions_with):
-    with running_app(paged(PAGES, modern_only=True)) as url:
+def test_a_server_that_knows_no_sessions_is_asked_without(sessions_with):
+    with running(paged(PAGES, modern_only=True)) as url:
         session = sessions_with(url).open()
         assert [tool.name for tool in session.tools()] == ["a", "b", "c"]
         assert session.call(ToolCall(name="b")).content == "b"

@@ -127,16 +127,6 @@ def test_reports_have_the_metrics_overall_and_by_skill(task):
     assert task.generate_performance_report(completed[::-1]) == report
 
 
-def test_gold_records_solve_their_problems_in_the_chosen_form(task):
-    for problem in task.on("train").instances[:6]:
-        record = task.domain.gold_record(problem)
-        assert (record.instruction, record.output) == (problem.instruction, problem.answer)
-        assert record.provenance.skill == problem.skill
-        assert [m.content for m in record.prompt] == [
-            m.content for m in task.domain.prompt(problem)
-        ]
-
-
 def test_a_record_is_a_problem_of_its_own_if_it_has_a_plan(make_task):
     domain = make_task().domain
     frame = domain.prompt_template.frame

@@ -1,5 +1,6 @@
 """The strategies of math and code on plans, with a student by rule: none of them knows plans."""
 
+import itertools
 import json
 from zlib import crc32
 
@@ -10,12 +11,11 @@ from dataenvgym.config import build_agent, build_environment, build_task, compos
 from dataenvgym.domains.tool_use.plans.task import PlansTask
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
 from dataenvgym.episodes import run_episode
-from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import PreferenceDatum, SupervisedDatum
 
-from .... import fakes
+from ....fakes import Teacher
 from .conftest import TOOLS, row, write_rows
 
 WRONG = {"json": '[{"id": 0, "name": "tell_joke", "args": {}}]', "code": "output0 = tell_joke()"}
@@ -30,31 +30,21 @@ COMBINATIONS = [
 ]
 
 
-class Teacher:
-    """Writes requests of its own, each with a right plan for a caption."""
+def teacher_in(form):
+    """A teacher that writes requests of its own, each with a right plan for a caption."""
+    numbers = itertools.count()
 
-    def __init__(self, form):
-        self.form = form
-        self.written = 0
-        self.asked = []
+    def record(name):
+        steps = json.dumps([{"name": "image_captioning", "args": {"image": name}}])
+        plans = {"json": steps, "code": f'output0 = image_captioning(image="{name}")'}
+        return {"instruction": f"Say what {name} shows", "output": plans[form]}
 
-    def ask(self, conversations, sampling, *, purpose):
-        self.asked += [c[-1].content for c in conversations]
-        return [Reply(text=json.dumps(self._answer(purpose))) for _ in conversations]
+    def answer(text, sampling):
+        if "subskills" in str(sampling.json_schema):
+            return {"subskills": [f"part {next(numbers)}"]}
+        return {"records": [record(f"photo{next(numbers)}.png") for _ in range(10)]}
 
-    def _answer(self, purpose):
-        if purpose == "subskills":
-            return {"subskills": [f"part {len(self.asked)}"]}
-        return {"records": [self._record() for _ in range(10)]}
-
-    def _record(self):
-        self.written += 1
-        name = f"photo{self.written}.png"
-        plans = {
-            "json": json.dumps([{"id": 0, "name": "image_captioning", "args": {"image": name}}]),
-            "code": f'output0 = image_captioning(image="{name}")',
-        }
-        return {"instruction": f"Say what {name} shows", "output": plans[self.form]}
+    return Teacher(answer)
 
 
 def setting(files, overrides, form="json"):
@@ -78,7 +68,7 @@ def setting(files, overrides, form="json"):
         question = conversation[-1].content
         return gold.get(question, WRONG[form]) if crc32(question.encode()) % 2 else WRONG[form]
 
-    return config, task, ScriptedPredictor(answer), Teacher(form)
+    return config, task, ScriptedPredictor(answer), teacher_in(form)
 
 
 @pytest.mark.parametrize(
@@ -141,13 +131,3 @@ def test_records_with_the_tools_of_an_evaluated_plan_do_not_overlap_with_it(tmp_
     assert record not in overlap
     same = frame(SupervisedDatum(instruction=task.instances[0].instruction, output=plan))
     assert same in overlap
-
-
-def test_a_teachers_majority_judges_by_the_list_of_tools(files):
-    _, task, student, _ = setting(files, "")
-    frame = task.domain.prompt_template.frame
-    joke = frame(SupervisedDatum(instruction="Make me laugh", output=WRONG["json"]))
-    caption = joke.model_copy(update={"output": Teacher("json")._record()["output"]})
-    always_joking = fakes.Teacher(*(f"Plan {n}: {WRONG['json']}" for n in range(9)))
-    check = WrongAnswerCheck(task, always_joking, samples=3)
-    assert check.passes([joke, caption], student) == [True, False]

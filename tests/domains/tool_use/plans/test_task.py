@@ -122,29 +122,6 @@ def test_validation_is_the_verified_problems_without_the_filtered_ones(make_task
     assert task.on("validation").share() is None
 
 
-def test_a_limit_samples_the_remaining_validation_problems(make_task):
-    task = make_task(limit=5)
-    assert all(int(i.id) < 12 for i in task.instances)
-    assert task.share() == "5 of 12 problems (limit is 5)"
-
-
-def test_without_ids_the_same_request_with_the_same_plan_is_the_same_problem(tmp_path):
-    rows = [{k: v for k, v in row(n, "story").items() if k != "id"} for n in range(6)]
-    sources = {
-        "validation": write_rows(tmp_path / "all.jsonl", rows),
-        "test": write_rows(tmp_path / "some.jsonl", rows[:2]),
-    }
-    assert [i.id for i in PlansTask(sources, TOOLS).instances] == [f"all-{n}" for n in (3, 4, 5, 6)]
-
-
-def test_one_file_is_divided_and_can_be_taken_whole(make_task, files):
-    task = make_task(sources=files["train"])
-    assert task.has_one_source
-    sizes = [len(task.on(split).instances) for split in ("train", "validation", "test")]
-    assert sizes == [48, 6, 6]
-    assert len(task.whole().instances) == 60
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -194,7 +171,7 @@ def test_a_tool_list_that_is_none_is_refused(tmp_path, content, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"form": "yaml"}, "form is 'yaml', expected json or code"),
+        ({"form": "yaml"}, "form is 'yaml'"),
         ({"correct_by": "tool"}, "correct_by is 'tool', expected one of tools.*'tools'"),
     ],
 )

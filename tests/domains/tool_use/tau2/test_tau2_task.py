@@ -35,6 +35,13 @@ def begun(name, *user, judge=(), **options):
     return environment, conversation, others["user"]
 
 
+def change_first(data, **changes):
+    """Change fields of the first task, `roaming`."""
+    file = data / "tau2" / "domains" / "telecom" / "tasks.json"
+    first, *others = json.loads(file.read_text())
+    file.write_text(json.dumps([first | changes, *others]))
+
+
 # --- conversations ---
 
 
@@ -102,15 +109,10 @@ def test_gold_calls_are_compared_over_compare_args_and_both_seats(calls, reward)
 
 @pytest.mark.parametrize(("line", "scores"), [("L1", {"assertions": 0.0}), ("L9", None)])
 def test_an_assertion_that_raises_does_not_hold_unless_it_always_raises(data, line, scores):
-    file = data / "tau2" / "domains" / "telecom" / "tasks.json"
-    tasks = json.loads(file.read_text())
     noted = {"env_type": "assistant", "func_name": "assert_noted", "arguments": {"line": line}}
-    tasks[0]["evaluation_criteria"] = {
-        "actions": [ALLOW],
-        "env_assertions": [{**noted, "assert_value": True}],
-        "reward_basis": ["ENV_ASSERTION"],
-    }
-    file.write_text(json.dumps(tasks))
+    criteria = {"actions": [ALLOW], "reward_basis": ["ENV_ASSERTION"]}
+    criteria["env_assertions"] = [{**noted, "assert_value": True}]
+    change_first(data, evaluation_criteria=criteria)
     made = task(others={"user": Replies("Hello", "###STOP###")}).whole()
     (completed,) = made.attempt(Replies("Bye"), made.instances[:1])
     if scores is None:
@@ -157,10 +159,7 @@ def test_a_conversation_continues_its_past():
 
 
 def test_ten_failed_calls_in_all_end_it_with_reward_0():
-    bad, good = (
-        {"name": "nosuch", "arguments": {}},
-        {"name": "get_line", "arguments": {"line": "L1"}},
-    )
+    bad, good = LOOK | {"name": "nosuch"}, ALLOW | {"name": "get_line"}
     environment, *_ = begun("said", "Who owns L1?")
     for _ in range(9):
         assert not environment.step(say(bad, good, words="Ann, 10"))[2]
@@ -238,10 +237,7 @@ def test_ids_of_a_split_that_are_not_in_the_file_are_mentioned(data, caplog):
     ],
 )
 def test_a_task_with_an_unknown_value_is_refused_with_file_task_and_field(data, change, complaint):
-    file = data / "tau2" / "domains" / "telecom" / "tasks.json"
-    tasks = json.loads(file.read_text())
-    tasks[0].update(change)
-    file.write_text(json.dumps(tasks))
+    change_first(data, **change)
     with pytest.raises(InvalidInstanceError, match=rf"tasks.json \(task 'roaming'\).*{complaint}"):
         task().whole().instances  # noqa: B018
 
@@ -258,10 +254,7 @@ def test_a_task_with_an_unknown_value_is_refused_with_file_task_and_field(data, 
     ],
 )  # fmt: skip
 def test_a_task_with_an_unknown_tool_or_assertion_is_refused(data, change, complaint):
-    file = data / "tau2" / "domains" / "telecom" / "tasks.json"
-    tasks = json.loads(file.read_text())
-    tasks[0]["evaluation_criteria"] = change
-    file.write_text(json.dumps(tasks))
+    change_first(data, evaluation_criteria=change)
     with pytest.raises(InvalidInstanceError, match=rf"'roaming'.*{complaint}"):
         task().whole().instances  # noqa: B018
 
