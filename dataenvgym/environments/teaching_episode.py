@@ -83,11 +83,11 @@ class TeachingEpisode:
         root = self.folder.iterations
         keeps_records = self.options.mode == "accumulate"
         self.history = History.of(root, finished, keeps_records=keeps_records)
-        self.checks = RecordChecks.for_task(
+        self.checks = RecordChecks(
             self.task,
+            others=test_tasks,
             similarity=self.options.similarity,
             max_records=self.options.max_records,
-            others=test_tasks,
         )
         for one in finished if self.checks.learns else ():
             self.checks.learn(one.read_completed() or ())

@@ -67,7 +67,7 @@ def test_a_near_duplicate_inside_one_batch_is_dropped():
 
 def test_an_evaluation_problem_in_other_words_or_another_order_is_dropped():
     task = PocketMathTask(n_validation=40, n_test=40)
-    checks = RecordChecks.for_task(task)
+    checks = RecordChecks(task)
     for split in ("validation", "test"):
         for instance in task.on(split).instances[:20]:
             numbers = [w.strip(".?") for w in instance.instruction.split()]
@@ -99,7 +99,7 @@ def test_an_evaluation_problem_inside_any_part_of_a_record_is_dropped():
         SupervisedDatum(instruction="Say something", system=question, output="x"),
         record("Make up a problem", f"Here is one: {question}"),
     ]
-    checked = RecordChecks.for_task(task).check(hidden)
+    checked = RecordChecks(task).check(hidden)
     assert checked.reasons == {"evaluation_overlap": len(hidden)}
 
 
@@ -148,7 +148,7 @@ def judge_by(reasons_of: dict[str, str]):
 
 def test_a_judge_is_asked_only_about_records_that_pass_the_other_checks():
     task = PocketMathTask(n_validation=40, n_test=40)
-    checks = RecordChecks.for_task(task)
+    checks = RecordChecks(task)
     checks.accept([record("earlier")])
     judge, asked = judge_by({"bad": "wrong_answer"})
     batch = [record(t) for t in ("good", "bad", "earlier", task.instances[0].instruction, "fine")]
@@ -232,7 +232,7 @@ def framed(task: PocketMathTask, instruction: str, output: str = "#### 1") -> Su
 
 def test_the_words_of_a_template_hide_no_overlap_and_no_duplicate():
     task = PocketMathTask(n_validation=20, n_test=20, **FRAME)
-    checks = RecordChecks.for_task(task)
+    checks = RecordChecks(task)
     checks.accept([framed(task, "Add 3 4")])
     problem = task.instances[0].instruction
     assert reasons(checks, framed(task, problem), record(problem)) == {"evaluation_overlap": 2}
@@ -241,7 +241,7 @@ def test_the_words_of_a_template_hide_no_overlap_and_no_duplicate():
 
 def test_the_words_of_a_template_cause_no_overlap_and_no_duplicate():
     task = PocketMathTask(n_validation=20, n_test=20, **FRAME)
-    checks = RecordChecks.for_task(task)
+    checks = RecordChecks(task)
     others = [framed(task, f"Say {word}", word) for word in ("apple", "pear", "plum")]
     assert reasons(checks, *others) == {}
     assert checks.check(others[:1]).accepted == (others[0],)  # as it is
