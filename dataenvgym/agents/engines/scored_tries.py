@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TaskInterface
 from dataenvgym.judging import Unscored, dialogue_text
 from dataenvgym.judging.turns import NamedTurn, judge_turns
@@ -126,8 +126,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
     ) -> None:
         super().__init__(task, samples=samples, temperature=temperature, tries=tries)
         turn_weights([[1.0]], discount=discount, normalize=normalize)  # refuses impossible values
-        if most_named is not None and most_named < 1:
-            raise ConfigurationError(f"most_named is {most_named}, expected 1 or more, or null")
+        check_at_least(1, most_named=1 if most_named is None else most_named)
         self.discount = discount
         self.normalize: Normalization = normalize
         self.baseline = baseline

@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from dataenvgym.agents.engines.llm.record_requests import next_round
 from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.agents.engines.rewriters import Rewriter
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, shorten
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, check_at_least, shorten
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import EngineFit, Plan, credited
 from dataenvgym.records import SupervisedDatum, TrainingDatum
@@ -54,10 +54,7 @@ class SeededEngine:
         nearest: int = 10,
         attempts: int = 5,
     ) -> None:
-        if nearest < 1 or attempts < 1:
-            raise ConfigurationError(
-                f"nearest is {nearest} and attempts is {attempts}, expected 1 or more of both"
-            )
+        check_at_least(1, nearest=nearest, attempts=attempts)
         self.rewriter = rewriter
         self._domain = task_of(task).domain
         self.seeds = RecordPool(task, path)

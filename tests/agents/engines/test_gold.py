@@ -91,7 +91,7 @@ def test_the_whole_train_split_comes_in_equal_parts_and_then_nothing():
     assert [len(part) for part in parts] == [16, 17, 17, 0, 0]
     questions = [record.instruction for part in parts for record in part]
     assert questions == [i.instruction for i in task.on("train").instances]
-    assert RecordChecks.for_task(task).check([r for p in parts for r in p]).reasons == {}
+    assert RecordChecks(task).check([r for p in parts for r in p]).reasons == {}
 
 
 def test_a_restored_gold_engine_continues_with_the_next_part():

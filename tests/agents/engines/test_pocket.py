@@ -27,7 +27,7 @@ def test_it_writes_as_many_different_records_of_a_skill_as_it_is_asked_for():
 
 def test_its_records_never_touch_an_evaluation_instance():
     records = generate(*(Assignment(60, skill=skill) for skill in SKILLS))
-    checks = RecordChecks.for_task(PocketMathTask())
+    checks = RecordChecks(PocketMathTask())
     assert checks.check(records).reasons == {}
 
 

@@ -56,7 +56,7 @@ def test_with_other_operands_it_asks_in_the_same_words_and_knows_the_answer():
 def test_rewrites_never_touch_an_evaluation_instance_and_are_all_different():
     records = generate(SeededEngine(PocketRewriter(task=TASK), TASK), Assignment(300))
     assert len({r.instruction for r in records}) == len(records) == 300
-    assert "evaluation_overlap" not in RecordChecks.for_task(TASK).check(records).reasons
+    assert "evaluation_overlap" not in RecordChecks(TASK).check(records).reasons
 
 
 def test_seeds_take_turns():
