@@ -7,7 +7,7 @@ from dataenvgym.agents import Assignment, LLMEngine, PreferenceEngine
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import ChatDatum, CompletedTaskInstance, Message, PreferenceDatum, ToolCall
+from dataenvgym.records import ChatDatum, Message, PreferenceDatum, ToolCall
 from dataenvgym.tool_formats import as_reply
 
 from .... import fakes
@@ -85,7 +85,7 @@ def test_the_students_mistakes_are_shown_turn_by_turn(shop):
         Message(role="tool", content="there is none"),
         Message(role="assistant", content="Sorry."),
     )
-    wrong = CompletedTaskInstance(instance=problem, transcript=turns, reward=0, was_correct=False)
+    wrong = fakes.tried(problem).model_copy(update={"transcript": turns})
     teacher = Teacher()
     generate(LLMEngine(teacher, shop, "tool_records"), None, Assignment(1, examples=[wrong]))
     said = teacher.asked[0].partition("The student's answer: ")[2]
