@@ -57,20 +57,16 @@ def test_records_of_a_problem_part_at_the_turn_that_the_judge_names():
     assert warnings == []
 
 
-def test_the_judge_is_asked_for_the_turn_that_needs_another_reply():
+def test_the_judge_reads_the_score_and_records_become_pairs_that_first_differ_at_its_turn():
     asked = []
 
     def judge(conversation):
         asked.append(conversation[-1].content)
         return names(2)(conversation)
 
-    generate(Lamps(1, judge=judge), Wavering())
+    records, _ = generate(Lamps(3, judge=judge), Wavering(), count=9)
     assert "were not good enough" in asked[0]
     assert "it was achieved completely): 0\n" in asked[0]
-
-
-def test_they_become_pairs_that_first_differ_at_that_turn():
-    records, _ = generate(Lamps(3, judge=names(2)), Wavering(), count=9)
     pairs = without_weights(records, "dpo")
     assert len(pairs) == 3
     for pair in pairs:
@@ -149,11 +145,6 @@ def test_the_student_does_not_judge_its_own_turns():
         with pytest.raises(ConfigurationError, match="does not judge its own turns"):
             engine(task)
         engine(task, name_turns=False)
-
-
-def test_one_try_cannot_be_compared():
-    with pytest.raises(ConfigurationError, match="samples is 1, expected 2 or more"):
-        BranchedTriesEngine(Lamps(), samples=1)
 
 
 # --- replayed tries ---
