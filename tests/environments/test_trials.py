@@ -88,47 +88,38 @@ def test_records_are_checked_as_in_a_step(task, student, records):
         environment.trial([{"instruction": "a"}])
 
 
-def test_a_trial_that_fails_leaves_the_student_as_before(
-    task, student, records, tmp_path, monkeypatch
-):
-    environment = begun(SkillList(task, student, directory=tmp_path))
-    before = everything_below(tmp_path)
+def interrupted_once(function):
+    calls = []
 
-    def interrupt(predictor: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(task, "evaluate", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        environment.trial(records)
-    assert student.trainings == 0
-    assert everything_below(tmp_path) == before
-
-
-def test_an_interrupt_while_the_student_is_brought_back_leaves_it_as_before(task, student, records):
-    environment = begun(OpenEnded(task, student))
-    reset, calls = student.reset, []
-
-    def interrupted():
+    def interrupted(*arguments):
         calls.append(1)
         if len(calls) == 1:
             raise KeyboardInterrupt
-        reset()
+        return function(*arguments)
 
-    student.reset = interrupted
+    return interrupted
+
+
+@pytest.mark.parametrize("when", ["evaluated", "brought back"])
+def test_a_trial_that_fails_leaves_the_student_as_before(
+    task, student, records, tmp_path, monkeypatch, when
+):
+    environment = begun(SkillList(task, student, directory=tmp_path))
+    before = everything_below(tmp_path)
+    owner, name = (task, "evaluate") if when == "evaluated" else (student, "reset")
+    monkeypatch.setattr(owner, name, interrupted_once(getattr(owner, name)))
     with pytest.raises(KeyboardInterrupt):
         environment.trial(records)
     assert (student.trainings, student.records) == (0, 0)
+    assert everything_below(tmp_path) == before
 
 
 def test_there_is_nothing_to_try_before_reset_and_outside_of_an_episode(task, student, records):
     with pytest.raises(ResetNeeded, match="reset"):
         OpenEnded(task, student).trial(records)
-    with pytest.raises(AgentError, match="tried by agents"):
-        ShownStudent(student).trial(records)
-
-
-def test_the_student_that_an_agent_sees_can_be_copied(student):
     shown = copy.copy(ShownStudent(student))
+    with pytest.raises(AgentError, match="tried by agents"):
+        shown.trial(records)
     with pytest.raises(AgentError, match="reset"):
         shown.reset()
 
