@@ -151,20 +151,14 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
         iterations: int = 5,
         subskills: int = 3,
     ) -> None:
-        RecordConstructorArgs.__init__(
-            self,
-            skills=skills,
-            records_per_iteration=records_per_iteration,
-            iterations=iterations,
-            subskills=subskills,
-        )
+        sizes: dict[str, Any] = {
+            "records_per_iteration": records_per_iteration,
+            "iterations": iterations,
+            "subskills": subskills,
+        }
+        RecordConstructorArgs.__init__(self, skills=skills, **sizes)
         gymnasium.Wrapper.__init__(self, env)
-        self.layout = FixedLayout(
-            _skills_of(env) if skills is None else skills,
-            records_per_iteration=records_per_iteration,
-            iterations=iterations,
-            subskills=subskills,
-        )
+        self.layout = FixedLayout(_skills_of(env) if skills is None else skills, **sizes)
         self.observation_space = self.layout.observation_space
         self.action_space = self.layout.action_space
         self._forest = Forest()

@@ -6,8 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, PreferenceEngine
-from dataenvgym.agents.engines.selections import RandomSelection
+from dataenvgym.agents import (
+    Assignment,
+    PocketEngine,
+    PoolEngine,
+    PreferenceEngine,
+    RandomSelection,
+)
 from dataenvgym.domains.math.pocket import PocketMathTask, recognize
 from dataenvgym.domains.math.pocket_skills import SKILLS
 from dataenvgym.domains.social.pocket import PocketSocialTask
