@@ -19,7 +19,7 @@ def check_fit(
     """Refuse an agent whose policy or engine could do nothing with the task.
 
     Only agents made of a policy and an engine are checked. The checks of problems need a task that
-    offers its instances. Any other combination passes.
+    offers its instances.
 
     Args:
         shows_skills: True if the environment lets the agent see skills.

@@ -233,8 +233,6 @@ class RecordJudge:
     def __call__(self, records: Sequence[TrainingDatum]) -> list[str | None]:
         """For each record, return the reason of the first check that it fails, or None.
 
-        Each check runs once, on the records that passed the checks before it.
-
         Raises:
             ConfigurationError: if a check does not return one verdict per record.
             PredictionError: if the student, or a check's teacher, no longer answers at all.

@@ -24,11 +24,7 @@ WARNINGS_FILE = "warnings.jsonl"
 
 
 class EpisodeDirectory:
-    """The folder of `iterations/` and the files beside it.
-
-    Args:
-        path: the folder; None makes a temporary one at first use, which `close` removes.
-    """
+    """The folder of `iterations/`; None makes a temporary one at first use (see `close`)."""
 
     def __init__(self, path: str | Path | None) -> None:
         self._path = None if path is None else Path(path)
@@ -66,11 +62,7 @@ class EpisodeDirectory:
     ) -> list[IterationFiles]:
         """Begin an episode here, or continue the existing one; return its finished iterations.
 
-        Args:
-            identity: computes the episode's identity, for `environment.json`.
-
-        Raises:
-            RunDirectoryError: see `TeachingEnvironment.reset`.
+        `identity` computes the contents of `environment.json`; errors: `TeachingEnvironment.reset`.
         """
         if asked.resume:
             check_format(self.path)

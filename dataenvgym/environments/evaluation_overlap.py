@@ -63,12 +63,7 @@ class WordRuns:
 
 
 def _distinctive(hashes: Hashes, lengths: NDArray[np.int64]) -> Hashes:
-    """The sorted hashes of runs that are within one text and are not boilerplate.
-
-    Args:
-        hashes: of all runs, including those that reach from one text into the next.
-        lengths: of the texts, in words.
-    """
+    """The sorted hashes of runs that are within one text and are not boilerplate."""
     if not len(lengths):
         return np.empty(0, dtype=np.uint64)
     text_of = np.repeat(np.arange(len(lengths)), lengths)[: len(hashes)]

@@ -68,8 +68,7 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
     """Read `environment.json`; None if there is none.
 
     Raises:
-        RunDirectoryError: if it is damaged.
-        NewerFormatError: if a newer dataenvgym wrote it.
+        RunDirectoryError: if it is damaged; NewerFormatError: if a newer dataenvgym wrote it.
     """
     path = directory / "environment.json"
     if not path.exists():

@@ -93,10 +93,7 @@ class SeenTexts:
         return Fingerprint(text, tuple(int.from_bytes(one, "big") for one in hashes))
 
     def fingerprints_of(self, texts: Sequence[str], bands: Bands) -> dict[str, Fingerprint]:
-        """Restore fingerprints from `bands`, by text; empty if the bands do not fit the texts.
-
-        One text is hashed to check this. That detects bands from another version of the hash.
-        """
+        """Restore fingerprints from `bands`, by text; empty if they do not fit the first text."""
         if len(bands) != len(texts):
             return {}
         pairs = zip(texts, bands.tolist(), strict=True)

@@ -92,8 +92,7 @@ def whole_trajectory(
 ) -> Array:
     """Predict all iterations' accuracies from the base student's (n_runs, T, n_skills).
 
-    Args:
-        noise, rng: simulate students with this training noise; exact without `rng`.
+    With `rng`, students have this training noise.
     """
     state, states = recordings.accuracies[:, 0], []
     for step in range(recordings.counts.shape[1]):
@@ -186,12 +185,11 @@ def _rounded(values: Array) -> tuple[float, ...]:
 
 
 class HeldOutError(NamedTuple):
-    """The root mean square errors of one way to predict, overall and by skill."""
+    """The root mean square errors of one way to predict."""
 
     prediction: str
     one_step: float
     trajectory: float
-    trajectory_by_skill: tuple[float, ...]
 
 
 def halves(
@@ -227,7 +225,5 @@ def held_out_errors(
 
 
 def _error(name: str, step: Array, trajectory: Array, recordings: Recordings) -> HeldOutError:
-    squares = [(p - recordings.outcomes) ** 2 for p in (step, trajectory)]
-    overall = [float(np.sqrt(np.nanmean(s))) for s in squares]
-    by_skill = np.sqrt(np.nanmean(squares[1], axis=(0, 1))).tolist()
-    return HeldOutError(name, overall[0], overall[1], tuple(by_skill))
+    squares = ((p - recordings.outcomes) ** 2 for p in (step, trajectory))
+    return HeldOutError(name, *(float(np.sqrt(np.nanmean(s))) for s in squares))

@@ -40,8 +40,7 @@ class SimulatedStudent:
     def reset(self, rng: np.random.Generator) -> Array:
         """Become the base student; return the observed accuracies (n_skills,).
 
-        Args:
-            rng: the source of all noise until the next reset.
+        `rng` is the source of all noise until the next reset.
         """
         self._rng = rng
         self.accuracies = self._base.copy()

@@ -77,4 +77,4 @@ def test_the_baseline_predictions_have_their_documented_values(curves, record):
     assert still.one_step == pytest.approx(np.sqrt(np.mean((before - after) ** 2)))
     assert still.trajectory == pytest.approx(np.sqrt(np.mean((before[0] - after) ** 2)))
     usual = one.accuracies[1:].mean(0)
-    assert mean.trajectory_by_skill == pytest.approx(np.sqrt(((usual - after) ** 2).mean(0)))
+    assert mean.trajectory == pytest.approx(np.sqrt(np.mean((usual - after) ** 2)))

@@ -146,15 +146,11 @@ class BranchedTriesEngine(SelfTeachingEngine):
 
 
 class ReplayedPredictor(ForwardingPredictor):
-    """The student, but it begins each conversation as in an earlier try.
+    """The student, but it begins each conversation as in an earlier try, up to a place in it.
 
     If the other speakers repeat themselves too, the conversation is the same up to that turn. So
     play it with the seed of the earlier try, from which the environment and the other speakers
     derive theirs. The student's later turns are drawn with `seed`.
-
-    Args:
-        student: continues the conversations.
-        tries: earlier tries, each with the place in its transcript where the student continues.
     """
 
     def __init__(

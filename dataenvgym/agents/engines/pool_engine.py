@@ -170,11 +170,7 @@ class InfluenceSelection:
         predictor: PredictorInterface,
         rng: np.random.Generator,
     ) -> list[np.ndarray]:
-        """Score by similarity to the examples of the assignment; ties are broken at random.
-
-        Raises:
-            ConfigurationError: for an assignment without examples.
-        """
+        """Score by similarity to the examples (none: ConfigurationError); chance breaks ties."""
         if not all(assignment.examples for assignment in plan):
             raise ConfigurationError(
                 "selecting by influence needs examples of the student's errors, and the policy "
@@ -229,8 +225,7 @@ class PoolEngine:
     ) -> Sequence[TrainingDatum]:
         """Return the records of the plan; fewer if the pool has no more that fit.
 
-        Serves assignments in turn. If others took the best candidates of one, it selects again from
-        the remaining records.
+        If others took the best candidates of an assignment, it selects again from the rest.
         """
         free = np.ones(len(self.pool.records), dtype=bool)
         free[sorted(self._taken)] = False

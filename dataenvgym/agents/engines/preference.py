@@ -141,10 +141,7 @@ class PreferenceEngine:
     def _pair(
         self, record: SupervisedDatum | ChatDatum, tried: CompletedTaskInstance
     ) -> PreferenceDatum | None:
-        """Prefer the record's answer to the student's; None if it said nothing, or the same.
-
-        In a conversation, these are the messages in which the student leaves the record.
-        """
+        """Prefer the record's answer to the student's; None if it said nothing, or the same."""
         prompt = self._task.domain.prompt(tried.instance)  # may be longer than the record's
         if isinstance(record, ChatDatum):
             before, whole = len(prompt), record.conversation

@@ -188,10 +188,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
 
 @dataclass
 class _Try:
-    """A try with a score, the indices of the student's turns, and the named ones among them.
-
-    `named` is None if the judge was asked and gave no verdict.
-    """
+    """A try, the indices of the student's turns, and the named ones; None without a verdict."""
 
     done: CompletedTaskInstance
     turns: Sequence[int]
@@ -199,11 +196,7 @@ class _Try:
 
 
 class LostTries:
-    """Counts the tries of an iteration that gave no record, and warns the user why.
-
-    Args:
-        engine: the engine's name, for the messages.
-    """
+    """Counts the tries of an iteration that gave no record, and warns the user why."""
 
     def __init__(self, engine: str) -> None:
         self.engine = engine

@@ -117,10 +117,7 @@ class BanditPolicy(ABC):
         return skill_plan(groups, [records[skill] for skill in skills])
 
     def observe(self, accuracies: Mapping[str, float]) -> None:
-        """Credit the changes since the last call to the pulls planned since then.
-
-        Earlier observations are discounted.
-        """
+        """Discount earlier observations, and credit the changes since then to the planned pulls."""
         for skill in self._weights:
             self._weights[skill] *= self.discount
             self._sums[skill] *= self.discount

@@ -44,11 +44,7 @@ _MOVE: TypeAdapter[Explore | Exploit] = TypeAdapter(Move)
 
 
 def parse_tree_action(value: Any, forest: Forest) -> TreeAction:
-    """Parse an action on `forest`.
-
-    Args:
-        value: a sequence of `Explore` and `Exploit`, or of mappings with the same fields,
-            including `kind`.
+    """Parse a sequence of `Explore` and `Exploit`, or of mappings with their fields and `kind`.
 
     Raises:
         InvalidActionError: for another type, a malformed move, an unknown skill or subskill, or

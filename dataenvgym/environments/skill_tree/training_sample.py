@@ -36,13 +36,13 @@ def renewed_sample(
 ) -> list[TaskInstance]:
     """Update the sample: up to `size` records of each subskill, as problems.
 
-    Leaves out records without a subskill, and records that cannot be judged as problems.
+    Leaves out records without a subskill, and records that the task's domain cannot judge as
+    problems.
 
     Args:
         before: the sample so far.
         new: records that were trained on since.
         seen: the number of earlier records of each subskill.
-        task: the task whose domain makes problems of records.
     """
     domain = task_of(task).domain
     sample: defaultdict[Key, list[TaskInstance]] = defaultdict(list)

@@ -68,9 +68,7 @@ class Results:
 
     Attributes:
         made: records trained on, by subskill.
-        validation: accuracies on the validation instances.
-        untaught: accuracies on a sample of the new records, before training on them.
-        training: accuracies on a sample of the training records, after training.
+        validation, untaught, training: accuracies, as in `Subskill`.
     """
 
     made: Mapping[Key, int] = field(default_factory=dict)

@@ -299,11 +299,7 @@ class LLMEngine:
         return [replies[i] for i in range(len(requests))]
 
     def _take(self, request: RecordRequest, reply: Reply, seen: set[str]) -> bool:
-        """Add the reply's new records to the request, up to the missing number.
-
-        Returns:
-            True if there was any record in the reply.
-        """
+        """Add new records to the request, up to the missing number; True if the reply has any."""
         records, malformed = self.read(reply, request.provenance)
         self.dropped["malformed"] += malformed
         examples = {_key(example.instance.instruction) for example in request.examples}

@@ -46,11 +46,7 @@ PLAIN_DOMAIN = _PlainDomain()
 class RecordRequest:
     """A request for `count` records of a skill, modeled on the examples or the samples.
 
-    Attributes:
-        provenance: the skill and the subskill of its records.
-        examples: evaluated instances to use as models, mostly errors of the student.
-        samples: training problems, if there are no examples.
-        records: the records received so far.
+    Examples are mostly errors of the student; samples are training problems.
     """
 
     count: int
