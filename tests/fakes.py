@@ -167,3 +167,8 @@ def tried(instance=None, *, right=False, said=None, **fields):
 def situation(completed=(), skills=(), predictor=None):
     """What a policy sees; the student, if asked, says nothing."""
     return Situation(completed, skills, predictor or ScriptedPredictor(lambda conversation: ""))
+
+
+def files_below(folder):
+    """The contents of all files in a folder, by path."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}

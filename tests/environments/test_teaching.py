@@ -18,11 +18,7 @@ from dataenvgym.interfaces import Failure
 from dataenvgym.records import TrainingDatum, parse_training_data
 from dataenvgym.storage import write_json
 
-from ..fakes import begun
-
-
-def files_below(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+from ..fakes import begun, files_below
 
 
 def test_the_reward_is_the_change_in_validation_score(task, student, records):

@@ -3,13 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Agent, PocketEngine, SkillListPolicy
 from dataenvgym.config import build_environment, build_predictor, compose
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.pocket_skills import SKILLS as TOOL_SKILLS
-from dataenvgym.environments import SkillList
-from dataenvgym.episodes import run_episode
 from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import Reply, SamplingParameters, TrainingRun
 from dataenvgym.records import Message, Provenance, SupervisedDatum
@@ -163,22 +160,6 @@ def test_the_configuration_makes_one_with_its_task():
     assert len(observation["completed"]) == 40
     assert 0.4 < info["score"] < 0.7
     environment.close()
-
-
-def test_an_extended_episode_ends_like_an_uninterrupted_one(tmp_path):
-    def run(folder: Path, iterations: int) -> list[float]:
-        task = PocketMathTask(n_train=20, n_validation=60, n_test=20)
-        agent = Agent(
-            SkillListPolicy(), PocketEngine(task), name="skill_list", records_per_iteration=60
-        )
-        environment = SkillList(task, SimulatedPredictor(task), directory=folder)
-        summary = run_episode(environment, agent, iterations=iterations)
-        return [i.val_score for i in summary.iterations]
-
-    through = run(tmp_path / "a", 3)
-    run(tmp_path / "b", 1)
-    assert run(tmp_path / "b", 3) == through
-    assert len(set(through)) > 1
 
 
 def test_the_tasks_prompt_template_does_not_change_its_scores(tmp_path):

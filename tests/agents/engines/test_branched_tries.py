@@ -113,10 +113,9 @@ def test_a_partner_that_says_something_else_before_the_turn_leaves_nothing_to_co
     assert "2 cannot be compared (the last one: another speaker said something else" in warnings[0]
 
 
-def test_tries_without_a_verdict_are_left_out_and_counted():
+def test_tries_without_a_verdict_are_left_out():
     records, warnings = generate(Lamps(judge=lambda c: Failure(reason="down")), Wavering(), tries=1)
-    assert records == []
-    assert "3 have no verdict of the judge (the last one: down)" in warnings[0]
+    assert (records, "3 have no verdict of the judge" in warnings[0]) == ([], True)
 
 
 def test_a_partner_that_is_the_student_says_the_same_again_before_that_turn():

@@ -1,7 +1,6 @@
 """Preference pairs: right answers before the student's own wrong ones."""
 
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -166,11 +165,6 @@ def test_an_engine_that_wrote_nothing_is_not_asked_again():
     silent = Silent()
     assert list(generate(sometimes({}), engine=silent)) == []
     assert silent.asked == 1
-
-
-def test_a_task_in_which_nothing_can_be_tried_is_refused_before_the_episode():
-    with pytest.raises(ConfigurationError, match="SimpleNamespace has no `make_environment`"):
-        PreferenceEngine(PocketEngine(TASK), SimpleNamespace()).prepare()
 
 
 def test_in_a_conversation_with_tools_the_pair_is_about_the_first_message_that_differs():

@@ -13,8 +13,6 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import BudgetSpentError
 from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.llama_factory import TrainingConfig, write_dataset
-from dataenvgym.llama_factory.scored import without_weights
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import Message, ScoredDatum
 from dataenvgym.run_warnings import listening
@@ -121,21 +119,13 @@ def test_a_try_that_failed_is_left_out_and_counted():
     assert "of 4 tries, 2 failed (the last one: timed out); they are left out" in warnings[0]
 
 
-def test_a_try_without_a_verdict_is_left_out_and_counted():
-    def judge(conversation):
-        return "9 of 10."
-
-    records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), count=6)
-    assert weights(records) == [(0.0, 0.0)] * 3
-    assert "of 6 tries, 3 have no verdict of the judge (the last one: no usable" in warnings[0]
-
-
 @pytest.mark.parametrize(
     ("says", "reason"),
     [
         (Failure(reason="down"), "down"),
         (ValueError("down"), "ValueError: down"),
         (BudgetSpentError("spent"), "not asked: spent"),
+        ("9 of 10.", "no usable"),
     ],
 )
 def test_a_judge_that_fails_gives_no_record_and_a_warning(says, reason):
@@ -146,8 +136,11 @@ def test_a_judge_that_fails_gives_no_record_and_a_warning(says, reason):
 
     records, warnings = generate(Lamps(judge=judge), Tries(SOLD, SOLD), tries=1)
     assert records == []
-    assert f"4 have no verdict of the judge (the last one: {reason})" in warnings[0]
+    assert f"4 have no verdict of the judge (the last one: {reason}" in warnings[0]
     assert warnings[1] == "scored_tries: 4 tries gave no record"
+    records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), count=6)
+    assert weights(records) == [(0.0, 0.0)] * 3
+    assert "of 6 tries, 3 have no verdict" in warnings[0]
 
 
 def test_records_that_teach_nothing_are_said_to():
@@ -172,31 +165,12 @@ def test_a_problem_gives_a_record_for_each_try_and_is_played_again_later():
 def test_it_scores_tries_at_any_task():
     task = PocketMathTask(n_train=20)
     gold = {i.instruction: f"#### {i.answer}" for i in task.on("train").instances}
-
     half = Student(lambda text, sampling: gold[text] if sampling.seed % 2 else "#### 99999")
     records, _ = generate(task, half, count=20)
     assert len(records) == 20
     for record in records:
         question, answer = record.messages
         assert record.weights == (float(answer.content == gold[question.content]),)
-
-
-@pytest.mark.parametrize(
-    ("stage", "n", "kind"), [("sft", 1, "chat"), ("kto", 2, "kto"), ("dpo", 1, "preference")]
-)
-def test_a_strategists_records_become_those_of_llama_factorys_stages(tmp_path, stage, n, kind):
-    records, _ = generate(Lamps(), Tries(SOLD, WALKED))
-    config = TrainingConfig(scored_as=stage)
-    turned = without_weights(records, config.scored_as, threshold=config.scored_threshold)
-    assert [record.kind for record in turned] == [kind] * n
-    write_dataset(tmp_path, turned)
-    (file,) = tmp_path.glob("custom_*.jsonl")
-    row = json.loads(file.read_text().splitlines()[-1])
-    if stage == "dpo":
-        assert (row["chosen"], row["rejected"]) == ("Strategy: accept", "Strategy: walk")
-    else:
-        assert "Strategy: accept" in str(row)
-        assert "walk" not in str(row)
 
 
 @pytest.mark.slow

@@ -1,16 +1,10 @@
-import shutil
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from dataenvgym.agents import (
-    Assignment,
-    RejectionSamplingEngine,
-    SelfConsistencyEngine,
-)
+from dataenvgym.agents import Assignment, RejectionSamplingEngine, SelfConsistencyEngine
 from dataenvgym.agents.engines.self_teaching import majority
-from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
@@ -182,27 +176,3 @@ def test_records_have_all_turns_of_the_try(kind):
     five, seven = sorted(records, key=lambda r: r.kind, reverse=True)
     assert (five.kind, five.output) == ("supervised", "5")
     assert [m.content for m in seven.messages] == ["train 7?", "5", "higher", "7"]
-
-
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap (Debian: bubblewrap)")
-def test_code_that_was_mended_after_a_failure_is_learned_with_the_failure():
-    task = PocketCodeTask(n_train=20, n_validation=2, n_test=2, max_turns=2)
-    gold = {i.instruction: i.data["solution"] for i in task.on("train").instances}
-
-    def answer(conversation):
-        if len(conversation) > 1:
-            return gold[conversation[0].content]
-        return "def wrong(x):\n    return x"
-
-    try:
-        records = generate(
-            RejectionSamplingEngine(task, samples=1), ScriptedPredictor(answer), Assignment(3)
-        )
-    finally:
-        task.close()
-    assert len(records) == 3
-    for record in records:
-        question, first, feedback, second = record.messages
-        assert first.content.startswith("def wrong")
-        assert feedback.content.endswith("give all of it again.")
-        assert second.content == gold[question.content]

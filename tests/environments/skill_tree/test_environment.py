@@ -13,15 +13,11 @@ from dataenvgym.errors import (
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
 
-from ...fakes import begun
+from ...fakes import begun, files_below
 
 
 def explore(*skills, subskills=2, records_each=3):
     return tuple(Explore(skill=s, subskills=subskills, records_each=records_each) for s in skills)
-
-
-def files_below(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def untimed(folder):

@@ -274,12 +274,6 @@ def test_a_spent_budget_leaves_the_records_so_far_and_is_said_if_there_are_none(
             generate(broke, Assignment(100, skill="s"))
 
 
-def test_an_empty_plan_asks_nothing():
-    teacher = Teacher()
-    assert generate(teacher)[0] == []
-    assert teacher.rounds == []
-
-
 # --- configuration ------------------------------------------------------------------------------
 
 
