@@ -120,12 +120,6 @@ def test_it_is_the_wrapped_simulated_skill_tree_number_by_number(records):
             assert a[4] == pytest.approx(b[4])
 
 
-def test_stable_baselines_finds_nothing_wrong_with_it(recwarn):
-    sb3 = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs the extra [rl]")
-    sb3.check_env(SimulatedForest(), warn=True)
-    assert not [w for w in recwarn if "stable_baselines3" in str(w.filename)]
-
-
 def test_an_episode_ends_after_its_iterations_and_spends_no_more_than_its_budget():
     environment = SimulatedForest(iterations=3, records_per_iteration=50)
     environment.reset(seed=0)

@@ -12,7 +12,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.skill_tree import Exploit, Explore
 from dataenvgym.errors import ConfigurationError, InvalidActionError
 from dataenvgym.simulation import LearningCurves, SimulatedPredictor, read_curves
-from dataenvgym.simulation.environments import SimulatedSkillTree
+from dataenvgym.simulation.environments import SimulatedForest, SimulatedSkillTree
 from dataenvgym.wrappers import FEATURES, FixedForest
 
 from ..fakes import begun
@@ -124,7 +124,7 @@ def test_gymnasium_finds_nothing_wrong_with_it(make):
     environment.close()
 
 
-@pytest.mark.parametrize("make", [simulated, real])
+@pytest.mark.parametrize("make", [simulated, real, SimulatedForest])
 def test_stable_baselines_finds_nothing_wrong_with_it(make, recwarn):
     checker = pytest.importorskip(
         "stable_baselines3.common.env_checker", reason="needs the extra [rl]"

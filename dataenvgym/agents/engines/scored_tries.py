@@ -58,31 +58,29 @@ def named_turns(
     Returns:
         For each try, the named turns by their place in the transcript, or why there are none.
     """
-    asks = [_asks(done, turns, most, prompt) for done, turns in played]
-    return answered_together(asks, {"judge": judge})
 
+    def ask(
+        done: CompletedTaskInstance, turns: Sequence[int]
+    ) -> Generator[Ask, Reply, tuple[NamedTurn, ...] | Unscored]:
+        said = [
+            (m.role, said_in(as_reply(m)) if m.role == "assistant" else m.content)
+            for m in done.transcript
+        ]
+        named = yield from judge_turns(
+            who="the assistant",
+            goal=done.instance.instruction,
+            dialogue=dialogue_text(said),
+            turns=[place + 1 for place in turns],  # the judge sees them numbered from 1
+            score=10 * done.reward,
+            most=None if most is None else min(most, len(turns)),
+            prompt=prompt,
+            may_fail=True,
+        )
+        if isinstance(named, Unscored):
+            return named
+        return tuple(NamedTurn(turn=one.turn - 1, reason=one.reason) for one in named)
 
-def _asks(
-    done: CompletedTaskInstance, turns: Sequence[int], most: int | None, prompt: str
-) -> Generator[Ask, Reply, tuple[NamedTurn, ...] | Unscored]:
-    """Ask a judge for turns. It sees turns numbered from 1; places count from 0."""
-    said = [
-        (m.role, said_in(as_reply(m)) if m.role == "assistant" else m.content)
-        for m in done.transcript
-    ]
-    named = yield from judge_turns(
-        who="the assistant",
-        goal=done.instance.instruction,
-        dialogue=dialogue_text(said),
-        turns=[place + 1 for place in turns],
-        score=10 * done.reward,
-        most=None if most is None else min(most, len(turns)),
-        prompt=prompt,
-        may_fail=True,
-    )
-    if isinstance(named, Unscored):
-        return named
-    return tuple(NamedTurn(turn=one.turn - 1, reason=one.reason) for one in named)
+    return answered_together([ask(*each) for each in played], {"judge": judge})
 
 
 class ScoredTriesEngine(SelfTeachingEngine):

@@ -127,7 +127,7 @@ class SkillTree(TeachingEnvironment):
         tree_files = TreeFiles(files)
         if tree_files.read_action() != action:
             files.clear()
-            tree_files.write_action(action)
+            tree_files.write("action.json", action)
         records: Sequence[TrainingDatum] | None = files.read_submitted()
         if records is None:
             with self.clock("agent"):

@@ -71,11 +71,6 @@ def test_a_run_does_not_go_on_with_another_pool():
         PoolEngine(RandomSelection(), PocketMathTask(n_train=100)).load_state_dict(state)
 
 
-def test_the_same_generator_takes_the_same_records():
-    takes = [generate(random_engine(), Assignment(20), seed=seed) for seed in (1, 1, 2)]
-    assert takes[0] == takes[1] != takes[2]
-
-
 def test_without_a_skill_that_the_pool_names_examples_bring_records_that_ask_the_same():
     examples = [example("Write 9 9 8 1 backwards.")]
     for skill in (None, "turning round"):
