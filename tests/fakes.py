@@ -7,6 +7,9 @@ import numpy as np
 
 from dataenvgym.errors import BudgetSpentError
 from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.plans import Situation
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
 
 
 class Speaker:
@@ -140,3 +143,32 @@ def begun(environment, *, resume=False):
     """The environment with an episode of seed 0."""
     environment.reset(seed=0, options={"resume": True} if resume else None)
     return environment
+
+
+def tried(instance=None, *, right=False, said=None, **fields):
+    """An evaluated instance, or one with these fields: right, wrong, or failed (None).
+
+    `said` is the student's reply to it.
+    """
+    if instance is None:
+        named = fields.get("instruction") or fields.get("id") or "q"
+        instance = TaskInstance(**{"id": named, "task": "t", "instruction": named, **fields})
+    asked = Message(role="user", content=instance.instruction)
+    transcript = () if said is None else (asked, Message(role="assistant", content=said))
+    return CompletedTaskInstance(
+        instance=instance,
+        transcript=transcript,
+        reward=float(bool(right)),
+        was_correct=bool(right),
+        error="timeout" if right is None else None,
+    )
+
+
+def situation(completed=(), skills=(), predictor=None):
+    """What a policy sees; the student, if asked, says nothing."""
+    return Situation(completed, skills, predictor or ScriptedPredictor(lambda conversation: ""))
+
+
+def files_below(folder):
+    """The contents of all files in a folder, by path."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}

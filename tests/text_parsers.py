@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 
-from dataenvgym.agents.engines import rewriters
+from dataenvgym.agents.engines import seeded
 from dataenvgym.agents.engines.llm.records import records_in
 from dataenvgym.agents.engines.record_pool import TextSimilarity
 from dataenvgym.domains.code.pocket import PocketCodeTask
@@ -233,7 +233,7 @@ PARSERS: dict[str, Parser] = {
     "record compared": lambda text: SEEN.fingerprint(normalized(record_text(record(text)))),
     "record and evaluation": lambda text: record(text) in OVERLAP,
     "similar records": lambda text: TextSimilarity(["a b c"]).to([text]),
-    "numbers of a record": lambda text: rewriters._NUMBER.findall(text),
+    "numbers of a record": lambda text: seeded._NUMBER.findall(text),
     "numbers masked": masked,
     "earlier reply": earlier_reply,
     # what is shown

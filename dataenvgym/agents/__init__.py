@@ -16,16 +16,20 @@ from dataenvgym.agents.engines.branched_tries import BranchedTriesEngine
 from dataenvgym.agents.engines.gold import GoldEngine
 from dataenvgym.agents.engines.llm.engine import LLMEngine
 from dataenvgym.agents.engines.pocket import PocketEngine
-from dataenvgym.agents.engines.pool_engine import PoolEngine
-from dataenvgym.agents.engines.preference import PreferenceEngine
-from dataenvgym.agents.engines.rewriters import PocketRewriter, Rewriter, TeacherRewriter
-from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
-from dataenvgym.agents.engines.seeded import SeededEngine
-from dataenvgym.agents.engines.selections import (
+from dataenvgym.agents.engines.pool_engine import (
     InfluenceSelection,
+    PoolEngine,
     RandomSelection,
     Selection,
     UncertaintySelection,
+)
+from dataenvgym.agents.engines.preference import PreferenceEngine
+from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
+from dataenvgym.agents.engines.seeded import (
+    PocketRewriter,
+    Rewriter,
+    SeededEngine,
+    TeacherRewriter,
 )
 from dataenvgym.agents.engines.self_teaching import (
     ContrastEngine,

@@ -22,10 +22,7 @@ EngineT = TypeVar("EngineT")
 class PolicyAgent(Generic[PolicyT, EngineT]):
     """An agent whose random choices all derive from `seed` and the iteration.
 
-    So its state is the iteration, and the states of its stateful `parts`.
-
-    Attributes:
-        parts: names of the attributes with its parts, and the protocol of each.
+    So its state is the iteration, and the states of its stateful `parts` (by name, with protocol).
     """
 
     parts: ClassVar[Mapping[str, type]]

@@ -19,7 +19,7 @@ def check_fit(
     """Refuse an agent whose policy or engine could do nothing with the task.
 
     Only agents made of a policy and an engine are checked. The checks of problems need a task that
-    offers its instances. Any other combination passes.
+    offers its instances.
 
     Args:
         shows_skills: True if the environment lets the agent see skills.
@@ -32,6 +32,7 @@ def check_fit(
     if not isinstance(agent, Agent | TreeAgent):
         return
     policy, engine = agent.policy, agent.engine
+    asks, needs = policy_fit(policy), engine_fit(engine)
     method = "act" if isinstance(agent, TreeAgent) else "plan"
     if not callable(getattr(policy, method, None)):
         way_out = (
@@ -44,12 +45,22 @@ def check_fit(
             f"{way_out}"
         )
     if engine is not None:
-        _writes_something(policy, engine)
+        if needs.writes and not needs.is_satisfied_by(asks) and asks.tells == "nothing":
+            raise ConfigurationError(
+                f"{_title(policy)} plans nothing, and {_title(engine)} writes only what is "
+                "planned: use another policy, such as agent/policy=open_ended, or agent=none to "
+                "train on nothing"
+            )
+        if not needs.writes and asks.tells != "nothing":  # both: agent=none
+            raise ConfigurationError(
+                f"{_title(engine)} writes nothing, whatever {_title(policy)} plans: use "
+                "another engine, or agent=none to train on nothing"
+            )
         if isinstance(engine, Prepares):
             engine.prepare()
     if not instances:
         return
-    name, asks, needs = task_of(task).name, policy_fit(policy), engine_fit(engine)
+    name = task_of(task).name
     if asks.needs_skills:
         if not shows_skills:
             raise ConfigurationError(
@@ -92,22 +103,6 @@ def check_fit(
             "Choose another engine (`dataenvgym list` shows them), your own agent "
             "(agent=my_module.MyAgent), or task=pocket_math or another pocket task for "
             "agent/engine=pocket"
-        )
-
-
-def _writes_something(policy: object, engine: object) -> None:
-    """Refuse a pair that would never write a record, except `agent=none`."""
-    asks, needs = policy_fit(policy), engine_fit(engine)
-    if needs.writes and not needs.is_satisfied_by(asks) and asks.tells == "nothing":
-        raise ConfigurationError(
-            f"{_title(policy)} plans nothing, and {_title(engine)} writes only what is "
-            "planned: use another policy, such as agent/policy=open_ended, or agent=none to "
-            "train on nothing"
-        )
-    if not needs.writes and asks.tells != "nothing":
-        raise ConfigurationError(
-            f"{_title(engine)} writes nothing, whatever {_title(policy)} plans: use "
-            "another engine, or agent=none to train on nothing"
         )
 
 

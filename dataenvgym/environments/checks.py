@@ -32,7 +32,7 @@ from dataenvgym.interfaces import Failure, PredictorInterface, RecordCheckInterf
 from dataenvgym.records import CompletedTaskInstance, ScoredDatum, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import task_of
-from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from dataenvgym.tasks.prompt_template import PLAIN
 
 _IN_WORDS = {
     "duplicate": "repeat an earlier record",
@@ -81,53 +81,30 @@ class RecordChecks:
     """Remembers the accepted records of an episode and checks new ones against them.
 
     Args:
-        problems: the evaluation problems, or None.
-        template: the text of the task's prompts around an instruction, which comparisons ignore.
-        fault: returns the task's reason to drop a record, or None.
+        task: compares records with its evaluation problems, and leaves out the text of its prompts.
+            None compares records with each other only.
+        others: further tasks whose problems records must not give away. A warning says if test
+            problems are unknown (see `EvaluatedProblems`).
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
         max_records: the most records that an episode accepts, or None.
     """
 
     def __init__(
         self,
+        task: TaskInterface | None = None,
         *,
-        problems: EvaluatedProblems | None = None,
-        template: PromptTemplate = PLAIN,
-        fault: Callable[[TrainingDatum], str | None] = lambda record: None,
+        others: Sequence[TaskInterface] = (),
         similarity: float = 0.9,
         max_records: int | None = None,
     ) -> None:
-        self._problems = problems
-        self._overlap = EvaluationOverlap() if problems is None else problems.overlap()
-        self._template = template
-        self._fault = fault
+        self._task = None if task is None else task_of(task)
+        self._template = self._task.domain.prompt_template if self._task else PLAIN
+        self._problems = EvaluatedProblems(task, others) if task is not None else None
+        self._overlap = self._problems.overlap() if self._problems else EvaluationOverlap()
         self._max_records = max_records
         self._seen = SeenTexts(similarity)
         self._starts: dict[int, int] = {}  # by iteration, the number seen before it
         self._checked: dict[str, Fingerprint] = {}
-
-    @classmethod
-    def for_task(
-        cls,
-        task: TaskInterface,
-        *,
-        similarity: float = 0.9,
-        max_records: int | None = None,
-        others: Sequence[TaskInterface] = (),
-    ) -> RecordChecks:
-        """Make checks against all evaluation problems of `task` and `others`.
-
-        Warns if test problems are unknown (see `EvaluatedProblems`).
-        """
-        problems = EvaluatedProblems(task, others)
-        whole = task_of(task)
-        return cls(
-            problems=problems,
-            template=whole.domain.prompt_template,
-            fault=whole.record_fault,
-            similarity=similarity,
-            max_records=max_records,
-        )
 
     def check(
         self,
@@ -170,7 +147,7 @@ class RecordChecks:
                 reasons[i] = (
                     (None if is_try else self._seen.repeats(fingerprint))
                     or ("evaluation_overlap" if record in self._overlap else None)
-                    or self._fault(records[i])
+                    or (self._task.record_fault(records[i]) if self._task else None)
                 )
                 if reasons[i] is None:
                     if len(accepted) + len(waiting) >= left:
@@ -256,8 +233,6 @@ class RecordJudge:
     def __call__(self, records: Sequence[TrainingDatum]) -> list[str | None]:
         """For each record, return the reason of the first check that it fails, or None.
 
-        Each check runs once, on the records that passed the checks before it.
-
         Raises:
             ConfigurationError: if a check does not return one verdict per record.
             PredictionError: if the student, or a check's teacher, no longer answers at all.
@@ -267,34 +242,26 @@ class RecordJudge:
             left = [i for i, reason in enumerate(reasons) if reason is None]
             if not left:
                 break
-            verdicts = _verdicts(check, self._predictor, [records[i] for i in left])
+            verdicts: Sequence[bool | Failure]
+            try:
+                verdicts = check.passes([records[i] for i in left], self._predictor)
+            except (ConfigurationError, PredictionError):
+                raise
+            except DataEnvGymError as error:
+                verdicts = [Failure(reason=str(error) or type(error).__name__)] * len(left)
+            if len(verdicts) != len(left):
+                raise ConfigurationError(
+                    f"quality check {check.reason!r} gave {len(verdicts)} verdicts on {len(left)} "
+                    "records, expected one for each"
+                )
+            if failures := [one.reason for one in verdicts if isinstance(one, Failure)]:
+                warn_run(
+                    f"quality check {check.reason}: {len(failures)} of {len(left)} records could "
+                    f"not be judged, and pass: {failures[0]}"
+                )
             for i, verdict in zip(left, verdicts, strict=True):
                 if isinstance(verdict, Failure):
                     self.unjudged.append((records[i], check.reason))
                 elif not verdict:
                     reasons[i] = check.reason
         return reasons
-
-
-def _verdicts(
-    check: RecordCheckInterface, predictor: PredictorInterface, records: Sequence[TrainingDatum]
-) -> Sequence[bool | Failure]:
-    verdicts: Sequence[bool | Failure]
-    try:
-        verdicts = check.passes(records, predictor)
-    except (ConfigurationError, PredictionError):
-        raise
-    except DataEnvGymError as error:
-        verdicts = [Failure(reason=str(error) or type(error).__name__)] * len(records)
-    if len(verdicts) != len(records):
-        raise ConfigurationError(
-            f"quality check {check.reason!r} gave {len(verdicts)} verdicts on {len(records)} "
-            "records, expected one for each"
-        )
-    failures = [verdict.reason for verdict in verdicts if isinstance(verdict, Failure)]
-    if failures:
-        warn_run(
-            f"quality check {check.reason}: {len(failures)} of {len(records)} records could not "
-            f"be judged, and pass: {failures[0]}"
-        )
-    return verdicts

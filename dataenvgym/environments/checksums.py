@@ -99,14 +99,11 @@ class MarkedFolder:
             self._write({**marks, name: mark_of(self.directory / name)})
 
     def check(self, *, below: str = "", missing: bool = True) -> None:
-        """Compare the files with their marks.
+        """Compare the files with their marks; a RunDirectoryError names the first changed one.
 
         Args:
             below: only files whose path begins with this.
             missing: False to accept missing files, which are then written again.
-
-        Raises:
-            RunDirectoryError: names the first file that has changed.
         """
         marks = self.read()
         if not missing:

@@ -24,11 +24,7 @@ WARNINGS_FILE = "warnings.jsonl"
 
 
 class EpisodeDirectory:
-    """The folder of `iterations/` and the files beside it.
-
-    Args:
-        path: the folder; None makes a temporary one at first use, which `close` removes.
-    """
+    """The folder of `iterations/`; None makes a temporary one at first use (see `close`)."""
 
     def __init__(self, path: str | Path | None) -> None:
         self._path = None if path is None else Path(path)
@@ -66,11 +62,7 @@ class EpisodeDirectory:
     ) -> list[IterationFiles]:
         """Begin an episode here, or continue the existing one; return its finished iterations.
 
-        Args:
-            identity: computes the episode's identity, for `environment.json`.
-
-        Raises:
-            RunDirectoryError: see `TeachingEnvironment.reset`.
+        `identity` computes the contents of `environment.json`; errors: `TeachingEnvironment.reset`.
         """
         if asked.resume:
             check_format(self.path)
@@ -85,28 +77,20 @@ class EpisodeDirectory:
         if finished or (asked.resume and begun.read_completed() is not None):
             refuse_another(self.path, now)
         else:
-            self._clear()
+            if self.iterations.exists():  # first and at once: without them nothing can be resumed
+                gone = self.iterations.with_name(".iterations.gone")
+                shutil.rmtree(gone, ignore_errors=True)
+                self.iterations.rename(gone)
+                shutil.rmtree(gone)
+            for name in ("agent", "test"):
+                shutil.rmtree(self.path / name, ignore_errors=True)
+            for name in ("summary.json", MARKS_FILE, WARNINGS_FILE):
+                (self.path / name).unlink(missing_ok=True)
             write_identity(self.path, now)
         self._is_mine = True
         for folder in self.path.glob(f"{_SCRATCH}*"):  # a kill left them
             shutil.rmtree(folder, ignore_errors=True)
         return finished
-
-    def _clear(self) -> None:
-        """Remove the files of an earlier episode.
-
-        These are iterations, agent states, answered test problems and warnings. The iterations are
-        removed first, and all at once, because without them nothing can be resumed.
-        """
-        if self.iterations.exists():
-            gone = self.iterations.with_name(".iterations.gone")
-            shutil.rmtree(gone, ignore_errors=True)
-            self.iterations.rename(gone)
-            shutil.rmtree(gone)
-        for name in ("agent", "test"):
-            shutil.rmtree(self.path / name, ignore_errors=True)
-        for name in ("summary.json", MARKS_FILE, WARNINGS_FILE):
-            (self.path / name).unlink(missing_ok=True)
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:

@@ -41,7 +41,7 @@ class WordRuns:
                 numbers += [self._numbers.setdefault(w, len(self._numbers) + 1) for w in words]
         rng, count = np.random.default_rng(0), len(self._numbers) + 1
         self._words_own = rng.integers(0, 2**64, size=count, dtype=np.uint64)
-        self._hashes = _telling(self._hashed(numbers), np.array(lengths, dtype=np.int64))
+        self._hashes = _distinctive(self._hashed(numbers), np.array(lengths, dtype=np.int64))
 
     def has_run_of(self, words: Sequence[str]) -> bool:
         """True if 13 consecutive words also occur in one of the texts."""
@@ -62,13 +62,8 @@ class WordRuns:
         return hashes
 
 
-def _telling(hashes: Hashes, lengths: NDArray[np.int64]) -> Hashes:
-    """The sorted hashes of runs that are within one text and are not boilerplate.
-
-    Args:
-        hashes: of all runs, including those that reach from one text into the next.
-        lengths: of the texts, in words.
-    """
+def _distinctive(hashes: Hashes, lengths: NDArray[np.int64]) -> Hashes:
+    """The sorted hashes of runs that are within one text and are not boilerplate."""
     if not len(lengths):
         return np.empty(0, dtype=np.uint64)
     text_of = np.repeat(np.arange(len(lengths)), lengths)[: len(hashes)]
@@ -128,21 +123,17 @@ class EvaluationOverlap:
             return True
         for part in record.parts():
             words = words_and_stops(part)
-            if self._holds_problem(words) or self._runs.has_run_of(_plain(words)):
+            if self._runs.has_run_of(_plain(words)):
                 return True
+            n, ended = len(words), [*words, ""]
+            for i in range(n - _FEWEST_WORDS + 1):
+                for length in self._lengths.get(tuple(words[i : i + _FEWEST_WORDS]), ()):
+                    end = i + length
+                    if end > n or ended[end].isdigit():  # a part of a longer operand
+                        continue
+                    if tuple(words[i:end]) in self._problems:
+                        return True
         return False
-
-    def _holds_problem(self, words: list[str]) -> bool:
-        """True if the text contains a problem whose operands are not parts of longer ones."""
-        n = len(words)
-        words = [*words, ""]
-        return any(
-            i + length <= n
-            and not words[i + length].isdigit()
-            and tuple(words[i : i + length]) in self._problems
-            for i in range(n - _FEWEST_WORDS + 1)
-            for length in self._lengths.get(tuple(words[i : i + _FEWEST_WORDS]), ())
-        )
 
 
 def _plain(words: Iterable[str]) -> list[str]:

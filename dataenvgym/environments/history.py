@@ -21,9 +21,7 @@ from dataenvgym.records import TrainingDatum
 class History:
     """Results and accepted records, in the order of the iterations, the base student first.
 
-    Args:
-        root: the folder `iterations/`; None only before the first episode.
-        keeps_records: True to keep the records in memory.
+    `root` is the folder `iterations/`; None only before the first episode.
     """
 
     def __init__(self, root: Path | None = None, *, keeps_records: bool = False) -> None:
@@ -58,12 +56,7 @@ class History:
         return [r for one in self.results for r in self._files(one.iteration).read_records()]
 
     def append(self, result: IterationResult, accepted: Sequence[TrainingDatum]) -> None:
-        """Add a finished iteration.
-
-        Args:
-            accepted: its records, which are also in its folder; the first one is enough unless
-                records are kept in memory.
-        """
+        """Add a finished iteration; unless records are kept, the first accepted one is enough."""
         self.results.append(result)
         if accepted:
             self._taught.setdefault(stage_of(accepted[0]), []).append(result)

@@ -68,8 +68,7 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
     """Read `environment.json`; None if there is none.
 
     Raises:
-        RunDirectoryError: if it is damaged.
-        NewerFormatError: if a newer dataenvgym wrote it.
+        RunDirectoryError: if it is damaged; NewerFormatError: if a newer dataenvgym wrote it.
     """
     path = directory / "environment.json"
     if not path.exists():
@@ -95,7 +94,17 @@ def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
             "and problems are still the same; restore it, or start over"
         )
     before.pop("format", None)
-    _warn_of_other_versions(directory, before.pop(_VERSIONS, None))
+    then, now = before.pop(_VERSIONS, None), installed_versions()
+    if isinstance(then, dict) and then != now:
+        changes = (
+            f"{name} {then.get(name, '(none)')} -> {now.get(name, '(none)')}"
+            for name in sorted({*then, *now})
+            if then.get(name) != now.get(name)
+        )
+        warn_run(
+            f"{directory.name} was begun with other versions ({', '.join(changes)}): its results "
+            "may differ from those of a run with one version throughout"
+        )
     for key in sorted({*before, *identity}):
         if before.get(key) != identity.get(key):
             raise RunDirectoryError(
@@ -113,20 +122,3 @@ def installed_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def _warn_of_other_versions(directory: Path, before: Any) -> None:
-    """Warn of packages with another version now."""
-    if not isinstance(before, dict):
-        return
-    now = installed_versions()
-    changes = [
-        f"{name} {before.get(name, '(none)')} -> {now.get(name, '(none)')}"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
-    ]
-    if changes:
-        warn_run(
-            f"{directory.name} was begun with other versions ({', '.join(changes)}): its results "
-            "may differ from those of a run with one version throughout"
-        )

@@ -133,12 +133,7 @@ _TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
 
 
 class IterationFiles:
-    """The files of one iteration.
-
-    Args:
-        root: the folder `iterations/`.
-        number: the iteration.
-    """
+    """The files of iteration `number` in `root`, the folder `iterations/`."""
 
     def __init__(self, root: Path, number: int) -> None:
         self.number = number
@@ -175,11 +170,7 @@ class IterationFiles:
             write_jsonl(path, (r.model_dump(mode="json") for r in records))
 
     def read_records(self, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
-        """The accepted records; none for the base student.
-
-        Args:
-            rows: only these (0-based), or None for all.
-        """
+        """The accepted records, or only these rows (0-based); none for the base student."""
         path = self.directory / "records.jsonl"
         return read_records_file(path, rows) if path.exists() else []
 

@@ -13,7 +13,7 @@ import hashlib
 import math
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -93,10 +93,7 @@ class SeenTexts:
         return Fingerprint(text, tuple(int.from_bytes(one, "big") for one in hashes))
 
     def fingerprints_of(self, texts: Sequence[str], bands: Bands) -> dict[str, Fingerprint]:
-        """Restore fingerprints from `bands`, by text; empty if the bands do not fit the texts.
-
-        One text is hashed to check this. That detects bands from another version of the hash.
-        """
+        """Restore fingerprints from `bands`, by text; empty if they do not fit the first text."""
         if len(bands) != len(texts):
             return {}
         pairs = zip(texts, bands.tolist(), strict=True)
@@ -108,7 +105,12 @@ class SeenTexts:
         """Why the text is not new, or None if it is."""
         if one.text in self._numbers:
             return "duplicate"
-        candidates = {number for band in one.bands for number in self._with_band(band)}
+        candidates = set()
+        for band in one.bands:
+            entry = self._latest.get(band, -1)
+            while entry >= 0:
+                candidates.add(self._owners[entry])
+                entry = self._earlier[entry]
         near = any(self._are_near(one.text, self._texts[number]) for number in candidates)
         return "near_duplicate" if near else None
 
@@ -136,12 +138,6 @@ class SeenTexts:
             if self._numbers.get(text, -1) >= first:
                 del self._numbers[text]
         del self._texts[first:]
-
-    def _with_band(self, band: int) -> Iterator[int]:
-        entry = self._latest.get(band, -1)
-        while entry >= 0:
-            yield self._owners[entry]
-            entry = self._earlier[entry]
 
     def _are_near(self, text: str, other: str) -> bool:
         one, two = _shingles(text), _shingles(other)

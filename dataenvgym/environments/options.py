@@ -81,11 +81,7 @@ class EnvironmentOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class TeachingOptions:
-    """Options of `TeachingEnvironment` that determine an episode; see there.
-
-    Raises:
-        ConfigurationError: for an impossible value.
-    """
+    """Options of `TeachingEnvironment` that determine an episode; impossible values are refused."""
 
     mode: Mode = "incremental"
     replay: int = 100

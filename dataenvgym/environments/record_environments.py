@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
+
+import gymnasium
 
 from dataenvgym.environments.iterations import IterationFiles
-from dataenvgym.environments.options import EnvironmentOptions
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
-from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
 from dataenvgym.records import (
     CompletedTaskInstance,
     PerformanceReport,
@@ -24,20 +24,11 @@ from dataenvgym.spaces import RecordsSpace
 
 
 class RecordEnvironment(TeachingEnvironment):
-    """The action is a batch of training records (models or mappings).
+    """The action is a batch of training records (models or mappings)."""
 
-    Args:
-        task, predictor, options: as in `TeachingEnvironment`.
-    """
-
-    def __init__(
-        self,
-        task: TaskInterface,
-        predictor: TrainablePredictorInterface,
-        **options: Unpack[EnvironmentOptions],
-    ) -> None:
-        super().__init__(task, predictor, **options)
-        self.action_space = RecordsSpace()
+    @cached_property
+    def action_space(self) -> gymnasium.Space[Any]:  # type: ignore[override]
+        return RecordsSpace()
 
     def parse(self, action: Any) -> tuple[TrainingDatum, ...]:
         return self._parse_records(action)

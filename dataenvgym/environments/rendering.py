@@ -56,11 +56,7 @@ def forest_table(forest: Forest) -> str:
 def forest_rows(
     forest: Forest,
 ) -> Iterator[tuple[str, str, int, int, float | None, float | None, float | None]]:
-    """Yield skill, subskill, allocation, records made, and the three accuracies.
-
-    In a skill's own row the subskill is empty; rows of its subskills follow, in the order of
-    opening.
-    """
+    """Yield skill, subskill ("" in a skill's own row), allocation, records made, 3 accuracies."""
     for t in forest.trees:
         shares = t.val_accuracy, t.untaught_accuracy, t.train_accuracy
         yield t.skill, "", t.allocation, t.generated, *shares

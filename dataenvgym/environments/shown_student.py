@@ -101,9 +101,7 @@ class ShownStudent(ForwardingPredictor):
     Only the environment trains the student. If an agent trained or reset it, a resumed run would
     not repeat that, and would continue with another student.
 
-    Args:
-        predictor: the student.
-        trial: `TeachingEnvironment.trial`, or None if records cannot be tried.
+    `trial` is `TeachingEnvironment.trial`, or None if records cannot be tried.
     """
 
     withheld = frozenset({"close"})

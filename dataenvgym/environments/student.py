@@ -41,14 +41,9 @@ def used_alone(predictor: TrainablePredictorInterface) -> Iterator[None]:
 
 
 class Student:
-    """A predictor that learns within an episode's folder.
+    """A predictor that learns within an episode's folder, where its adapters are.
 
     Several episodes may use one predictor in turn: each loads its own adapter again (`hold`).
-
-    Args:
-        predictor: answers, and is trained.
-        episode: has the adapters.
-        options: say which earlier records are trained on again.
     """
 
     def __init__(
@@ -119,10 +114,7 @@ class Student:
 
 
 def load_adapter(predictor: TrainablePredictorInterface, root: Path, adapter: int | None) -> None:
-    """Load the adapter of an iteration into the predictor; None loads the base student.
-
-    Args:
-        root: the folder `iterations/`.
+    """Load an iteration's adapter in `root`, the folder `iterations/`; None loads the base student.
 
     Raises:
         RunDirectoryError: if the adapter is damaged.
@@ -138,11 +130,7 @@ def load_adapter(predictor: TrainablePredictorInterface, root: Path, adapter: in
 
 
 def former_of(root: Path, adapter: int) -> Path | None:
-    """The folder with the student's adapter from before the training of that iteration.
-
-    Args:
-        root: the folder `iterations/`.
-    """
+    """The folder with the student's adapter from before the training of that iteration."""
     return folder_of(root, IterationFiles(root, adapter - 1).read_result().adapter)
 
 

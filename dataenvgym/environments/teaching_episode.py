@@ -49,12 +49,8 @@ class TeachingEpisode:
 
     Attributes:
         task, predictor, options, labeler, quality: as in `TeachingEnvironment`.
-        folder: has its files.
+        folder: has its files, and the adapters of the student.
         seed: of all its random choices.
-        clock: times its phases.
-        history: the finished iterations, and their records.
-        checks: for new records.
-        student: the predictor; its adapters are in `folder`.
     """
 
     task: TaskInterface
@@ -75,19 +71,15 @@ class TeachingEpisode:
     def restore(
         self, finished: Sequence[IterationFiles], test_tasks: Sequence[TaskInterface]
     ) -> None:
-        """Restore the state after finished iterations from their files.
-
-        Args:
-            test_tasks: further tasks whose problems the records must not give away.
-        """
+        """Restore the state after finished iterations from their files."""
         root = self.folder.iterations
         keeps_records = self.options.mode == "accumulate"
         self.history = History.of(root, finished, keeps_records=keeps_records)
-        self.checks = RecordChecks.for_task(
+        self.checks = RecordChecks(
             self.task,
+            others=test_tasks,
             similarity=self.options.similarity,
             max_records=self.options.max_records,
-            others=test_tasks,
         )
         for one in finished if self.checks.learns else ():
             self.checks.learn(one.read_completed() or ())
@@ -170,9 +162,7 @@ class TeachingEpisode:
     ) -> IterationResult:
         """Write and remember the iteration's result.
 
-        Args:
-            began: the start of the iteration, by `time.perf_counter`.
-            checked, adapter: results of `check` and `train`; the base student has neither.
+        `began` is its start, by `time.perf_counter`; the base student has no records and adapter.
         """
         checked = checked or CheckedRecords((), ())
         accepted, reward, total = checked.accepted, 0.0, 0

@@ -25,7 +25,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run directory")
     parser.add_argument("--output", metavar="FILE", type=Path, help="write the curves there")
     parser.add_argument("--seed", type=int, default=0, help="which runs go to which half")
-    parser.add_argument("--by-skill", action="store_true", help="print the errors of each skill")
     arguments = parser.parse_args(argv)
     try:
         _fit(arguments)
@@ -46,11 +45,6 @@ def _fit(arguments: argparse.Namespace) -> None:
         f"{'':20}{'one step':>12}{'trajectory':>12}",
         *(f"{e.prediction:20}{e.one_step:12.4f}{e.trajectory:12.4f}" for e in errors),
     ]
-    if arguments.by_skill:
-        lines += ["", "".join([f"{'trajectory':16}", *(f"{e.prediction:>20}" for e in errors)])]
-        for i, skill in enumerate(curves.skills):
-            cells = "".join(f"{e.trajectory_by_skill[i]:20.4f}" for e in errors)
-            lines.append(f"{skill:16}{cells}")
     if arguments.output is not None:
         everything = fit_curves(trajectories)
         write_curves(arguments.output, everything)

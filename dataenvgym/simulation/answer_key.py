@@ -38,7 +38,8 @@ class AnswerKey:
 
     def __getitem__(self, question: str) -> Solution | None:
         """The solution of `question`, or None if it is unknown."""
-        return self._known.get(question) or _solved(question)
+        known = (part[question] for part in reversed(self._by_split) if question in part)
+        return next(known, None) or _solved(question)
 
     @cached_property
     def template(self) -> PromptTemplate:
@@ -55,13 +56,9 @@ class AnswerKey:
         return list(groups.values())
 
     @cached_property
-    def _known(self) -> dict[str, Solution]:
-        return {q: solution for part in self._by_split for q, solution in part.items()}
-
-    @cached_property
     def _by_split(self) -> list[dict[str, Solution]]:
         splits = []
-        for instances in _splits(self._task):
+        for instances in self._instances():
             solutions = {}
             for one in instances:
                 if one.skill is not None and one.answer is not None:
@@ -70,6 +67,19 @@ class AnswerKey:
                     solutions[one.instruction] = Solution(one.skill, replies)
             splits.append(solutions)
         return splits
+
+    def _instances(self) -> Iterator[Sequence[TaskInstance]]:
+        """Yield the instances of each existing split."""
+        task = task_of(self._task)
+        if not task.offers("on"):
+            yield known_instances(task)
+            return
+        for split in SPLITS:
+            try:
+                yield task.on(split).instances
+            except ConfigurationError:
+                if split == task.split:
+                    raise  # other splits are optional
 
 
 def skill_of(record: TrainingDatum, known: Collection[str] | None = None) -> str | None:
@@ -92,20 +102,6 @@ def wrong_output(output: str) -> str:
         return "#### 0"
     place = digits[-1].start()
     return f"{output[:place]}{(int(output[place]) + 1) % 10}{output[place + 1 :]}"
-
-
-def _splits(task: TaskInterface) -> Iterator[Sequence[TaskInstance]]:
-    """Yield the instances of each existing split."""
-    adapted = task_of(task)
-    if not adapted.offers("on"):
-        yield known_instances(task)
-        return
-    for split in SPLITS:
-        try:
-            yield adapted.on(split).instances
-        except ConfigurationError:
-            if split == adapted.split:
-                raise  # other splits are optional
 
 
 def _solved(question: str) -> Solution | None:

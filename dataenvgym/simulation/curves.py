@@ -121,11 +121,7 @@ class Transition:
 
 
 def with_noise(accuracies: Array, noise: float, rng: np.random.Generator) -> Array:
-    """Add the random noise of training to accuracies (..., n_skills), within [0, 1].
-
-    Args:
-        noise: see `LearningCurves.training_noise`.
-    """
+    """Add the noise of training (`LearningCurves.training_noise`) to accuracies (..., n_skills)."""
     if noise:
         spread = 2 * noise * np.sqrt(np.maximum(accuracies * (1 - accuracies), 0.0))
         accuracies = accuracies + spread * rng.standard_normal(accuracies.shape)
@@ -143,8 +139,6 @@ def transfer_matrix(categories: tuple[str | None, ...], within: float, across: f
 
 def read_curves(source: LearningCurves | str | Path) -> LearningCurves:
     """Read learning curves that ship with the package, by the name of their task, or from a file.
-
-    Curves themselves are returned unchanged.
 
     Raises:
         ConfigurationError: if there are none with this name, or the file has other contents.

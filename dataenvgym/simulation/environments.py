@@ -203,12 +203,8 @@ class SimulatedForest(_Simulated[np.ndarray, np.ndarray]):
         iterations: int = 5,
     ) -> None:
         super().__init__(curves, replay=replay, n_instances=n_instances, subskills=subskills)
-        self.layout = FixedLayout(
-            self.skills,
-            records_per_iteration=records_per_iteration,
-            iterations=iterations,
-            subskills=subskills,
-        )
+        sizes = {"records_per_iteration": records_per_iteration, "iterations": iterations}
+        self.layout = FixedLayout(self.skills, subskills=subskills, **sizes)
         self.iterations = iterations
         self.observation_space = self.layout.observation_space
         self.action_space = self.layout.action_space

@@ -37,7 +37,10 @@ from dataenvgym.simulation.recordings import Trajectory
 STIFFNESS = 2.0
 _NOISES = np.linspace(0.0, 0.3, 61)
 _REPEATS = 20
-_SHARED_BOUNDS = ([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
+_USUAL_SPREADS = np.array([[0.2], [1.0], [1.0]])
+"""Between skills: of the asymptotes, and e-fold of the rates and of forgetting."""
+_OBSERVATION_NOISE = 0.1
+"""The standard deviation of an observation, with about 25 instances per skill."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +92,7 @@ def whole_trajectory(
 ) -> Array:
     """Predict all iterations' accuracies from the base student's (n_runs, T, n_skills).
 
-    Args:
-        noise, rng: simulate students with this training noise; exact without `rng`.
+    With `rng`, students have this training noise.
     """
     state, states = recordings.accuracies[:, 0], []
     for step in range(recordings.counts.shape[1]):
@@ -106,28 +108,49 @@ def fit_curves(trajectories: Sequence[Trajectory]) -> LearningCurves:
     from scipy.optimize import least_squares
 
     recordings, first = Recordings.of(trajectories), trajectories[0]
-    layout = _Layout(first.categories, recordings.base)
+    base, n = recordings.base, len(first.skills)
+
+    # A vector has (within, across, retained), then the asymptotes of the skills, the logarithms of
+    # their rates, and those of their forgetting.
+    def transition_at(x: Array) -> Transition:
+        asymptote, rate, forgetting = x[3:].reshape(3, n)
+        return Transition(
+            asymptote=asymptote,
+            rate=np.exp(rate),
+            forgetting=np.exp(forgetting),
+            floor=x[2] * base,
+            transfer=transfer_matrix(first.categories, x[0], x[1]),
+        )
 
     def loss(x: Array) -> Array:
-        transition = layout.transition(x)
+        transition = transition_at(x)
         predicted = (one_step(transition, recordings), whole_trajectory(transition, recordings))
         errors = np.concatenate([(p - recordings.outcomes).ravel() for p in predicted])
-        return np.concatenate([errors[np.isfinite(errors)] / np.sqrt(2), layout.strain(x)])
+        each = x[3:].reshape(3, n)
+        apart = (each - each.mean(axis=1, keepdims=True)) / _USUAL_SPREADS
+        strain = np.sqrt(STIFFNESS) * _OBSERVATION_NOISE * apart.ravel()
+        return np.concatenate([errors[np.isfinite(errors)] / np.sqrt(2), strain])
+
+    def vector(shared: tuple[float, ...], each: tuple[float, ...]) -> Array:
+        return np.concatenate([shared, np.repeat(each, n)])
 
     found = least_squares(
         loss,
-        layout.start(),
-        bounds=layout.bounds(),
+        vector((0.2, 0.05, 0.5), (0.7, np.log(2.0), np.log(0.05))),
+        bounds=(
+            vector((0.0, 0.0, 0.0), (0.02, np.log(0.05), np.log(1e-4))),
+            vector((1.0, 1.0, 1.0), (0.99, np.log(50.0), np.log(1.0))),
+        ),
         x_scale="jac",
         max_nfev=60,
     )
-    transition = layout.transition(found.x)
+    transition = transition_at(found.x)
     within, across, retained = found.x[:3]
     return LearningCurves(
         task=first.task,
         skills=first.skills,
         categories=first.categories,
-        base=_rounded(recordings.base),
+        base=_rounded(base),
         asymptote=_rounded(transition.asymptote),
         rate=_rounded(transition.rate),
         forgetting=_rounded(transition.forgetting),
@@ -137,52 +160,6 @@ def fit_curves(trajectories: Sequence[Trajectory]) -> LearningCurves:
         training_noise=_training_noise(transition, recordings),
         n_runs=len(trajectories),
     )
-
-
-class _Layout:
-    """The place of each parameter in the optimized vector.
-
-    (within, across, retained), then one block of n_skills each: asymptotes, logarithms of rates,
-    logarithms of forgetting.
-    """
-
-    def __init__(self, categories: tuple[str | None, ...], base: Array) -> None:
-        self.categories = categories
-        self.base = base
-        self.n = len(base)
-
-    def start(self) -> Array:
-        each = [np.full(self.n, v) for v in (0.7, np.log(2.0), np.log(0.05))]
-        return np.concatenate([[0.2, 0.05, 0.5], *each])
-
-    def bounds(self) -> tuple[Array, Array]:
-        low, high = (0.02, np.log(0.05), np.log(1e-4)), (0.99, np.log(50.0), np.log(1.0))
-        return (
-            np.concatenate([_SHARED_BOUNDS[0], *(np.full(self.n, v) for v in low)]),
-            np.concatenate([_SHARED_BOUNDS[1], *(np.full(self.n, v) for v in high)]),
-        )
-
-    def transition(self, x: Array) -> Transition:
-        asymptote, rate, forgetting = x[3:].reshape(3, self.n)
-        return Transition(
-            asymptote=asymptote,
-            rate=np.exp(rate),
-            forgetting=np.exp(forgetting),
-            floor=x[2] * self.base,
-            transfer=transfer_matrix(self.categories, x[0], x[1]),
-        )
-
-    def strain(self, x: Array) -> Array:
-        """The penalty on differences between skills; a spread of 0.2, or e-fold, is usual."""
-        asymptote, rate, forgetting = x[3:].reshape(3, self.n)
-        apart = (
-            (asymptote - asymptote.mean()) / 0.2,
-            rate - rate.mean(),
-            forgetting - forgetting.mean(),
-        )
-        noise = 0.1  # standard deviation of an observation, with about 25 instances per skill
-        strain: Array = np.sqrt(STIFFNESS) * noise * np.concatenate(apart)
-        return strain
 
 
 def _training_noise(transition: Transition, recordings: Recordings) -> float:
@@ -208,12 +185,11 @@ def _rounded(values: Array) -> tuple[float, ...]:
 
 
 class HeldOutError(NamedTuple):
-    """The root mean square errors of one way to predict, overall and by skill."""
+    """The root mean square errors of one way to predict."""
 
     prediction: str
     one_step: float
     trajectory: float
-    trajectory_by_skill: tuple[float, ...]
 
 
 def halves(
@@ -249,7 +225,5 @@ def held_out_errors(
 
 
 def _error(name: str, step: Array, trajectory: Array, recordings: Recordings) -> HeldOutError:
-    squares = [(p - recordings.outcomes) ** 2 for p in (step, trajectory)]
-    overall = [float(np.sqrt(np.nanmean(s))) for s in squares]
-    by_skill = np.sqrt(np.nanmean(squares[1], axis=(0, 1))).tolist()
-    return HeldOutError(name, overall[0], overall[1], tuple(by_skill))
+    squares = ((p - recordings.outcomes) ** 2 for p in (step, trajectory))
+    return HeldOutError(name, *(float(np.sqrt(np.nanmean(s))) for s in squares))

@@ -80,10 +80,8 @@ class SimulatedPredictor(RemembersFormer):
         """One reply for each conversation, to its last user message.
 
         At a temperature above 0, a question near its threshold is answered right at random; each
-        repetition in one call is a new draw. `max_tokens` has no effect; `stop` cuts answers.
-
-        Raises:
-            ConfigurationError: if `sampling` has a `json_schema`.
+        repetition in one call is a new draw. `max_tokens` has no effect; a `json_schema` is refused
+        with a ConfigurationError.
         """
         if sampling.json_schema is not None:
             raise ConfigurationError(

@@ -99,10 +99,10 @@ def read_trajectory(run: Path) -> Trajectory:
 
 
 def read_trajectories(runs: Sequence[Path]) -> list[Trajectory]:
-    """Read the trajectories of runs on the same task, in the order of their names.
+    """Read the trajectories of runs on the same problems, in the order of their names.
 
     Raises:
-        RunDirectoryError: if a run cannot be read, or two do not have the same skills.
+        RunDirectoryError: if a run cannot be read, or two differ in skills or problems.
     """
     trajectories = sorted((read_trajectory(run) for run in runs), key=lambda t: t.name)
     for other in trajectories[1:]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError, InvalidActionError
+from dataenvgym.errors import InvalidActionError, check_at_least
 from dataenvgym.simulation.curves import Array, LearningCurves, with_noise
 
 
@@ -26,10 +26,8 @@ class SimulatedStudent:
     def __init__(
         self, curves: LearningCurves, *, replay: int = 0, n_instances: int | None = None
     ) -> None:
-        if replay < 0:
-            raise ConfigurationError(f"replay is {replay}, expected 0 or more records")
-        if n_instances is not None and n_instances < 1:
-            raise ConfigurationError(f"n_instances is {n_instances}, expected 1 or more, or None")
+        check_at_least(0, replay=replay)
+        check_at_least(1, n_instances=1 if n_instances is None else n_instances)
         self.curves = curves
         self.replay = replay
         self.n_instances = n_instances
@@ -42,8 +40,7 @@ class SimulatedStudent:
     def reset(self, rng: np.random.Generator) -> Array:
         """Become the base student; return the observed accuracies (n_skills,).
 
-        Args:
-            rng: the source of all noise until the next reset.
+        `rng` is the source of all noise until the next reset.
         """
         self._rng = rng
         self.accuracies = self._base.copy()

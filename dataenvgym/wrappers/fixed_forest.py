@@ -36,13 +36,7 @@ steps_left    share of the episode's steps that are left, the same in each row
 
 @dataclass(frozen=True)
 class TreeTotals:
-    """The rows of an observation; each (n_skills,).
-
-    Attributes:
-        accuracy: in [0, 1].
-        allocation, generated: records.
-        opened: True if there is an open subskill.
-    """
+    """The rows of an observation, each (n_skills,): accuracies in [0, 1], numbers of records."""
 
     accuracy: np.ndarray
     allocation: np.ndarray
@@ -87,11 +81,9 @@ class FixedLayout:
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (n * 2,), np.float32)
 
     def observation(self, now: TreeTotals, before: np.ndarray, step: int) -> np.ndarray:
-        """(n_skills * len(FEATURES),) float32.
+        """(n_skills * len(FEATURES),) float32, `step` steps after the first.
 
-        Args:
-            before: the accuracies (n_skills,) of the last observation.
-            step: the number of steps made.
+        `before` has the accuracies (n_skills,) of the last observation.
         """
         budget, n = self.records_per_iteration, len(self.skills)
         rows = np.empty((n, len(FEATURES)), np.float32)
@@ -151,20 +143,14 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
         iterations: int = 5,
         subskills: int = 3,
     ) -> None:
-        RecordConstructorArgs.__init__(
-            self,
-            skills=skills,
-            records_per_iteration=records_per_iteration,
-            iterations=iterations,
-            subskills=subskills,
-        )
+        sizes: dict[str, Any] = {
+            "records_per_iteration": records_per_iteration,
+            "iterations": iterations,
+            "subskills": subskills,
+        }
+        RecordConstructorArgs.__init__(self, skills=skills, **sizes)
         gymnasium.Wrapper.__init__(self, env)
-        self.layout = FixedLayout(
-            _skills_of(env) if skills is None else skills,
-            records_per_iteration=records_per_iteration,
-            iterations=iterations,
-            subskills=subskills,
-        )
+        self.layout = FixedLayout(_skills_of(env) if skills is None else skills, **sizes)
         self.observation_space = self.layout.observation_space
         self.action_space = self.layout.action_space
         self._forest = Forest()

@@ -24,36 +24,21 @@ REFUSED_FOR_TOOLS = {
 SMALL = {"n_validation": 20, "n_test": 20}
 
 
-@pytest.fixture(scope="module")
-def math(make_half_a_student):
-    task = PocketMathTask(n_train=100, **SMALL)
-    return task, make_half_a_student(task), task.evaluate(make_half_a_student(task))
+TASKS = {
+    "math": lambda: PocketMathTask(n_train=100, **SMALL),
+    "code": lambda: PocketCodeTask(n_train=24, **SMALL),
+    "tools": lambda: PocketToolsTask(n_train=100, **SMALL),
+    "social": lambda: PocketSocialTask(n_train=96, **SMALL),
+}
 
 
-@pytest.fixture(scope="module")
-def code(make_half_a_student):
-    if shutil.which("bwrap") is None:
+@pytest.fixture(scope="module", params=TASKS)
+def setting(request, make_half_a_student):
+    if request.param == "code" and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
-    task = PocketCodeTask(n_train=24, **SMALL)
+    task = TASKS[request.param]()
     yield task, make_half_a_student(task), task.evaluate(make_half_a_student(task))
     task.close()
-
-
-@pytest.fixture(scope="module")
-def tools(make_half_a_student):
-    task = PocketToolsTask(n_train=100, **SMALL)
-    return task, make_half_a_student(task), task.evaluate(make_half_a_student(task))
-
-
-@pytest.fixture(scope="module")
-def social(make_half_a_student):
-    task = PocketSocialTask(n_train=96, **SMALL)
-    return task, make_half_a_student(task), task.evaluate(make_half_a_student(task))
-
-
-@pytest.fixture
-def setting(request):
-    return request.getfixturevalue(request.param)
 
 
 def written(task, student, completed, policy_name, engine_name, build):
@@ -109,17 +94,16 @@ def check_pair(setting, policy, engine, build):
         assert bool(records) == (engine not in ("none", "contrast"))
 
 
-@pytest.mark.parametrize("setting", ["math", "code", "tools", "social"], indirect=True)
 def test_every_engine(setting, engine_name, build_part):
     check_pair(setting, "skill_list", engine_name, build_part)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["math", "code", "tools", "social"], indirect=True)
 def test_every_policy(setting, policy_name, build_part):
     check_pair(setting, policy_name, "pocket", build_part)
 
 
+@pytest.mark.parametrize("setting", ["math"], indirect=True)
 @pytest.mark.parametrize(
     ("policy", "engine"),
     [
@@ -128,10 +112,11 @@ def test_every_policy(setting, policy_name, build_part):
         *(("random", "gold"), ("tree_alternating", "self_consistency")),
     ],
 )
-def test_pairs_that_fit_and_pairs_that_do_not(math, policy, engine, build_part):
-    check_pair(math, policy, engine, build_part)
+def test_pairs_that_fit_and_pairs_that_do_not(setting, policy, engine, build_part):
+    check_pair(setting, policy, engine, build_part)
 
 
 @pytest.mark.slow
-def test_every_pair(math, policy_name, engine_name, build_part):
-    check_pair(math, policy_name, engine_name, build_part)
+@pytest.mark.parametrize("setting", ["math"], indirect=True)
+def test_every_pair(setting, policy_name, engine_name, build_part):
+    check_pair(setting, policy_name, engine_name, build_part)

@@ -7,6 +7,7 @@ import pytest
 from dataenvgym.agents import (
     Agent,
     AlternatingPolicy,
+    BranchedTriesEngine,
     ConfigurableTreePolicy,
     EdgePolicy,
     FillBalancedPolicy,
@@ -55,6 +56,7 @@ IMPOSSIBLE = [
         {"batch_size": [0], "examples_per_request": [0], "attempts": [0], "max_length": [0]},
     ),
     (partial(GoldEngine, TASK), {"parts": [0]}),
+    (partial(BranchedTriesEngine, TASK), {"samples": [1]}),
     (partial(PoolEngine, RandomSelection(), TASK), {"nearest": [0]}),
     (partial(UncertaintySelection, TASK), {"samples": [1], "temperature": [0.0], "breadth": [0]}),
     (partial(PreferenceEngine, PocketEngine(TASK), TASK), {"rounds": [0], "most_tries": [0]}),

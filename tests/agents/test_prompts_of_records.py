@@ -92,20 +92,14 @@ def test_records_of_a_file_get_the_tasks_prompt_once(tmp_path):
         plain.model_copy(update={"instruction": "What is 2?"})
     )
     own = plain.model_copy(update={"system": "Another one.", "instruction": "What is 3?"})
+    both = plain.model_copy(update={"instruction": "Add these:", "input": "1 2"})
     path = tmp_path / "pool.jsonl"
-    write_jsonl(path, [record.model_dump(mode="json") for record in (plain, framed, own)])
+    write_jsonl(path, [record.model_dump(mode="json") for record in (plain, framed, own, both)])
     engine = PoolEngine(RandomSelection(), task, path=path)
-    records = engine.generate((Assignment(3),), None, np.random.default_rng(0))
+    records = engine.generate((Assignment(4),), None, np.random.default_rng(0))
     assert {r.prompt for r in records} == {
         task.domain.prompt_template.conversation("What is 1 + 1?"),
         task.domain.prompt_template.conversation("What is 2?"),
+        task.domain.prompt_template.conversation("Add these:\n1 2"),
         own.prompt,
     }
-
-
-def test_a_file_of_questions_with_an_input_gets_both_into_the_prompt(tmp_path):
-    task = PocketMathTask(**SMALL, **FRAME)
-    record = SupervisedDatum(instruction="Add these:", input="1 2", output="#### 3")
-    assert task.domain.prompt_template.frame(
-        record
-    ).prompt == task.domain.prompt_template.conversation("Add these:\n1 2")

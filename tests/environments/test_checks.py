@@ -6,13 +6,13 @@ from dataenvgym.environments.checks import reasons_in_words
 from dataenvgym.environments.near_duplicates import SeenTexts
 from dataenvgym.records import (
     ChatDatum,
+    KTODatum,
     Message,
     PreferenceDatum,
     ScoredDatum,
     SupervisedDatum,
     TextDatum,
     ToolCall,
-    parse_training_data,
 )
 
 LONG = (
@@ -36,38 +36,38 @@ def reasons(checks: RecordChecks, *records: SupervisedDatum) -> dict[str, int]:
     return checks.check(records).reasons
 
 
-def test_the_same_text_up_to_case_and_punctuation_is_a_duplicate():
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["Add 3, 4!", "add 3 4"], {"duplicate": 1}),
+        ([f"{LONG} today", f"{LONG} now"], {"near_duplicate": 1}),
+        (["Add 3 4", "Add 3 5"], {}),
+        (["What is 2 + 2?", "What is 2 * 2?", "What is 2 - 2?"], {}),
+        (["राम की किताब", "राम का किताब"], {}),  # vowel marks make different words
+    ],
+)
+def test_texts_are_compared_without_case_and_punctuation_but_with_signs(texts, expected):
+    assert reasons(RecordChecks(), *map(record, texts)) == expected
     checks = RecordChecks()
-    assert reasons(checks, record("Add 3, 4!"), record("add 3 4")) == {"duplicate": 1}
+    checks.accept([record(texts[0])])
+    assert reasons(checks, *map(record, texts[1:])) == expected
 
 
-def test_a_record_that_differs_in_a_number_or_the_answer_is_not_a_duplicate():
-    checks = RecordChecks()
-    assert not reasons(checks, record("Add 3 4"), record("Add 3 5"), record("Add 3 4", "#### 7"))
+def test_the_same_question_with_another_answer_or_another_judgment_is_another_record():
+    assert not reasons(RecordChecks(), record("Add 3 4"), record("Add 3 4", "#### 7"))
+    pair = [KTODatum(instruction="q", output="a", desirable=d) for d in (True, False)]
+    assert RecordChecks().check(pair).reasons == {}
 
 
-def test_accepted_records_are_remembered_and_merely_checked_ones_are_not():
+def test_records_that_are_merely_checked_are_not_remembered():
     checks = RecordChecks()
     checks.check([record("Add 3 4")])
     assert not reasons(checks, record("Add 3 4"))
-    checks.accept([record("Add 3 4")])
-    assert reasons(checks, record("Add 3 4")) == {"duplicate": 1}
-
-
-def test_a_long_text_with_a_word_changed_is_a_near_duplicate():
-    checks = RecordChecks()
-    checks.accept([record(f"{LONG} today")])
-    assert reasons(checks, record(f"{LONG} yesterday")) == {"near_duplicate": 1}
-
-
-def test_a_near_duplicate_inside_one_batch_is_dropped():
-    checks = RecordChecks()
-    assert reasons(checks, record(f"{LONG} today"), record(f"{LONG} now")) == {"near_duplicate": 1}
 
 
 def test_an_evaluation_problem_in_other_words_or_another_order_is_dropped():
     task = PocketMathTask(n_validation=40, n_test=40)
-    checks = RecordChecks.for_task(task)
+    checks = RecordChecks(task)
     for split in ("validation", "test"):
         for instance in task.on(split).instances[:20]:
             numbers = [w.strip(".?") for w in instance.instruction.split()]
@@ -75,14 +75,6 @@ def test_an_evaluation_problem_in_other_words_or_another_order_is_dropped():
             other = record("How big is " + " ".join(reversed(numbers)) + " in your opinion?")
             assert reasons(checks, record(instance.instruction)) == {"evaluation_overlap": 1}
             assert reasons(checks, other) == {"evaluation_overlap": 1}
-
-
-def test_records_beyond_the_budget_are_dropped_last_come_last_served():
-    checks = RecordChecks(max_records=2)
-    batch = parse_training_data({"instruction": f"word {w}", "output": "x"} for w in "abc")
-    checked = checks.check(batch)
-    assert checked.accepted == batch[:2]
-    assert checked.reasons == {"over_budget": 1}
 
 
 def test_an_evaluation_problem_inside_any_part_of_a_record_is_dropped():
@@ -99,27 +91,8 @@ def test_an_evaluation_problem_inside_any_part_of_a_record_is_dropped():
         SupervisedDatum(instruction="Say something", system=question, output="x"),
         record("Make up a problem", f"Here is one: {question}"),
     ]
-    checked = RecordChecks.for_task(task).check(hidden)
+    checked = RecordChecks(task).check(hidden)
     assert checked.reasons == {"evaluation_overlap": len(hidden)}
-
-
-def test_signs_and_vowel_marks_make_different_texts():
-    checks = RecordChecks()
-    assert not reasons(
-        checks,
-        record("What is 2 + 2?"),
-        record("What is 2 * 2?"),
-        record("What is 2 - 2?"),
-        record("राम की किताब"),
-        record("राम का किताब"),
-    )
-
-
-def test_the_same_answer_judged_otherwise_is_another_record():
-    from dataenvgym.records import KTODatum
-
-    pair = [KTODatum(instruction="q", output="a", desirable=d) for d in (True, False)]
-    assert RecordChecks().check(pair).reasons == {}
 
 
 def test_preferences_for_the_same_turn_differ_by_the_calls_in_their_answers():
@@ -148,7 +121,7 @@ def judge_by(reasons_of: dict[str, str]):
 
 def test_a_judge_is_asked_only_about_records_that_pass_the_other_checks():
     task = PocketMathTask(n_validation=40, n_test=40)
-    checks = RecordChecks.for_task(task)
+    checks = RecordChecks(task)
     checks.accept([record("earlier")])
     judge, asked = judge_by({"bad": "wrong_answer"})
     batch = [record(t) for t in ("good", "bad", "earlier", task.instances[0].instruction, "fine")]
@@ -169,17 +142,9 @@ def test_records_that_a_judge_drops_use_no_budget_and_it_judges_only_as_many_as_
     assert asked == [["a", "b", "c"], ["d"], ["e"]]
     assert [r.instruction for r in checked.accepted] == ["a", "c", "e"]
     assert checked.reasons == {"already_known": 1, "over_budget": 2, "wrong_answer": 1}
-
-
-def test_a_full_budget_asks_no_judge():
-    checks = RecordChecks(max_records=1)
-    checks.accept([record("a")])
-    judge, asked = judge_by({})
-    assert checks.check([record("a"), record("b")], judge).reasons == {
-        "duplicate": 1,
-        "over_budget": 1,
-    }
-    assert asked == []
+    checks.accept(checked.accepted)
+    assert reasons(checks, record("a"), record("h")) == {"duplicate": 1, "over_budget": 1}
+    assert len(asked) == 3
 
 
 def test_records_of_the_iteration_itself_do_not_count():
@@ -230,21 +195,16 @@ def framed(task: PocketMathTask, instruction: str, output: str = "#### 1") -> Su
     return task.domain.prompt_template.frame(record(instruction, output))
 
 
-def test_the_words_of_a_template_hide_no_overlap_and_no_duplicate():
+def test_the_words_of_a_template_neither_hide_nor_cause_an_overlap_or_a_duplicate():
     task = PocketMathTask(n_validation=20, n_test=20, **FRAME)
-    checks = RecordChecks.for_task(task)
+    checks = RecordChecks(task)
     checks.accept([framed(task, "Add 3 4")])
     problem = task.instances[0].instruction
     assert reasons(checks, framed(task, problem), record(problem)) == {"evaluation_overlap": 2}
     assert reasons(checks, framed(task, "add 3, 4!"), record("Add 3 4")) == {"duplicate": 2}
-
-
-def test_the_words_of_a_template_cause_no_overlap_and_no_duplicate():
-    task = PocketMathTask(n_validation=20, n_test=20, **FRAME)
-    checks = RecordChecks.for_task(task)
     others = [framed(task, f"Say {word}", word) for word in ("apple", "pear", "plum")]
-    assert reasons(checks, *others) == {}
-    assert checks.check(others[:1]).accepted == (others[0],)  # as it is
+    checked = checks.check(others)
+    assert (checked.reasons, checked.accepted) == ({}, tuple(others))  # as they are
 
 
 def test_a_scored_record_is_a_try_and_repeats_nothing():

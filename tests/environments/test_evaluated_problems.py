@@ -6,11 +6,11 @@ from dataenvgym.environments import OpenEnded
 from dataenvgym.episodes import run_episode
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
+from dataenvgym.records import Message, TaskInstance
 from dataenvgym.run_warnings import listening
 from dataenvgym.tasks import report_on
 
-from ..fakes import begun
+from ..fakes import begun, tried
 
 LEAK = {"instruction": "Which is the capital of Peru?", "output": "Lima"}
 LATER = {"instruction": "Which is the capital of Chad?", "output": "N'Djamena"}
@@ -32,8 +32,7 @@ class MinimalTask:
             asked = (Message(role="user", content=text or "?"),)
             predictor.predict([asked], SamplingParameters())
             instance = TaskInstance(id=f"i{len(found)}", task=self.name, instruction=text)
-            found.append(CompletedTaskInstance(
-                instance=instance, transcript=asked, reward=0.0, was_correct=False))  # fmt: skip
+            found.append(tried(instance))
         return found
 
     def generate_performance_report(self, completed):
@@ -86,11 +85,8 @@ def test_a_resumed_episode_knows_the_problems_of_all_earlier_evaluations(tmp_pat
     environment.step([])
     resumed = begun(OpenEnded(MinimalTask(), student(), directory=tmp_path), resume=True)
     assert dropped(resumed.step([LEAK, LATER])) == 2
-
-
-def test_problems_that_the_task_offers_need_no_evaluation():
-    environment = begun(OpenEnded(OfferingTask(), student()))
-    assert dropped(environment.step([LEAK, LATER])) == 1
+    offering = begun(OpenEnded(OfferingTask(), student()))  # it needs no evaluation
+    assert dropped(offering.step([LEAK, LATER])) == 1
 
 
 def test_problems_without_a_text_are_warned_about_and_nothing_is_dropped_for_them():

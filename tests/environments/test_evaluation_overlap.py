@@ -1,7 +1,14 @@
 import random
 
+import pytest
+
 from dataenvgym.domains.math.domain import MathDomain
-from dataenvgym.environments.evaluation_overlap import EvaluatedProblems, EvaluationOverlap
+from dataenvgym.environments.evaluation_overlap import (
+    RUN,
+    EvaluatedProblems,
+    EvaluationOverlap,
+    WordRuns,
+)
 from dataenvgym.environments.record_texts import words_and_stops
 from dataenvgym.records import SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.tasks import Task
@@ -86,3 +93,47 @@ def test_answers_that_a_domain_excludes_from_the_check_are_not_overlap():
 
     assert record("Tell", SOLUTION) in EvaluatedProblems(Odd(domain=MathDomain())).overlap()
     assert record("Tell", SOLUTION) not in EvaluatedProblems(Odd(domain=Formal())).overlap()
+
+
+# --- runs of words ---
+
+WORDS = [f"w{i}" for i in range(500)]
+BOILERPLATE = WORDS[:15]
+MANY = [[*BOILERPLATE, *WORDS[20 * i : 20 * i + 20]] for i in range(1, 12)]
+
+
+def runs_of(text: list[str]) -> set[tuple[str, ...]]:
+    return {tuple(text[i : i + RUN]) for i in range(len(text) - RUN + 1)}
+
+
+def test_runs_are_found_as_by_a_search_over_all_of_them():
+    rng = random.Random(0)
+    texts = [rng.choices(WORDS, k=rng.randrange(60)) for _ in range(200)]
+    held = set().union(*map(runs_of, texts))
+    runs = WordRuns(texts)
+    found = 0
+    for _ in range(300):
+        source = rng.choice([t for t in texts if len(t) >= RUN])
+        start = rng.randrange(len(source))
+        copied = source[start : start + rng.choice([RUN - 1, RUN, RUN + 3])]
+        before = rng.choices(WORDS, k=rng.randrange(20))
+        asked = [*before, *copied, "unheard", *rng.choices(WORDS, k=5)]
+        assert runs.has_run_of(asked) == bool(runs_of(asked) & held)
+        found += runs.has_run_of(asked)
+    assert 50 < found < 250
+
+
+@pytest.mark.parametrize(
+    ("texts", "asked", "expected"),
+    [
+        ([WORDS[:20], WORDS[20:40]], [*WORDS[14:20], *WORDS[20:27]], False),  # of two texts
+        ([WORDS[:20], WORDS[20:40]], WORDS[7:20], True),
+        (MANY, BOILERPLATE, False),
+        (MANY, MANY[4][-14:], True),
+        ([*MANY[:2], *([w] * 20 for w in "abcd")], BOILERPLATE, True),  # of two texts only
+        ([], WORDS, False),
+        ([["short"]], WORDS, False),
+    ],
+)
+def test_a_run_is_within_one_text_and_not_in_many(texts, asked, expected):
+    assert WordRuns(texts).has_run_of(asked) is expected

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from dataenvgym.environments import iterations
 from dataenvgym.environments.checks import CheckedRecords
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.history import History
@@ -66,37 +67,27 @@ def test_a_sample_is_drawn_from_all_records_of_the_stage_in_their_order(files, t
     rng = np.random.default_rng(size)
     picks = rng.choice(20, min(size, 20), replace=False) if size else []
     assert drawn == [candidates[int(i)] for i in sorted(picks)]
-
-
-def test_a_stage_without_records_has_no_sample(files, tmp_path):
-    assert History.of(tmp_path, files).sample(5, "kto", np.random.default_rng(0)) == []
-    assert len(History.of(tmp_path, files).sample(5, "dpo", np.random.default_rng(0))) == 3
-
-
-def test_unless_they_are_kept_a_sample_reads_only_its_own_records(files, tmp_path, monkeypatch):
-    history = History.of(tmp_path, files)
-    read: list[str] = []
-    from dataenvgym.environments import iterations as jsonl_files
-
-    parse = jsonl_files.parse_training_datum
-    monkeypatch.setattr(
-        jsonl_files, "parse_training_datum", lambda value, **k: read.append("") or parse(value, **k)
-    )
-    assert len(history.sample(4, "sft", np.random.default_rng(0))) == len(read) == 4
+    assert len(history.sample(size, "dpo", rng)) == min(size, 3)
+    assert history.sample(size, "kto", rng) == []
 
 
 def test_incremental_training_reads_only_the_records_that_it_replays(files, tmp_path, monkeypatch):
     trained: list[TrainingDatum] = []
+    read: list[str] = []
+    parse = iterations.parse_training_datum
+    monkeypatch.setattr(
+        iterations, "parse_training_datum", lambda value, **k: read.append("") or parse(value, **k)
+    )
 
     class MyStudent(ScriptedPredictor):
         def train(self, training_data, run) -> None:
             trained.extend(training_data)
 
     history = History.of(tmp_path, files)
-    monkeypatch.setattr(History, "records", property(lambda _: pytest.fail("all were read")))
+    read.clear()
     student = Student(
         MyStudent(lambda _: ""), EpisodeDirectory(tmp_path), TeachingOptions(replay=3)
     )
     next_files = IterationFiles(tmp_path, len(files))
     student.train(supervised(2, "new"), next_files, history, seed=0, clock=PhaseClock())
-    assert len(trained) == 5
+    assert (len(trained), len(read)) == (3 + 2, 3)

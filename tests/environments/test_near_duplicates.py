@@ -32,18 +32,6 @@ def test_a_text_too_short_to_differ_in_a_word_only_has_no_near_duplicates():
     assert repeats(seen_texts(text, similarity=0.2), text + "ne") == "near_duplicate"
 
 
-def test_most_near_duplicates_are_found_and_strangers_are_not():
-    rng = random.Random(0)
-    vocabulary = [f"{a}{b}" for a in "bcdfgh" for b in "aeiou"]
-    found = 0
-    for _ in range(100):
-        words = rng.choices(vocabulary, k=60)
-        seen = seen_texts(" ".join(words))
-        found += repeats(seen, " ".join([*words[:-1], "changed"])) == "near_duplicate"
-        assert repeats(seen, " ".join(rng.choices(vocabulary, k=60))) is None
-    assert found > 95
-
-
 @pytest.mark.parametrize("other", [("17", "18"), ("17 of 4", "4 of 17")])
 def test_other_numbers_or_another_order_of_them_make_no_near_duplicate(other):
     assert repeats(seen_texts(TEXT, similarity=0.5), TEXT.replace(*other)) is None
@@ -51,11 +39,7 @@ def test_other_numbers_or_another_order_of_them_make_no_near_duplicate(other):
 
 def test_texts_with_other_numbers_are_not_even_compared(monkeypatch):
     seen = seen_texts(*(TEXT.replace("17", str(n)) for n in range(100, 150)))
-
-    def compare(*_):
-        raise AssertionError
-
-    monkeypatch.setattr(seen, "_are_near", compare)
+    monkeypatch.setattr(seen, "_are_near", lambda *_: pytest.fail("compared"))
     assert repeats(seen, TEXT) is None
 
 
@@ -116,15 +100,10 @@ def test_bands_that_were_kept_give_the_fingerprints_back():
     assert seen.fingerprints_of(texts, bands_of(made)) == {one.text: one for one in made[1:]}
     assert bands_of(made[:1]).shape == (1, 0)
     assert seen.fingerprints_of(texts[:1], bands_of(made[:1])) == {}
-
-
-def test_bands_of_other_texts_or_another_similarity_are_not_taken():
-    texts = variants(20, random.Random(1))
-    seen = SeenTexts(0.9)
-    bands = bands_of([seen.fingerprint(text) for text in texts])
-    assert seen.fingerprints_of(texts[1:], bands) == {}
-    assert seen.fingerprints_of([*texts[1:], "more"], bands) == {}
-    assert SeenTexts(0.6).fingerprints_of(texts, bands) == {}
+    # bands of other texts, or of another similarity, are not taken
+    assert seen.fingerprints_of(texts[1:], bands_of(made)) == {}
+    assert seen.fingerprints_of([*texts[2:], "more"], bands_of(made[1:])) == {}
+    assert SeenTexts(0.6).fingerprints_of(texts, bands_of(made)) == {}
 
 
 def test_the_garbage_collector_does_not_traverse_the_growing_index():

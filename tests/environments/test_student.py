@@ -20,17 +20,12 @@ class Forgetful:
         raise AdapterError("the adapter is gone")
 
 
-def test_the_untouched_student_is_reset_and_a_taught_one_loaded(tmp_path):
-    predictor = Forgetful()
+def test_a_student_that_cannot_be_brought_back_does_not_hide_the_steps_own_error(tmp_path):
+    predictor, error = Forgetful(), ValueError("the step's own")
     student = Student(predictor, EpisodeDirectory(tmp_path), TeachingOptions())
     student.load(None)
     with pytest.raises(AdapterError):
         student.load(3)
-    assert predictor.calls == ["reset", "load 003"]
-
-
-def test_a_student_that_cannot_be_brought_back_does_not_hide_the_steps_own_error(tmp_path):
-    student = Student(Forgetful(), EpisodeDirectory(tmp_path), TeachingOptions())
-    error = ValueError("the step's own")
     student.go_back(3, error)
+    assert predictor.calls == ["reset", "load 003", "load 003"]
     assert error.__notes__ == ["the student could not be restored either: the adapter is gone"]

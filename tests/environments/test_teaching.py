@@ -18,24 +18,16 @@ from dataenvgym.interfaces import Failure
 from dataenvgym.records import TrainingDatum, parse_training_data
 from dataenvgym.storage import write_json
 
-from ..fakes import begun
+from ..fakes import begun, files_below
 
 
-def files_below(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-def test_reset_evaluates_the_untouched_student(task, student):
+def test_the_reward_is_the_change_in_validation_score(task, student, records):
     environment = SkillList(task, student)
-    student.records = 30
+    student.records = 30  # the episode begins with the untouched student
     observation, info = environment.reset(seed=0)
     assert info["score"] == observation["report"].score == 0.25
     assert len(observation["completed"]) == 40
     assert observation in environment.observation_space
-
-
-def test_the_reward_is_the_change_in_validation_score(task, student, records):
-    environment = begun(SkillList(task, student))
     observation, reward, terminated, truncated, info = environment.step(records)
     assert reward == pytest.approx(4 / 40)
     assert observation["report"].score == info["score"] == pytest.approx(14 / 40)
@@ -60,12 +52,6 @@ def test_environments_that_share_a_student_each_continue_with_their_own(
     if between == "reset":
         other.step(records[:1])
         assert student.records == 1
-
-
-def test_records_may_be_mappings(task, student):
-    environment = begun(OpenEnded(task, student))
-    *_, info = environment.step([{"instruction": "héllo 世界 ", "output": "ok"}])
-    assert info["n_records"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -95,15 +81,10 @@ def test_open_ended_withholds_gold_skills_and_skill_list_shows_them(task, studen
     assert len(shown["report"].skills) == 20
 
 
-def test_the_episode_terminates_at_the_target_score(task, student, records):
+def test_the_episode_ends_at_the_target_score_or_the_record_budget(task, student, records):
     environment = begun(OpenEnded(task, student, target_score=0.35))
-    _, _, terminated, _, _ = environment.step(records[:1])
-    assert not terminated
-    _, _, terminated, _, _ = environment.step(records[1:])
-    assert terminated
-
-
-def test_the_record_budget_drops_excess_records_and_ends_the_episode(task, student, records):
+    ends = [environment.step(batch)[2] for batch in (records[:1], records[1:])]
+    assert ends == [False, True]
     environment = begun(OpenEnded(task, student, max_records=3))
     _, _, terminated, _, info = environment.step(records)
     assert terminated
@@ -124,7 +105,7 @@ def test_accumulate_trains_on_everything_and_incremental_on_new_records_and_a_re
     assert (student.trainings, student.records) == (2, 2 + 2 + 1)
 
 
-def test_a_failed_training_leaves_environment_and_student_as_before(
+def test_a_failed_or_interrupted_step_leaves_environment_and_student_as_before(
     task, student, records, monkeypatch
 ):
     environment = begun(OpenEnded(task, student))
@@ -140,6 +121,15 @@ def test_a_failed_training_leaves_environment_and_student_as_before(
     assert len(environment.results) == 2
     assert student.records == 2
     monkeypatch.undo()
+
+    def interrupt(predictor: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(task, "evaluate", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        environment.step(records[2:])
+    assert student.records == 2
+    monkeypatch.undo()
     *_, info = environment.step(records[2:])
     assert info["n_records_total"] == 4.0
     assert info["iteration"] == 2.0
@@ -152,11 +142,9 @@ def test_the_same_seed_gives_the_same_observations_and_files(task, student, reco
         environment.step(records[:2])
         environment.step(records[2:])
     one, two = (files_below(tmp_path / name) for name in ("one", "two"))
-    timed = {name for name in one if name.endswith("iteration.json")}
     assert one.keys() == two.keys()
-    assert {n: b for n, b in one.items() if n not in timed} == {
-        n: b for n, b in two.items() if n not in timed
-    }
+    differing = {name for name in one if one[name] != two[name]}
+    assert {Path(name).name for name in differing} <= {"iteration.json"}  # which has the seconds
 
 
 def test_a_resumed_episode_continues_where_it_was(task, student, records, tmp_path):
@@ -198,11 +186,14 @@ def test_a_different_episode_in_the_folder_is_not_overwritten(task, student, tmp
     other.reset(seed=1)  # its own by now
 
 
-def test_resuming_with_another_seed_or_student_is_refused_by_name(task, student, tmp_path):
+def test_resuming_with_another_seed_student_or_task_is_refused_by_name(task, student, tmp_path):
     SkillList(task, student, directory=tmp_path).reset(seed=0)
     environment = SkillList(task, student, directory=tmp_path)
     with pytest.raises(RunDirectoryError, match="seed = 0"):
         environment.reset(seed=1, options={"resume": True})
+    other = SkillList(PocketMathTask(n_validation=40, seed=7), student, directory=tmp_path)
+    with pytest.raises(RunDirectoryError, match="instances"):
+        other.reset(seed=0, options={"resume": True})
     student.describe = lambda: {"name": "somebody else"}
     with pytest.raises(RunDirectoryError, match="predictor"):
         environment.reset(seed=0, options={"resume": True})
@@ -213,27 +204,29 @@ def test_step_before_reset_raises(task, student, records):
         OpenEnded(task, student).step(records)
 
 
-def test_an_unknown_reset_option_is_refused_with_a_suggestion(task, student):
-    with pytest.raises(ConfigurationError, match="Did you mean 'resume'"):
-        OpenEnded(task, student).reset(options={"resum": True})
-
-
-@pytest.mark.parametrize("options", [[1], "resume", True])
-def test_reset_options_that_are_no_mapping_are_refused(task, student, options):
-    with pytest.raises(ConfigurationError, match="expected a mapping such as"):
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"resum": True}, "Did you mean 'resume'"),
+        *((odd, "expected a mapping such as") for odd in ([1], "resume", True)),
+    ],
+)
+def test_unknown_reset_options_are_refused(task, student, options, expected):
+    with pytest.raises(ConfigurationError, match=expected):
         OpenEnded(task, student).reset(options=options)
 
 
-def test_what_is_no_task_or_no_student_is_refused_before_an_episode(task, student):
-    with pytest.raises(ConfigurationError, match="task is 'pocket_math', expected an object with"):
-        OpenEnded("pocket_math", student)
-    with pytest.raises(
-        ConfigurationError, match=r"predictor is 'pocket'.* it has no load, predict"
-    ):
-        OpenEnded(task, "pocket")
-    name = type(student).__name__
-    with pytest.raises(ConfigurationError, match=f"predictor is the class {name}, expected"):
-        OpenEnded(task, type(student))
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"task": "pocket_math"}, "task is 'pocket_math', expected an object with"),
+        ({"predictor": "pocket"}, r"predictor is 'pocket'.* it has no load, predict"),
+        ({"predictor": PocketMathTask}, "predictor is the class PocketMathTask, expected"),
+    ],
+)
+def test_what_is_no_task_or_no_student_is_refused_before_an_episode(task, student, given, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        OpenEnded(**{"task": task, "predictor": student, **given})
 
 
 def test_a_temporary_folder_is_gone_after_close(task, student, records):
@@ -246,13 +239,11 @@ def test_a_temporary_folder_is_gone_after_close(task, student, records):
 
 def test_records_are_stamped_with_id_and_iteration(task, student, records, tmp_path):
     environment = begun(OpenEnded(task, student, directory=tmp_path))
-    environment.step(records)
-    from dataenvgym.environments import IterationFiles
-
+    environment.step([*records, {"instruction": "héllo 世界 ", "output": "ok"}])
     kept: list[TrainingDatum] = IterationFiles(tmp_path / "iterations", 1).read_records()
-    assert [r.provenance.id for r in kept] == [f"001-0000{i}" for i in range(4)]
+    assert [r.provenance.id for r in kept] == [f"001-0000{i}" for i in range(5)]
     assert {r.provenance.iteration for r in kept} == {1}
-    assert [r.provenance.skill for r in kept] == [r.provenance.skill for r in records]
+    assert [r.provenance.skill for r in kept[:4]] == [r.provenance.skill for r in records]
     assert parse_training_data(kept) == tuple(kept)
 
 
@@ -278,25 +269,6 @@ def test_an_agent_may_change_the_stage_and_only_records_of_that_stage_are_replay
     environment.step([{"instruction": f"word {w}", "output": "x"} for w in "abc"])
     environment.step([{"kind": "preference", "instruction": "q", "chosen": "a", "rejected": "b"}])
     assert student.records == 3 + 1
-
-
-def test_an_interrupt_leaves_the_student_as_before(task, student, records, monkeypatch):
-    environment = begun(OpenEnded(task, student))
-
-    def interrupt(predictor: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(task, "evaluate", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        environment.step(records)
-    assert student.trainings == 0
-
-
-def test_resuming_with_other_problems_is_refused(student, task, tmp_path):
-    SkillList(task, student, directory=tmp_path).reset(seed=0)
-    other = SkillList(PocketMathTask(n_validation=40, seed=7), student, directory=tmp_path)
-    with pytest.raises(RunDirectoryError, match="instances"):
-        other.reset(seed=0, options={"resume": True})
 
 
 def test_a_fresh_episode_forgets_test_answers_and_agent_states(task, student, tmp_path):

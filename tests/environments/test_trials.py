@@ -16,7 +16,7 @@ from dataenvgym.interfaces import SamplingParameters, ShownStudentInterface
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import parse_training_data
 
-from ..fakes import begun
+from ..fakes import begun, files_below
 
 
 class Chooser:
@@ -49,15 +49,10 @@ def lessons(iteration, count):
     return [{"instruction": f"word{n} {n}?", "output": f"#### {n}"} for n in numbers]
 
 
-def files_below(folder: Path) -> dict[str, bytes]:
+def lasting_files(folder: Path) -> dict[str, bytes]:
     """The files that an undisturbed run and a resumed one have in common, byte for byte."""
-    names = ("records.jsonl", "completed.jsonl", "submitted.jsonl", "dropped.jsonl")
-    found = [p for p in folder.rglob("*") if p.name in names or p.parent.name == "agent"]
-    return {str(p.relative_to(folder)): p.read_bytes() for p in found}
-
-
-def everything_below(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    names = ("records.jsonl", "completed.jsonl", "submitted.jsonl", "dropped.jsonl", "agent")
+    return {p: b for p, b in files_below(folder).items() if set(names) & set(p.split("/"))}
 
 
 @pytest.mark.parametrize("mode", ["incremental", "accumulate"])
@@ -68,9 +63,9 @@ def test_a_trial_gives_the_report_of_the_step_and_restores_everything(
     environment.reset(seed=3)
     environment.step(records[:1])
     chance = environment.np_random.bit_generator.state
-    before = everything_below(tmp_path), environment.results, student.trainings, student.records
+    before = files_below(tmp_path), environment.results, student.trainings, student.records
     report = environment.trial(records[1:])
-    after = everything_below(tmp_path), environment.results, student.trainings, student.records
+    after = files_below(tmp_path), environment.results, student.trainings, student.records
     assert after == before
     assert environment.np_random.bit_generator.state == chance
     assert not list(tmp_path.glob(".trial-*"))
@@ -88,47 +83,38 @@ def test_records_are_checked_as_in_a_step(task, student, records):
         environment.trial([{"instruction": "a"}])
 
 
-def test_a_trial_that_fails_leaves_the_student_as_before(
-    task, student, records, tmp_path, monkeypatch
-):
-    environment = begun(SkillList(task, student, directory=tmp_path))
-    before = everything_below(tmp_path)
+def interrupted_once(function):
+    calls = []
 
-    def interrupt(predictor: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(task, "evaluate", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        environment.trial(records)
-    assert student.trainings == 0
-    assert everything_below(tmp_path) == before
-
-
-def test_an_interrupt_while_the_student_is_brought_back_leaves_it_as_before(task, student, records):
-    environment = begun(OpenEnded(task, student))
-    reset, calls = student.reset, []
-
-    def interrupted():
+    def interrupted(*arguments):
         calls.append(1)
         if len(calls) == 1:
             raise KeyboardInterrupt
-        reset()
+        return function(*arguments)
 
-    student.reset = interrupted
+    return interrupted
+
+
+@pytest.mark.parametrize("when", ["evaluated", "brought back"])
+def test_a_trial_that_fails_leaves_the_student_as_before(
+    task, student, records, tmp_path, monkeypatch, when
+):
+    environment = begun(SkillList(task, student, directory=tmp_path))
+    before = files_below(tmp_path)
+    owner, name = (task, "evaluate") if when == "evaluated" else (student, "reset")
+    monkeypatch.setattr(owner, name, interrupted_once(getattr(owner, name)))
     with pytest.raises(KeyboardInterrupt):
         environment.trial(records)
     assert (student.trainings, student.records) == (0, 0)
+    assert files_below(tmp_path) == before
 
 
 def test_there_is_nothing_to_try_before_reset_and_outside_of_an_episode(task, student, records):
     with pytest.raises(ResetNeeded, match="reset"):
         OpenEnded(task, student).trial(records)
-    with pytest.raises(AgentError, match="tried by agents"):
-        ShownStudent(student).trial(records)
-
-
-def test_the_student_that_an_agent_sees_can_be_copied(student):
     shown = copy.copy(ShownStudent(student))
+    with pytest.raises(AgentError, match="tried by agents"):
+        shown.trial(records)
     with pytest.raises(AgentError, match="reset"):
         shown.reset()
 
@@ -188,7 +174,7 @@ def test_a_run_killed_in_a_trial_ends_with_the_same_files(task, student, tmp_pat
         taught_in("b")
     (tmp_path / "b" / ".trial-left" / "002").mkdir(parents=True)  # as a real kill leaves it
     assert taught_in("b").warnings == undisturbed.warnings
-    assert files_below(tmp_path / "a") == files_below(tmp_path / "b")
+    assert lasting_files(tmp_path / "a") == lasting_files(tmp_path / "b")
     assert not list((tmp_path / "b").glob(".trial-*"))
 
 

@@ -20,11 +20,9 @@ def test_a_taught_skill_goes_towards_its_asymptote_ever_slower(curves):
 
 
 def test_a_record_helps_its_own_skill_most_then_its_category_then_the_others(curves):
-    alike = curves.model_copy(
-        update={"base": (0.2,) * 4, "asymptote": (0.8,) * 4, "rate": (1.0,) * 4}
-    )
-    unforgetful = alike.model_copy(update={"forgetting": (0.0,) * 4})
-    after = unforgetful.transition(np.array(alike.base), np.array([100.0, 0, 0, 0]))
+    values = {"base": 0.2, "asymptote": 0.8, "rate": 1.0, "forgetting": 0.0}
+    alike = curves.model_copy(update={name: (value,) * 4 for name, value in values.items()})
+    after = alike.transition(np.array(alike.base), np.array([100.0, 0, 0, 0]))
     assert after[0] > after[1] > after[2] == after[3] > 0.2
 
 
@@ -39,16 +37,13 @@ def test_untaught_skills_are_forgotten_down_to_their_floor(curves):
     assert after[2] == 0.5  # its forgetting is 0
 
 
-def test_a_training_on_nothing_changes_nothing(curves):
-    state = np.array([0.3, 0.4, 0.5, 0.6])
-    assert curves.transition(state, np.zeros(4)) == pytest.approx(state)
-
-
-def test_many_students_advance_at_once(curves):
+def test_many_students_advance_at_once_and_training_on_nothing_changes_nothing(curves):
     states, counts = np.random.default_rng(0).random((2, 7, 4))
+    counts[0] = 0
     together = curves.transition(states, counts * 100)
     alone = [curves.transition(s, c * 100) for s, c in zip(states, counts, strict=True)]
     assert together == pytest.approx(np.array(alone))
+    assert together[0] == pytest.approx(states[0])
 
 
 def test_skills_without_a_category_share_none():
@@ -66,12 +61,9 @@ def test_noise_is_largest_in_the_middle_and_stays_in_bounds():
     assert noisy.max() <= 1
 
 
-def test_curves_survive_a_file(curves, tmp_path):
+def test_curves_survive_a_file_and_those_of_pocket_math_ship_with_the_package(curves, tmp_path):
     write_curves(tmp_path / "mine.json", curves)
     assert read_curves(tmp_path / "mine.json") == curves
-
-
-def test_those_of_pocket_math_ship_with_the_package():
     shipped = read_curves("pocket_math")
     assert set(shipped.skills) == set(SKILLS)
     assert shipped.n_runs > 0

@@ -3,24 +3,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Agent, PocketEngine, SkillListPolicy
 from dataenvgym.config import build_environment, build_predictor, compose
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.pocket_skills import SKILLS as TOOL_SKILLS
-from dataenvgym.environments import SkillList
-from dataenvgym.episodes import run_episode
 from dataenvgym.errors import AdapterError, ConfigurationError
-from dataenvgym.interfaces import (
-    Reply,
-    SamplingParameters,
-    TrainingRun,
-)
+from dataenvgym.interfaces import Reply, SamplingParameters, TrainingRun
 from dataenvgym.records import Message, Provenance, SupervisedDatum
 from dataenvgym.simulation import SimulatedPredictor, read_curves
 
 TASK = PocketMathTask(n_train=20, n_validation=400, n_test=100)
-GREEDY = SamplingParameters()
 CURVES = read_curves("pocket_math")
 
 
@@ -35,9 +27,11 @@ def by_skill(student: SimulatedPredictor, split: str = "validation") -> dict[str
     return {s.skill: s.accuracy for s in report.skills}
 
 
-def learn(student: SimulatedPredictor, folder: Path, skill: str, n: int = 60, **how) -> Path:
+def learn(student: SimulatedPredictor, folder: Path, records, start="adapter", **how) -> Path:
+    """Train on these records, or on 60 of a skill."""
     folder.mkdir()
-    student.train(data(skill, n), TrainingRun(directory=folder, start="adapter", **how))
+    records = data(records, 60) if isinstance(records, str) else records
+    student.train(records, TrainingRun(directory=folder, start=start, **how))
     return folder / "adapter"
 
 
@@ -107,8 +101,7 @@ def test_its_curves_are_saved_loaded_and_reset(tmp_path):
 def test_a_training_from_the_base_forgets_the_one_before(tmp_path):
     student = SimulatedPredictor(TASK, CURVES.model_copy(update={"training_noise": 0.0}))
     learn(student, tmp_path / "1", "descending")
-    (tmp_path / "2").mkdir()
-    student.train(data("reversed", 1), TrainingRun(directory=tmp_path / "2", start="base"))
+    learn(student, tmp_path / "2", data("reversed", 1), start="base")
     expected = CURVES.transition(
         np.array(CURVES.base), np.array([s == "reversed" for s in CURVES.skills], dtype=float)
     )
@@ -119,12 +112,10 @@ def test_records_without_a_skill_are_recognized_and_others_teach_nothing(tmp_pat
     student = SimulatedPredictor(TASK)
     records = [SupervisedDatum(instruction="Write 3 1 4 backwards.", output="#### 4 1 3")] * 40
     before = student.accuracies["reversed"]
-    (tmp_path / "a").mkdir()
-    student.train(records, TrainingRun(directory=tmp_path / "a"))
+    learn(student, tmp_path / "a", records, start="base")
     assert student.accuracies["reversed"] != before
     nonsense = [SupervisedDatum(instruction="Who?", output="I")] * 40
-    (tmp_path / "b").mkdir()
-    student.train(nonsense, TrainingRun(directory=tmp_path / "b"))
+    learn(student, tmp_path / "b", nonsense, start="base")
     assert student.accuracies == SimulatedPredictor(TASK).accuracies
 
 
@@ -147,17 +138,11 @@ def test_sampled_replies_waver_near_the_threshold_only():
 
 def test_it_knows_nothing_of_other_questions_and_keeps_to_no_schema():
     student = SimulatedPredictor(TASK)
-    assert student.predict([(Message(role="user", content="Who?"),)], GREEDY) == [
-        Reply(text="#### ?")
-    ]
+    asked = [(Message(role="user", content="Who?"),)]
+    assert student.predict(asked, SamplingParameters()) == [Reply(text="#### ?")]
+    assert student.predict(asked, SamplingParameters(stop=("?",))) == [Reply(text="#### ")]
     with pytest.raises(ConfigurationError, match="json_schema"):
         student.predict([], SamplingParameters(json_schema={}))
-
-
-def test_its_answers_end_where_they_are_to_stop():
-    student = SimulatedPredictor(TASK)
-    asked = [(Message(role="user", content="Who?"),)]
-    assert student.predict(asked, SamplingParameters(stop=("?",))) == [Reply(text="#### ")]
 
 
 def test_a_folder_without_its_state_is_refused(tmp_path):
@@ -177,38 +162,17 @@ def test_the_configuration_makes_one_with_its_task():
     environment.close()
 
 
-def test_an_extended_episode_ends_like_an_uninterrupted_one(tmp_path):
-    def run(folder: Path, iterations: int) -> list[float]:
-        task = PocketMathTask(n_train=20, n_validation=60, n_test=20)
-        agent = Agent(
-            SkillListPolicy(), PocketEngine(task), name="skill_list", records_per_iteration=60
-        )
-        environment = SkillList(task, SimulatedPredictor(task), directory=folder)
-        summary = run_episode(environment, agent, iterations=iterations)
-        return [i.val_score for i in summary.iterations]
-
-    through = run(tmp_path / "a", 3)
-    run(tmp_path / "b", 1)
-    assert run(tmp_path / "b", 3) == through
-    assert len(set(through)) > 1
-
-
 def test_the_tasks_prompt_template_does_not_change_its_scores(tmp_path):
-    framed = PocketMathTask(
-        n_train=20, n_test=20, system_prompt="Be 1.", template="2 {instruction}"
-    )
-    plain = PocketMathTask(n_train=20, n_test=20)
-    students = [SimulatedPredictor(task) for task in (plain, framed)]
-    for i, (task, student) in enumerate(zip((plain, framed), students, strict=True)):
+    right, accuracies = [], []
+    for frame in ({}, {"system_prompt": "Be 1.", "template": "2 {instruction}"}):
+        task = PocketMathTask(n_train=20, n_test=20, **frame)
+        student = SimulatedPredictor(task)
         exercise = task.domain.family.draw("reversed", "train", np.random.default_rng(0))
         record = SupervisedDatum(instruction=exercise.question, output=exercise.output)
-        (tmp_path / str(i)).mkdir()
-        run = TrainingRun(directory=tmp_path / str(i))
-        student.train([task.domain.prompt_template.frame(record)] * 60, run)
-    right = [
-        [c.was_correct for c in t.evaluate(s)]
-        for t, s in zip((plain, framed), students, strict=True)
-    ]
+        framed = task.domain.prompt_template.frame(record)
+        learn(student, tmp_path / str(len(right)), [framed] * 60, start="base")
+        right.append([c.was_correct for c in task.evaluate(student)])
+        accuracies.append(student.accuracies)
     assert right[0] == right[1]
     assert any(right[0])
-    assert students[0].accuracies == students[1].accuracies
+    assert accuracies[0] == accuracies[1]

@@ -43,15 +43,11 @@ def test_a_run_is_read_as_records_by_skill_and_accuracies(runs):
     assert trajectory.accuracies.shape == (3, 20)
     assert 36 <= trajectory.counts[0].sum() <= 40  # duplicates are dropped
     assert trajectory.replay == 100
-    # 2 instances of each skill: right, half or wrong
-    assert set(np.unique(trajectory.accuracies)) <= {0.0, 0.5, 1.0}
-
-
-def test_replayed_records_count_as_trained(runs):
-    trajectory = read_trajectory(runs[0])
     assert (trajectory.trained[0] == trajectory.counts[0]).all()
     # all records of the first iteration are repeated in the second: they are fewer than 100
     assert trajectory.trained[1] == pytest.approx(trajectory.counts.sum(0))
+    # 2 instances of each skill: right, half or wrong
+    assert set(np.unique(trajectory.accuracies)) <= {0.0, 0.5, 1.0}
 
 
 def test_gold_skills_that_the_agent_did_not_see_are_read(tmp_path):
@@ -65,12 +61,9 @@ def test_runs_on_other_instances_are_refused(runs, tmp_path):
         read_trajectories([*runs, other])
 
 
-def test_runs_from_the_base_each_time_are_refused(tmp_path):
+def test_runs_from_the_base_each_time_and_folders_without_iterations_are_refused(tmp_path):
     with pytest.raises(RunDirectoryError, match="accumulate, expected incremental"):
         read_trajectory(run(tmp_path / "run", mode="accumulate"))
-
-
-def test_a_folder_without_iterations_is_refused(tmp_path):
     with pytest.raises(RunDirectoryError, match="no finished iteration"):
         read_trajectory(tmp_path)
 
@@ -86,10 +79,10 @@ def test_records_of_unknown_skills_are_refused(runs, tmp_path):
 
 def test_the_command_prints_a_table_and_writes_curves(runs, tmp_path, capsys):
     output = tmp_path / "curves.json"
-    assert main([*map(str, runs), "--output", str(output), "--by-skill"]) == 0
+    assert main([*map(str, runs), "--output", str(output)]) == 0
     printed = capsys.readouterr().out
     assert "fitted on 2 runs, tested on 1 others" in printed
-    for row in ("learning curves", "no change", "mean of the skill", "reversed"):
+    for row in ("learning curves", "no change", "mean of the skill"):
         assert row in printed
     assert read_curves(output).n_runs == 3
 

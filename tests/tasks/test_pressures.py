@@ -141,7 +141,7 @@ def test_hidden_groups_have_several_skills_and_the_names_of_none(task):
 def test_one_in_five_records_that_are_priced_is_accepted_and_the_others_are_counted(name):
     task = task_under(name)
     records = records_of(task, each=15)
-    checked = RecordChecks.for_task(task).check(records)
+    checked = RecordChecks(task).check(records)
     priced = task.pressure.concerned(task._skills)
     assert len(priced) == (5 if name == "priced" else 20)
     accepted = [r for r in checked.accepted if r.provenance.skill in priced]

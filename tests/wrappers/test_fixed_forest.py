@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -10,8 +11,8 @@ import dataenvgym  # noqa: F401  registers the environments
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.skill_tree import Exploit, Explore
 from dataenvgym.errors import ConfigurationError, InvalidActionError
-from dataenvgym.simulation import LearningCurves, SimulatedPredictor
-from dataenvgym.simulation.environments import SimulatedSkillTree
+from dataenvgym.simulation import LearningCurves, SimulatedPredictor, read_curves
+from dataenvgym.simulation.environments import SimulatedForest, SimulatedSkillTree
 from dataenvgym.wrappers import FEATURES, FixedForest
 
 from ..fakes import begun
@@ -64,6 +65,7 @@ def test_the_observation_is_arranged_by_skill():
 def test_weights_share_the_budget_out_and_exploring_opens_subskills():
     environment = begun(simulated(records_per_iteration=100))
     even = np.array([0.0, -1, 0, -1])
+    assert environment.moves(np.full(4, -1.0)) == environment.moves(even)  # no weight at all
     assert environment.moves(even) == (
         Explore(skill="a", subskills=3, records_each=16),
         Explore(skill="b", subskills=3, records_each=16),
@@ -88,11 +90,6 @@ def test_a_skill_that_has_no_more_subskills_is_exploited():
     assert info["n_records"] == 100
 
 
-def test_no_weight_at_all_shares_evenly():
-    environment = begun(simulated(records_per_iteration=60))
-    assert [m.records_each for m in environment.moves(np.full(4, -1.0))] == [10, 10]
-
-
 def test_trees_of_other_skills_get_nothing_and_missing_ones_are_empty_rows():
     environment = FixedForest(
         SimulatedSkillTree(CURVES), skills=("z", "a"), records_per_iteration=30
@@ -114,6 +111,10 @@ def test_impossible_options_are_refused():
         simulated(records_per_iteration=0)
     with pytest.raises(ConfigurationError, match="all different"):
         simulated(skills=("a", "a"))
+    bare = gymnasium.Env()
+    bare.task = SimpleNamespace(name="nameless", instances=())  # type: ignore[attr-defined]
+    with pytest.raises(ConfigurationError, match=r"name them with FixedForest\(env, skills="):
+        FixedForest(bare)
 
 
 @pytest.mark.parametrize("make", [simulated, real])
@@ -123,7 +124,7 @@ def test_gymnasium_finds_nothing_wrong_with_it(make):
     environment.close()
 
 
-@pytest.mark.parametrize("make", [simulated, real])
+@pytest.mark.parametrize("make", [simulated, real, SimulatedForest])
 def test_stable_baselines_finds_nothing_wrong_with_it(make, recwarn):
     checker = pytest.importorskip(
         "stable_baselines3.common.env_checker", reason="needs the extra [rl]"
@@ -148,26 +149,10 @@ def test_it_teaches_in_the_real_environment_within_its_budget():
         assert 60 <= info["n_records"] <= 100
     assert info["score"] > before["score"] + 0.05
     # the skills keep the order in which a policy was trained
-    from dataenvgym.simulation import read_curves
-
     assert environment.layout.skills == read_curves("pocket_math").skills
     environment.close()
 
 
-def test_a_task_without_skills_needs_them_named():
-    class Nameless:
-        name = "nameless"
-        instances = ()
-
-    bare = gymnasium.Env()
-    bare.task = Nameless()  # type: ignore[attr-defined]
-    with pytest.raises(ConfigurationError, match=r"name them with FixedForest\(env, skills="):
-        FixedForest(bare)
-
-
 def test_it_wraps_a_wrapped_environment():
-    environment = begun(
-        FixedForest(TimeLimit(SimulatedSkillTree(CURVES), 2), records_per_iteration=10)
-    )
-    ends = [environment.step(np.zeros(4))[3] for _ in range(2)]
-    assert ends == [False, True]
+    environment = begun(FixedForest(TimeLimit(SimulatedSkillTree(CURVES), 2)))
+    assert [environment.step(np.zeros(4))[3] for _ in range(2)] == [False, True]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dataenvgym.agents.engines.scored_tries import LostTries, judge_of, named_turns
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import (
     Failure,
     ForwardingPredictor,
@@ -64,11 +64,8 @@ class BranchedTriesEngine(SelfTeachingEngine):
         name_turns: bool = True,
         repeat: bool = True,
     ) -> None:
+        check_at_least(2, samples=samples)  # one try, and another to compare with it
         super().__init__(task, samples=samples, temperature=temperature, tries=tries)
-        if samples < 2:
-            raise ConfigurationError(
-                f"samples is {samples}, expected 2 or more: one try, and another to compare with it"
-            )
         self.judge = judge_of(self.task) if name_turns else None
         self.records_per_problem = samples
         self.learns_once = not repeat
@@ -149,15 +146,11 @@ class BranchedTriesEngine(SelfTeachingEngine):
 
 
 class ReplayedPredictor(ForwardingPredictor):
-    """The student, but it begins each conversation as in an earlier try.
+    """The student, but it begins each conversation as in an earlier try, up to a place in it.
 
     If the other speakers repeat themselves too, the conversation is the same up to that turn. So
     play it with the seed of the earlier try, from which the environment and the other speakers
     derive theirs. The student's later turns are drawn with `seed`.
-
-    Args:
-        student: continues the conversations.
-        tries: earlier tries, each with the place in its transcript where the student continues.
     """
 
     def __init__(

@@ -18,9 +18,7 @@ from dataenvgym.tasks.adapted_task import attemptable, task_of
 def gold_records(
     task: TaskInterface, instances: Sequence[TaskInstance]
 ) -> list[SupervisedDatum | ChatDatum]:
-    """Make a record of each instance that allows one (see `Domain.gold_record`).
-
-    A warning names the others.
+    """Make a record of each instance that allows one; a warning names the others.
 
     Raises:
         ConfigurationError: if the task makes no environments to try the gold answers in.

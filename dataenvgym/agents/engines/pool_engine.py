@@ -1,20 +1,185 @@
-"""Data selection: takes records from a pool instead of writing them, each one only once."""
+"""Data selection: takes records from a pool instead of writing them, each one only once.
+
+A selection scores the records of the pool, and `PoolEngine` takes the highest scores:
+
+- `RandomSelection`: random scores.
+- `UncertaintySelection`: how much k samples of the student disagree.
+- `InfluenceSelection`: similarity to the student's errors, a proxy of influence without gradients.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.agents.engines.record_pool import RecordPool
-from dataenvgym.agents.engines.selections import Selection
-from dataenvgym.errors import RunDirectoryError, check_at_least
+from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.metrics.answers import answers_of
 from dataenvgym.plans import EngineFit, Plan, credited, engine_fit
-from dataenvgym.records import TrainingDatum
+from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.tasks.domain import last_reply
+from dataenvgym.tasks.record_conversion import problem_of
+
+
+@runtime_checkable
+class Selection(Protocol):
+    """Scores the records of a pool.
+
+    A selection that needs examples declares `fit = EngineFit(needs="examples")`.
+    """
+
+    def score(
+        self,
+        pool: RecordPool,
+        plan: Plan,
+        candidates: Sequence[np.ndarray],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        """Score each candidate of each assignment of the plan; higher is better.
+
+        Args:
+            candidates: positions in the pool, for each assignment.
+        """
+        ...
+
+
+class RandomSelection:
+    """Selects records at random."""
+
+    def score(
+        self,
+        pool: RecordPool,
+        plan: Plan,
+        candidates: Sequence[np.ndarray],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        return [rng.random(len(positions)) for positions in candidates]
+
+
+class UncertaintySelection:
+    """1 - agreement: the share of the student's samples that are not its most frequent answer.
+
+    Two samples agree if the task's domain reads the same answer in them; a sample without an
+    answer counts with its whole text. Only a random choice of candidates is tried; the others come
+    last. Records that are not problems of the task count as certain.
+
+    Args:
+        task: asks the student, with its `sampling`.
+        samples: tries of each record, at least 2.
+        temperature: of the tries, more than 0.
+        breadth: candidates tried for each wanted record, at least 1.
+    """
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        *,
+        samples: int = 4,
+        temperature: float = 1.0,
+        breadth: int = 3,
+    ) -> None:
+        if samples < 2 or not temperature > 0 or breadth < 1:
+            raise ConfigurationError(
+                f"samples is {samples}, temperature is {temperature} and breadth is {breadth}, "
+                "expected 2 or more, more than 0, and 1 or more"
+            )
+        self._task = attemptable(task)
+        self.samples = samples
+        self.temperature = temperature
+        self.breadth = breadth
+
+    def score(
+        self,
+        pool: RecordPool,
+        plan: Plan,
+        candidates: Sequence[np.ndarray],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        tried = {
+            int(position)
+            for assignment, positions in zip(plan, candidates, strict=True)
+            for position in rng.permutation(positions)[: assignment.count * self.breadth]
+        }
+        order = sorted(tried)
+        uncertainty = np.full(len(pool.records), -1.0)
+        uncertainty[order] = self._uncertainty(pool, order, predictor, rng)
+        # ties are broken at random
+        return [
+            uncertainty[positions] + rng.uniform(0, 1e-6, len(positions))
+            for positions in candidates
+        ]
+
+    def _uncertainty(
+        self,
+        pool: RecordPool,
+        positions: Sequence[int],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> list[float]:
+        """The uncertainty at each position; 0.0 if fewer than two samples came back."""
+        found = {p: problem_of(self._task.domain, pool.records[p]) for p in positions}
+        problems = {p: problem for p, problem in found.items() if problem is not None}
+        if found and not problems:
+            raise ConfigurationError(
+                f"none of {len(found)} records of the pool is a problem of task "
+                f"{self._task.name!r} to try the student on: use "
+                "agent/engine=pool_random or pool_influence"
+            )
+        rounds: list[list[CompletedTaskInstance]] = []
+        for _ in range(self.samples):
+            changes = {"temperature": self.temperature, "seed": int(rng.integers(2**62))}
+            sampling = self._task.sampling.model_copy(update=changes)
+            rounds.append(self._task.attempt(predictor, list(problems.values()), sampling=sampling))
+        tries = dict(zip(problems, zip(*rounds, strict=True), strict=True))
+        uncertainty = []
+        for position in positions:
+            answered = [c for c in tries.get(position, ()) if c.error is None]
+            if len(answered) < 2:
+                uncertainty.append(0.0)
+                continue
+            read = zip(answers_of(self._task, answered), answered, strict=True)
+            answers = Counter(answer or f"\n{last_reply(c)}" for (answer, _), c in read)
+            uncertainty.append(1.0 - answers.most_common(1)[0][1] / len(answered))
+        return uncertainty
+
+
+class InfluenceSelection:
+    """A proxy of influence: the mean similarity of a record's question to the examples.
+
+    The examples of an assignment are the student's errors. A record with a similar question
+    (`TextSimilarity`) is expected to correct them most. No gradients are needed.
+    """
+
+    fit = EngineFit(needs="examples")
+
+    def score(
+        self,
+        pool: RecordPool,
+        plan: Plan,
+        candidates: Sequence[np.ndarray],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        """Score by similarity to the examples (none: ConfigurationError); chance breaks ties."""
+        if not all(assignment.examples for assignment in plan):
+            raise ConfigurationError(
+                "selecting by influence needs examples of the student's errors, and the policy "
+                "gives none: use agent/policy=open_ended or skill_list"
+            )
+        return [
+            pool.likeness(assignment)[positions] + rng.uniform(0, 1e-6, len(positions))
+            for assignment, positions in zip(plan, candidates, strict=True)
+        ]
 
 
 class PoolEngine:
@@ -60,8 +225,7 @@ class PoolEngine:
     ) -> Sequence[TrainingDatum]:
         """Return the records of the plan; fewer if the pool has no more that fit.
 
-        Serves assignments in turn. If others took the best candidates of one, it selects again from
-        the remaining records.
+        If others took the best candidates of an assignment, it selects again from the rest.
         """
         free = np.ones(len(self.pool.records), dtype=bool)
         free[sorted(self._taken)] = False

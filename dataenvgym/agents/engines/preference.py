@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.agents.policies.plain import apportion
-from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, Stateful, TaskInterface
 from dataenvgym.plans import Engine, EngineFit, Plan, Prepares, engine_fit, generated
 from dataenvgym.records import (
@@ -52,10 +52,7 @@ class PreferenceEngine:
         rounds: int = 4,
         most_tries: float = 8.0,
     ) -> None:
-        if rounds < 1 or most_tries < 1:
-            raise ConfigurationError(
-                f"rounds is {rounds} and most_tries is {most_tries}, expected 1 or more of both"
-            )
+        check_at_least(1, rounds=rounds, most_tries=most_tries)
         self.engine = engine
         self._task = task_of(task)
         self.rounds = rounds
@@ -144,10 +141,7 @@ class PreferenceEngine:
     def _pair(
         self, record: SupervisedDatum | ChatDatum, tried: CompletedTaskInstance
     ) -> PreferenceDatum | None:
-        """Prefer the record's answer to the student's; None if it said nothing, or the same.
-
-        In a conversation, these are the messages in which the student leaves the record.
-        """
+        """Prefer the record's answer to the student's; None if it said nothing, or the same."""
         prompt = self._task.domain.prompt(tried.instance)  # may be longer than the record's
         if isinstance(record, ChatDatum):
             before, whole = len(prompt), record.conversation

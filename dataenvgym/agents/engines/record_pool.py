@@ -33,8 +33,7 @@ _TOKEN = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[^\W\d_]+|[^\w\s]")
 class TextSimilarity:
     """Cosine similarities between a fixed collection of texts and other texts.
 
-    Args:
-        texts: the collection. Its document frequencies set the weights: rare n-grams weigh more.
+    Document frequencies of the collection set the weights: rare n-grams weigh more.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:

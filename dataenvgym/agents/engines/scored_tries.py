@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TaskInterface
 from dataenvgym.judging import Unscored, dialogue_text
 from dataenvgym.judging.turns import NamedTurn, judge_turns
@@ -58,31 +58,29 @@ def named_turns(
     Returns:
         For each try, the named turns by their place in the transcript, or why there are none.
     """
-    asks = [_asks(done, turns, most, prompt) for done, turns in played]
-    return answered_together(asks, {"judge": judge})
 
+    def ask(
+        done: CompletedTaskInstance, turns: Sequence[int]
+    ) -> Generator[Ask, Reply, tuple[NamedTurn, ...] | Unscored]:
+        said = [
+            (m.role, said_in(as_reply(m)) if m.role == "assistant" else m.content)
+            for m in done.transcript
+        ]
+        named = yield from judge_turns(
+            who="the assistant",
+            goal=done.instance.instruction,
+            dialogue=dialogue_text(said),
+            turns=[place + 1 for place in turns],  # the judge sees them numbered from 1
+            score=10 * done.reward,
+            most=None if most is None else min(most, len(turns)),
+            prompt=prompt,
+            may_fail=True,
+        )
+        if isinstance(named, Unscored):
+            return named
+        return tuple(NamedTurn(turn=one.turn - 1, reason=one.reason) for one in named)
 
-def _asks(
-    done: CompletedTaskInstance, turns: Sequence[int], most: int | None, prompt: str
-) -> Generator[Ask, Reply, tuple[NamedTurn, ...] | Unscored]:
-    """Ask a judge for turns. It sees turns numbered from 1; places count from 0."""
-    said = [
-        (m.role, said_in(as_reply(m)) if m.role == "assistant" else m.content)
-        for m in done.transcript
-    ]
-    named = yield from judge_turns(
-        who="the assistant",
-        goal=done.instance.instruction,
-        dialogue=dialogue_text(said),
-        turns=[place + 1 for place in turns],
-        score=10 * done.reward,
-        most=None if most is None else min(most, len(turns)),
-        prompt=prompt,
-        may_fail=True,
-    )
-    if isinstance(named, Unscored):
-        return named
-    return tuple(NamedTurn(turn=one.turn - 1, reason=one.reason) for one in named)
+    return answered_together([ask(*each) for each in played], {"judge": judge})
 
 
 class ScoredTriesEngine(SelfTeachingEngine):
@@ -126,8 +124,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
     ) -> None:
         super().__init__(task, samples=samples, temperature=temperature, tries=tries)
         turn_weights([[1.0]], discount=discount, normalize=normalize)  # refuses impossible values
-        if most_named is not None and most_named < 1:
-            raise ConfigurationError(f"most_named is {most_named}, expected 1 or more, or null")
+        check_at_least(1, most_named=1 if most_named is None else most_named)
         self.discount = discount
         self.normalize: Normalization = normalize
         self.baseline = baseline
@@ -189,10 +186,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
 
 @dataclass
 class _Try:
-    """A try with a score, the indices of the student's turns, and the named ones among them.
-
-    `named` is None if the judge was asked and gave no verdict.
-    """
+    """A try, the indices of the student's turns, and the named ones; None without a verdict."""
 
     done: CompletedTaskInstance
     turns: Sequence[int]
@@ -200,11 +194,7 @@ class _Try:
 
 
 class LostTries:
-    """Counts the tries of an iteration that gave no record, and warns the user why.
-
-    Args:
-        engine: the engine's name, for the messages.
-    """
+    """Counts the tries of an iteration that gave no record, and warns the user why."""
 
     def __init__(self, engine: str) -> None:
         self.engine = engine

@@ -196,11 +196,7 @@ class SelfAnswersEngine(SelfTeachingEngine):
 
     @abstractmethod
     def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
-        """Pick the try at a problem to learn from, or None.
-
-        Args:
-            tries: `samples` of them, including failed ones.
-        """
+        """Pick the try at a problem to learn from, or None; failed tries are among them."""
 
     def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[TrainingDatum]:
         """Make a record of the picked try, and with `prefixes` of its beginnings."""
@@ -274,10 +270,7 @@ class SelfConsistencyEngine(SelfAnswersEngine):
 def majority(answers: Sequence[str | None], same: Callable[[str, str], bool]) -> tuple[int, int]:
     """Find the place of the first most frequent answer, and its number of votes.
 
-    None does not count as a vote; without any vote the result is (0, 0).
-
-    Args:
-        same: True if two answers with different text are the same, such as 1/2 and 0.5.
+    None is not a vote; without any, the result is (0, 0). `same` compares answers like 1/2 and 0.5.
     """
     found, votes = classes_of(answers, same)
     if not found:

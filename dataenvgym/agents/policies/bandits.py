@@ -1,7 +1,7 @@
 """Bandits over skills: they teach skills with recent progress again, and try unknown ones.
 
 Each skill is an arm; a pull spends a few records on it. The reward is learning progress: the share
-of the skill's errors that the pull removes (see `LearningProgress`). The value of an arm is its
+of the skill's errors that the pull removes (see `BanditPolicy.observe`). The value of an arm is its
 progress times its remaining errors, which is the accuracy to be gained.
 
 An iteration is a batch of pulls, chosen one after another before any reward is seen. After each
@@ -30,65 +30,6 @@ from dataenvgym.plans import Plan, PolicyFit, Situation
 
 _MOST = 0.95
 """The largest share that counts as removed: nothing is learned for good."""
-
-
-class LearningProgress:
-    """Discounted mean progress of a pull, by skill.
-
-    Args:
-        discount: weight of an iteration relative to the next one, in (0, 1].
-    """
-
-    def __init__(self, discount: float) -> None:
-        if not 0 < discount <= 1:
-            raise ConfigurationError(f"discount is {discount}, expected more than 0, at most 1")
-        self._discount = discount
-        self._weights: dict[str, float] = {}
-        self._sums: dict[str, float] = {}
-        self._planned: dict[str, float] = {}
-        self._accuracies: dict[str, float] = {}
-
-    def observe(self, accuracies: Mapping[str, float]) -> None:
-        """Credit the changes since the last call to the pulls planned since then."""
-        for skill in self._weights:
-            self._weights[skill] *= self._discount
-            self._sums[skill] *= self._discount
-        for skill, pulls in self._planned.items():
-            errors = 1.0 - self._accuracies.get(skill, 1.0)
-            if skill in accuracies and errors > 0:
-                removed = 1.0 - (1.0 - accuracies[skill]) / errors
-                removed = min(max(removed, -_MOST), _MOST)
-                progress = float(1.0 - (1.0 - removed) ** (1.0 / pulls))  # of each pull
-                weight = pulls * errors
-                self._weights[skill] = self._weights.get(skill, 0.0) + weight
-                self._sums[skill] = self._sums.get(skill, 0.0) + weight * progress
-        self._planned = {}
-        self._accuracies = dict(accuracies)
-
-    def plan(self, pulls: Mapping[str, float]) -> None:
-        """Remember which pulls come next."""
-        self._planned = {skill: n for skill, n in pulls.items() if n}
-
-    def weight(self, skill: str) -> float:
-        """The weight of the skill's observations: pulls times the share of errors, discounted."""
-        return self._weights.get(skill, 0.0)
-
-    def mean(self, skill: str) -> float:
-        """The mean progress of a pull on the skill, at most 0.95; 0.0 without observations."""
-        weight = self.weight(skill)
-        return self._sums[skill] / weight if weight else 0.0
-
-    def state_dict(self) -> dict[str, JsonValue]:
-        return {
-            "weights": dict(self._weights),
-            "sums": dict(self._sums),
-            "planned": dict(self._planned),
-            "accuracies": dict(self._accuracies),
-        }
-
-    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        for name in ("weights", "sums", "planned", "accuracies"):
-            setattr(self, f"_{name}", dict(cast("dict[str, float]", state[name])))
 
 
 _LEAST = 0.01
@@ -127,6 +68,8 @@ class BanditPolicy(ABC):
         prior_weight: float = 1.0,
     ) -> None:
         check_at_least(1, records_per_pull=records_per_pull)
+        if not 0 < discount <= 1:
+            raise ConfigurationError(f"discount is {discount}, expected more than 0, at most 1")
         if not 0 <= prior < 1 or not prior_weight > 0:
             raise ConfigurationError(
                 f"prior is {prior} and prior_weight is {prior_weight}, expected from 0 to less "
@@ -135,7 +78,11 @@ class BanditPolicy(ABC):
         self.records_per_pull = records_per_pull
         self.prior = prior
         self.prior_weight = prior_weight
-        self.progress = LearningProgress(discount)
+        self.discount = discount
+        self._weights: dict[str, float] = {}  # pulls times the share of errors, discounted
+        self._sums: dict[str, float] = {}  # of progress, with these weights
+        self._planned: dict[str, float] = {}
+        self._accuracies: dict[str, float] = {}
 
     @abstractmethod
     def reckon(
@@ -152,9 +99,9 @@ class BanditPolicy(ABC):
         groups = by_skill(situation.completed, self.name)
         skills = list(groups)
         accuracies = {skill: accuracy(group) for skill, group in groups.items()}
-        self.progress.observe(accuracies)
-        seen = np.array([self.progress.weight(skill) for skill in skills])
-        means = np.array([self.progress.mean(skill) for skill in skills])
+        self.observe(accuracies)
+        seen = np.array([self._weights.get(skill, 0.0) for skill in skills])
+        means = np.array([self.mean_progress(skill) for skill in skills])
         weights = seen + self.prior_weight
         means = (seen * means + self.prior_weight * self.prior) / weights
         # a skill without errors may have some that were not found: count half a wrong instance
@@ -166,14 +113,42 @@ class BanditPolicy(ABC):
             records[skills[arm]] += min(self.records_per_pull, rest)
             weights[arm] += errors[arm]
             errors[arm] *= 1.0 - np.clip(means[arm], _LEAST, 1.0)
-        self.progress.plan({s: n / self.records_per_pull for s, n in records.items()})
+        self._planned = {s: n / self.records_per_pull for s, n in records.items() if n}
         return skill_plan(groups, [records[skill] for skill in skills])
 
+    def observe(self, accuracies: Mapping[str, float]) -> None:
+        """Discount earlier observations, and credit the changes since then to the planned pulls."""
+        for skill in self._weights:
+            self._weights[skill] *= self.discount
+            self._sums[skill] *= self.discount
+        for skill, pulls in self._planned.items():
+            errors = 1.0 - self._accuracies.get(skill, 1.0)
+            if skill in accuracies and errors > 0:
+                removed = 1.0 - (1.0 - accuracies[skill]) / errors
+                removed = min(max(removed, -_MOST), _MOST)
+                progress = float(1.0 - (1.0 - removed) ** (1.0 / pulls))  # of each pull
+                weight = pulls * errors
+                self._weights[skill] = self._weights.get(skill, 0.0) + weight
+                self._sums[skill] = self._sums.get(skill, 0.0) + weight * progress
+        self._planned = {}
+        self._accuracies = dict(accuracies)
+
+    def mean_progress(self, skill: str) -> float:
+        """The mean progress of a pull on the skill, at most 0.95; 0.0 without observations."""
+        weight = self._weights.get(skill, 0.0)
+        return self._sums[skill] / weight if weight else 0.0
+
     def state_dict(self) -> dict[str, JsonValue]:
-        return self.progress.state_dict()
+        return {
+            "weights": dict(self._weights),
+            "sums": dict(self._sums),
+            "planned": dict(self._planned),
+            "accuracies": dict(self._accuracies),
+        }
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        self.progress.load_state_dict(state)
+        for name in ("weights", "sums", "planned", "accuracies"):
+            setattr(self, f"_{name}", dict(cast("dict[str, float]", state[name])))
 
 
 class UCBPolicy(BanditPolicy):

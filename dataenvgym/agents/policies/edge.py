@@ -80,11 +80,7 @@ class EdgePolicy:
         predictor: PredictorInterface,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """Compute the share of solved tries of each instance (n,); NaN where every call failed.
-
-        One greedy answer is right or wrong; several samples distinguish a problem that the student
-        just missed from one that is out of its reach.
-        """
+        """Compute the share of solved tries of each instance (n,); NaN where every call failed."""
         solved = np.zeros((self._samples, len(instances)))
         for row in solved:
             changes = {"seed": int(rng.integers(2**62)), "temperature": self._temperature}

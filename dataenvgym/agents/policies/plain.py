@@ -131,11 +131,7 @@ class FreePolicy:
 def by_skill(completed: Sequence[CompletedTaskInstance], policy: str) -> Groups:
     """Group the instances by skill, sorted, without those whose call failed.
 
-    Args:
-        policy: the name of the policy, for the message.
-
-    Raises:
-        ConfigurationError: if no instance has a skill.
+    If no instance has a skill, a ConfigurationError names the policy.
     """
     groups: defaultdict[str, list[CompletedTaskInstance]] = defaultdict(list)
     for c in completed:

@@ -68,38 +68,34 @@ def within_budget(forest: Forest, action: TreeAction, count: int) -> TreeAction:
     """
     if (asked := records_asked_for(forest, action)) <= count:
         return action
-    cut = _cut_to(forest, action, count)
-    warn_run(
-        f"the policy asked for {asked:,} records in one iteration, and the plan was cut to "
-        f"{records_asked_for(forest, cut):,}: agent.records_per_iteration is {count:,}. Raise it, "
-        "or have the policy ask for fewer"
-    )
-    return cut
-
-
-def _cut_to(forest: Forest, action: TreeAction, count: int) -> TreeAction:
     moves = {move.skill: move for move in action}
     explored = {m.skill: m for m in action if isinstance(m, Explore)}
     left = count - sum(forest.tree(skill).allocation for skill in explored)
     if left < 0:
         explored, left = {}, count
         moves = {skill: m for skill, m in moves.items() if isinstance(m, Exploit)}
-    keys: list[tuple[str, str]] = []
-    wanted: list[int] = []
-    for tree in forest.trees:
-        for name, n in _asked_for(tree, moves.get(tree.skill)).items():
-            if tree.skill not in explored or name == _NEW:
-                keys.append((tree.skill, name))
-                wanted.append(n)
-    share = dict(zip(keys, apportion(np.array(wanted, float), left), strict=True))
-    cut: list[Explore | Exploit | None] = []
+    wanted = {
+        (tree.skill, name): n
+        for tree in forest.trees
+        for name, n in _asked_for(tree, moves.get(tree.skill)).items()
+        if tree.skill not in explored or name == _NEW
+    }
+    parts = apportion(np.array([*wanted.values()], float), left)
+    share = dict(zip(wanted, parts, strict=True))
+    found: list[Explore | Exploit | None] = []
     for tree in forest.trees:
         if (move := explored.get(tree.skill)) is not None:
-            cut.append(opening(tree.skill, move.subskills, share[tree.skill, _NEW]))
+            found.append(opening(tree.skill, move.subskills, share[tree.skill, _NEW]))
         elif tree.subskills:
-            parts = {s.name: share[tree.skill, s.name] for s in tree.subskills}
-            cut.append(reallocated(tree, parts))
-    return tuple(move for move in cut if move is not None)
+            own = {s.name: share[tree.skill, s.name] for s in tree.subskills}
+            found.append(reallocated(tree, own))
+    cut = tuple(move for move in found if move is not None)
+    warn_run(
+        f"the policy asked for {asked:,} records in one iteration, and the plan was cut to "
+        f"{records_asked_for(forest, cut):,}: agent.records_per_iteration is {count:,}. Raise it, "
+        "or have the policy ask for fewer"
+    )
+    return cut
 
 
 _NEW = ""

@@ -44,11 +44,7 @@ _MOVE: TypeAdapter[Explore | Exploit] = TypeAdapter(Move)
 
 
 def parse_tree_action(value: Any, forest: Forest) -> TreeAction:
-    """Parse an action on `forest`.
-
-    Args:
-        value: a sequence of `Explore` and `Exploit`, or of mappings with the same fields,
-            including `kind`.
+    """Parse a sequence of `Explore` and `Exploit`, or of mappings with their fields and `kind`.
 
     Raises:
         InvalidActionError: for another type, a malformed move, an unknown skill or subskill, or
@@ -71,26 +67,21 @@ def parse_tree_action(value: Any, forest: Forest) -> TreeAction:
                 f"move {i}: a second one for skill {move.skill!r}, expected at most one for each"
             )
         named.add(move.skill)
-        _refuse_unknown(move, i, forest)
-        action.append(move)
-    return tuple(action)
-
-
-def _refuse_unknown(move: Explore | Exploit, index: int, forest: Forest) -> None:
-    if move.skill not in forest.skills:
-        raise InvalidActionError(
-            f"move {index}: the forest has no skill {move.skill!r}."
-            f"{did_you_mean(move.skill, forest.skills)} It has: {', '.join(forest.skills)}."
-        )
-    if isinstance(move, Exploit):
+        if move.skill not in forest.skills:
+            raise InvalidActionError(
+                f"move {i}: the forest has no skill {move.skill!r}."
+                f"{did_you_mean(move.skill, forest.skills)} It has: {', '.join(forest.skills)}."
+            )
         names = [subskill.name for subskill in forest.tree(move.skill).subskills]
-        for name in move.changes:
+        for name in move.changes if isinstance(move, Exploit) else ():
             if name not in names:
                 has = f"It has: {', '.join(names)}." if names else "It has none yet: explore it."
                 raise InvalidActionError(
-                    f"move {index}: skill {move.skill!r} has no subskill {name!r}."
+                    f"move {i}: skill {move.skill!r} has no subskill {name!r}."
                     f"{did_you_mean(name, names)} {has}"
                 )
+        action.append(move)
+    return tuple(action)
 
 
 class ForestSpace(RecordSpace[Forest]):
@@ -102,7 +93,22 @@ class ForestSpace(RecordSpace[Forest]):
         return isinstance(x, Forest)
 
     def draw(self, rng: np.random.Generator) -> Forest:
-        return Forest(trees=tuple(_tree(skill, rng) for skill in draw_skills(rng)))
+        trees = []
+        for skill in draw_skills(rng):
+            shares = (rng.integers(0, 9, 6) / 8).tolist()
+            subskills = tuple(
+                Subskill(
+                    name=f"{skill} of {what}",
+                    allocation=int(rng.integers(0, 6)),
+                    generated=int(rng.integers(0, 20)),
+                    val_accuracy=shares[2 * i],
+                    train_accuracy=shares[2 * i + 1],
+                )
+                for i, what in enumerate(("two numbers", "long numbers"))
+            )
+            own = {"val_accuracy": shares[4], "train_accuracy": shares[5]}
+            trees.append(Tree(skill=skill, subskills=subskills, **own))
+        return Forest(trees=tuple(trees))
 
 
 def tree_observation_space() -> gymnasium.spaces.Dict:
@@ -149,22 +155,3 @@ class TreeActionSpace(RecordSpace[TreeAction]):
                     changes = {s.name: int(rng.integers(-2, 4)) for s in tree.subskills}
                     moves.append(Exploit(skill=tree.skill, changes=changes))
         return tuple(moves)
-
-
-def _tree(skill: str, rng: np.random.Generator) -> Tree:
-    shares = (rng.integers(0, 9, 6) / 8).tolist()
-    return Tree(
-        skill=skill,
-        subskills=tuple(
-            Subskill(
-                name=f"{skill} of {what}",
-                allocation=int(rng.integers(0, 6)),
-                generated=int(rng.integers(0, 20)),
-                val_accuracy=shares[2 * i],
-                train_accuracy=shares[2 * i + 1],
-            )
-            for i, what in enumerate(("two numbers", "long numbers"))
-        ),
-        val_accuracy=shares[4],
-        train_accuracy=shares[5],
-    )

@@ -42,7 +42,7 @@ from dataenvgym.environments.skill_tree.tree_engine import (
     wrong_first,
 )
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
-from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
 from dataenvgym.plans import Engine, warn_of_shortage
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
@@ -92,8 +92,7 @@ class SkillTree(TeachingEnvironment):
                 "SkillTree has no engine to write its records: choose one with agent/engine=..., "
                 "or for your own agent 'environment.engine={_target_: my_module.MyEngine}'"
             )
-        if train_sample < 0:
-            raise ConfigurationError(f"train_sample is {train_sample}, expected 0 or more records")
+        check_at_least(0, train_sample=train_sample)
         super().__init__(task, predictor, **options)
         self.engine = engine
         self.train_sample = train_sample
@@ -128,7 +127,7 @@ class SkillTree(TeachingEnvironment):
         tree_files = TreeFiles(files)
         if tree_files.read_action() != action:
             files.clear()
-            tree_files.write_action(action)
+            tree_files.write("action.json", action)
         records: Sequence[TrainingDatum] | None = files.read_submitted()
         if records is None:
             with self.clock("agent"):

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from dataenvgym.environments.iterations import IterationFiles, read_completed, write_completed
 from dataenvgym.environments.skill_tree.actions import TreeAction
@@ -40,9 +41,6 @@ class TreeFiles:
         path = self.directory / "action.json"
         return _ACTION.validate_python(read_json(path)) if path.exists() else None
 
-    def write_action(self, action: TreeAction) -> None:
-        self.write("action.json", _ACTION.dump_python(action, mode="json"))
-
     def read_plan(self) -> Forest:
         """The forest after the action; RunDirectoryError if its file is missing."""
         path = self.directory / "plan.json"
@@ -65,8 +63,7 @@ class TreeFiles:
         return Forest.model_validate(read_json(path)) if path.exists() else None
 
     def write(self, name: str, value: Any) -> None:
-        """Write a file of JSON, and mark it."""
-        if isinstance(value, Forest):
-            value = value.model_dump(mode="json")
+        """Write a file of JSON, of models or not, and mark it."""
+        value = value if isinstance(value, dict) else to_jsonable_python(value)
         with self._marks.replacing(name) as path:
             write_json(path, value)

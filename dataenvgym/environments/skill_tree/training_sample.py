@@ -21,7 +21,6 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.tasks.adapted_task import one_by_one, task_of
-from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.record_conversion import problem_of
 
 _SUBSKILL = "subskill"
@@ -37,13 +36,13 @@ def renewed_sample(
 ) -> list[TaskInstance]:
     """Update the sample: up to `size` records of each subskill, as problems.
 
-    Leaves out records without a subskill, and records that cannot be judged as problems.
+    Leaves out records without a subskill, and records that the task's domain cannot judge as
+    problems.
 
     Args:
         before: the sample so far.
         new: records that were trained on since.
         seen: the number of earlier records of each subskill.
-        task: the task whose domain makes problems of records.
     """
     domain = task_of(task).domain
     sample: defaultdict[Key, list[TaskInstance]] = defaultdict(list)
@@ -51,8 +50,15 @@ def renewed_sample(
         sample[_key(instance)].append(instance)
     count = dict(seen)
     for record in new:
-        if (problem := _problem(record, domain)) is None:
+        source = record.provenance
+        if source.skill is None or source.subskill is None:
             continue
+        if not isinstance(record, SupervisedDatum | ChatDatum):
+            continue
+        if (found := problem_of(domain, record)) is None:
+            continue
+        data = {**found.data, _SUBSKILL: source.subskill}
+        problem = found.model_copy(update={"id": source.id, "skill": source.skill, "data": data})
         key = _key(problem)
         count[key] = count.get(key, 0) + 1
         if len(sample[key]) < size:
@@ -81,18 +87,6 @@ def answer_again(
 def subskill_taught(completed: CompletedTaskInstance) -> str:
     """The subskill of a record that the student answered again."""
     return _key(completed.instance)[1]
-
-
-def _problem(record: TrainingDatum, domain: Domain) -> TaskInstance | None:
-    source = record.provenance
-    if source.skill is None or source.subskill is None:
-        return None
-    if not isinstance(record, SupervisedDatum | ChatDatum):
-        return None
-    if (problem := problem_of(domain, record)) is None:
-        return None
-    data = {**problem.data, _SUBSKILL: source.subskill}
-    return problem.model_copy(update={"id": source.id, "skill": source.skill, "data": data})
 
 
 def _key(instance: TaskInstance) -> Key:

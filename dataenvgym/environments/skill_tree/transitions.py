@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
@@ -67,9 +68,7 @@ class Results:
 
     Attributes:
         made: records trained on, by subskill.
-        validation: accuracies on the validation instances.
-        untaught: accuracies on a sample of the new records, before training on them.
-        training: accuracies on a sample of the training records, after training.
+        validation, untaught, training: accuracies, as in `Subskill`.
     """
 
     made: Mapping[Key, int] = field(default_factory=dict)
@@ -99,11 +98,24 @@ def apply_action(forest: Forest, action: TreeAction, names: Mapping[str, Sequenc
             and names of open subskills are ignored.
     """
     moves = {move.skill: move for move in action}
-    return Forest(
-        trees=tuple(
-            _moved(tree, moves.get(tree.skill), names.get(tree.skill, ())) for tree in forest.trees
-        )
-    )
+    trees = []
+    for tree in forest.trees:
+        changes: dict[str, Any] = {}
+        match moves.get(tree.skill):
+            case Explore() as move:
+                known = {subskill.name for subskill in tree.subskills}
+                new = [n for n in dict.fromkeys(names.get(tree.skill, ())) if n not in known]
+                opened = [Subskill(name=n, allocation=move.records_each) for n in new]
+                changes["subskills"] = (*tree.subskills, *opened[: move.subskills])
+                changes["is_complete"] = len(new) < move.subskills
+            case Exploit() as move:
+                allocations = (s.allocation + move.changes.get(s.name, 0) for s in tree.subskills)
+                changes["subskills"] = tuple(
+                    s.model_copy(update={"allocation": max(0, n)})
+                    for s, n in zip(tree.subskills, allocations, strict=True)
+                )
+        trees.append(tree.model_copy(update=changes) if changes else tree)
+    return Forest(trees=tuple(trees))
 
 
 def apply_results(forest: Forest, results: Results) -> Forest:
@@ -111,50 +123,24 @@ def apply_results(forest: Forest, results: Results) -> Forest:
 
     A subskill without its own validation accuracy in `results` gets its skill's.
     """
-    return Forest(trees=tuple(_with_results(tree, results) for tree in forest.trees))
-
-
-def _moved(tree: Tree, move: Explore | Exploit | None, names: Sequence[str]) -> Tree:
-    match move:
-        case None:
-            return tree
-        case Explore():
-            known = {subskill.name for subskill in tree.subskills}
-            new = [name for name in dict.fromkeys(names) if name not in known][: move.subskills]
-            opened = (Subskill(name=name, allocation=move.records_each) for name in new)
+    trees = []
+    for tree in forest.trees:
+        overall = results.validation.skills.get(tree.skill)
+        subskills = []
+        for s in tree.subskills:
+            key = tree.skill, s.name
             changes = {
-                "subskills": (*tree.subskills, *opened),
-                "is_complete": len(new) < move.subskills,
+                "generated": s.generated + results.made.get(key, 0),
+                "val_accuracy": results.validation.subskills.get(key, overall),
+                "untaught_accuracy": results.untaught.subskills.get(key),
+                "train_accuracy": results.training.subskills.get(key),
             }
-            return tree.model_copy(update=changes)
-        case Exploit():
-            subskills = (
-                s.model_copy(
-                    update={"allocation": max(0, s.allocation + move.changes.get(s.name, 0))}
-                )
-                for s in tree.subskills
-            )
-            return tree.model_copy(update={"subskills": tuple(subskills)})
-
-
-def _with_results(tree: Tree, results: Results) -> Tree:
-    overall = results.validation.skills.get(tree.skill)
-    subskills = (
-        s.model_copy(
-            update={
-                "generated": s.generated + results.made.get((tree.skill, s.name), 0),
-                "val_accuracy": results.validation.subskills.get((tree.skill, s.name), overall),
-                "untaught_accuracy": results.untaught.subskills.get((tree.skill, s.name)),
-                "train_accuracy": results.training.subskills.get((tree.skill, s.name)),
-            }
-        )
-        for s in tree.subskills
-    )
-    return tree.model_copy(
-        update={
+            subskills.append(s.model_copy(update=changes))
+        update = {
             "subskills": tuple(subskills),
             "val_accuracy": overall,
             "untaught_accuracy": results.untaught.skills.get(tree.skill),
             "train_accuracy": results.training.skills.get(tree.skill),
         }
-    )
+        trees.append(tree.model_copy(update=update))
+    return Forest(trees=tuple(trees))

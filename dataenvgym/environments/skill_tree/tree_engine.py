@@ -53,12 +53,7 @@ class TellsSubskills(Protocol):
 
 
 class TreeEngine:
-    """Adapts an engine to a forest.
-
-    Args:
-        engine: writes the records; see `SkillTree`.
-        agent_name: is written into each record's provenance.
-    """
+    """Adapts an engine to a forest; `agent_name` is written into each record's provenance."""
 
     def __init__(self, engine: Engine, agent_name: str | None) -> None:
         self.engine = engine

@@ -8,27 +8,23 @@ from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance
 
+from ...fakes import tried
+
 
 def generate(*plan: Assignment, seed: int = 0):
     return PocketEngine(PocketMathTask()).generate(plan, None, np.random.default_rng(seed))
 
 
 def example(task: PocketMathTask, index: int) -> CompletedTaskInstance:
-    return CompletedTaskInstance(
-        instance=task.instances[index], transcript=(), reward=0.0, was_correct=False
-    )
+    return tried(task.instances[index])
 
 
-def test_it_writes_as_many_different_records_of_a_skill_as_it_is_asked_for():
-    records = generate(*(Assignment(30, skill=skill) for skill in SKILLS))
-    assert len({r.instruction for r in records}) == len(records) == 30 * len(SKILLS)
-    assert [r.provenance.skill for r in records[::30]] == list(SKILLS)
-
-
-def test_its_records_never_touch_an_evaluation_instance():
+def test_it_writes_as_many_good_records_of_a_skill_as_it_is_asked_for():
     records = generate(*(Assignment(60, skill=skill) for skill in SKILLS))
-    checks = RecordChecks.for_task(PocketMathTask())
-    assert checks.check(records).reasons == {}
+    assert len(records) == 60 * len(SKILLS)
+    assert [r.provenance.skill for r in records[::60]] == list(SKILLS)
+    # they differ, and never touch an evaluation instance
+    assert RecordChecks(PocketMathTask()).check(records).reasons == {}
 
 
 def test_a_record_modelled_on_an_example_asks_for_the_same_in_the_same_words():
@@ -41,10 +37,7 @@ def test_a_record_modelled_on_an_example_asks_for_the_same_in_the_same_words():
 
 
 def test_an_example_it_cannot_read_is_passed_over():
-    task = PocketMathTask()
-    strange = example(task, 0).instance.model_copy(update={"instruction": "Who are you?"})
-    model = example(task, 0).model_copy(update={"instance": strange})
-    assert generate(Assignment(3, examples=(model,))) == []
+    assert generate(Assignment(3, examples=(tried(instruction="Who are you?"),))) == []
 
 
 def test_a_subskill_is_a_phrasing_and_its_records_are_in_that_phrasing():
@@ -79,12 +72,9 @@ def test_a_skill_of_another_name_is_taught_as_its_examples_are():
         assert engine.subskill_of("ordering", record.instruction) in names
 
 
-def test_an_unknown_subskill_is_named_with_a_suggestion():
+def test_an_unknown_skill_or_subskill_is_named_with_a_suggestion():
     with pytest.raises(ConfigurationError, match=r"Did you mean 'Write _ backwards\.'"):
         generate(Assignment(1, skill="reversed", subskill="Write _ backwrds."))
-
-
-def test_an_unknown_skill_is_named_with_a_suggestion():
     with pytest.raises(ConfigurationError, match="Did you mean 'descending'"):
         generate(Assignment(1, skill="decending"))
 

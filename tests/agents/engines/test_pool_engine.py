@@ -21,10 +21,10 @@ from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import ChatDatum, CompletedTaskInstance, TaskInstance
+from dataenvgym.records import ChatDatum, CompletedTaskInstance
 from dataenvgym.storage import write_jsonl
 
-from ...fakes import Student, lost
+from ...fakes import Student, lost, tried
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")
@@ -34,13 +34,8 @@ def generate(engine, *plan, predictor=SILENT, seed=0):
     return engine.generate(plan, predictor, np.random.default_rng(seed))
 
 
-def example(instruction: str, skill: str | None = None) -> CompletedTaskInstance:
-    return CompletedTaskInstance(
-        instance=TaskInstance(id=instruction, task="t", instruction=instruction, skill=skill),
-        transcript=(),
-        reward=0.0,
-        was_correct=False,
-    )
+def example(instruction: str) -> CompletedTaskInstance:
+    return tried(instruction=instruction)
 
 
 def random_engine(**options) -> PoolEngine:
@@ -48,6 +43,7 @@ def random_engine(**options) -> PoolEngine:
 
 
 def test_it_takes_records_of_the_skill_that_is_asked_for():
+    assert random_engine().skills == tuple(sorted(SKILLS))
     records = generate(random_engine(), Assignment(4, skill="sum"), Assignment(3, skill="odds"))
     assert [r.provenance.skill for r in records] == ["sum"] * 4 + ["odds"] * 3
     assert {r.instruction for r in records} <= {i.instruction for i in TASK.on("train").instances}
@@ -75,23 +71,12 @@ def test_a_run_does_not_go_on_with_another_pool():
         PoolEngine(RandomSelection(), PocketMathTask(n_train=100)).load_state_dict(state)
 
 
-def test_the_same_generator_takes_the_same_records():
-    takes = [generate(random_engine(), Assignment(20), seed=seed) for seed in (1, 1, 2)]
-    assert takes[0] == takes[1] != takes[2]
-
-
-def test_examples_alone_bring_records_that_ask_the_same():
-    wanted = example("Write 9 9 8 1 backwards.")
-    records = generate(random_engine(nearest=1), Assignment(2, examples=[wanted]))
-    assert {recognize(r.instruction)[0].name for r in records} == {"reversed"}
-
-
-def test_a_skill_that_the_pool_does_not_name_is_understood_by_its_examples():
-    wanted = example("Write 9 9 8 1 backwards.")
-    records = generate(
-        random_engine(nearest=1), Assignment(2, skill="turning round", examples=[wanted])
-    )
-    assert {recognize(r.instruction)[0].name for r in records} == {"reversed"}
+def test_without_a_skill_that_the_pool_names_examples_bring_records_that_ask_the_same():
+    examples = [example("Write 9 9 8 1 backwards.")]
+    for skill in (None, "turning round"):
+        wanted = Assignment(2, skill=skill, examples=examples)
+        records = generate(random_engine(nearest=1), wanted)
+        assert {recognize(r.instruction)[0].name for r in records} == {"reversed"}
     with pytest.raises(ConfigurationError, match="Did you mean 'reversed'"):
         generate(random_engine(), Assignment(2, skill="reverse"))
 
@@ -125,14 +110,10 @@ def torn(skill):
     return Student(say)
 
 
-def test_uncertainty_selects_records_with_different_answers_each_time():
+def test_uncertainty_tries_some_candidates_and_selects_those_with_different_answers():
     engine = PoolEngine(UncertaintySelection(TASK, samples=3, breadth=200), TASK)
     records = generate(engine, Assignment(10), predictor=torn("odds"))
-    assert {r.provenance.skill for r in records} == {"odds"}
-    assert len(records) == 10
-
-
-def test_uncertainty_tries_only_some_candidates_for_each_record():
+    assert [r.provenance.skill for r in records] == ["odds"] * 10
     student = torn("odds")
     engine = PoolEngine(UncertaintySelection(TASK, samples=3, breadth=4), TASK)
     assert len(generate(engine, Assignment(5), predictor=student)) == 5
@@ -184,10 +165,6 @@ def test_a_file_that_is_not_a_pool_is_refused_with_its_line(tmp_path, text, expe
         random_engine(path=tmp_path / "none.jsonl").prepare()
 
 
-def test_its_skills_are_those_of_the_pool():
-    assert random_engine().skills == tuple(sorted(SKILLS))
-
-
 def test_a_selection_whose_fit_is_of_another_kind_is_refused():
     selection = RandomSelection()
     selection.fit = {"needs": "examples"}
@@ -205,14 +182,10 @@ def test_uncertainty_needs_a_task_in_which_the_student_can_try():
 TEXTS = ["What is 3 plus 4?", "Write 3 1 4 backwards.", "How long is 1 2 3?", ""]
 
 
-def test_a_text_is_most_similar_to_itself_even_with_other_numbers():
+def test_a_text_is_most_similar_to_itself_even_with_other_numbers_and_an_empty_one_to_none():
     likeness = TextSimilarity(TEXTS).to(["What is 17 plus 25?", "write 9 9 backwards."])
-    assert likeness.shape == (2, 4)
     assert likeness.argmax(axis=1).tolist() == [0, 1]
     assert likeness.max(axis=1) == pytest.approx([1.0, 1.0])
-
-
-def test_cosines_lie_between_zero_and_one_and_an_empty_text_is_like_none():
     likeness = TextSimilarity(TEXTS).to([*TEXTS, "something else altogether"])
     assert likeness.min() >= 0
     assert likeness.max() <= 1 + 1e-9

@@ -1,13 +1,17 @@
 """Preference pairs: right answers before the student's own wrong ones."""
 
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, PreferenceEngine
-from dataenvgym.agents.engines.selections import RandomSelection
+from dataenvgym.agents import (
+    Assignment,
+    PocketEngine,
+    PoolEngine,
+    PreferenceEngine,
+    RandomSelection,
+)
 from dataenvgym.domains.math.pocket import PocketMathTask, recognize
 from dataenvgym.domains.math.pocket_skills import SKILLS
 from dataenvgym.domains.social.pocket import PocketSocialTask
@@ -15,11 +19,10 @@ from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
-from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tool_formats import as_reply
 
-from ...fakes import Student, Wavering
+from ...fakes import Student, Wavering, turn_of
 
 TASK = PocketMathTask(n_train=200)
 PLAN = (Assignment(20, skill="sum"), Assignment(10, skill="largest"))
@@ -48,9 +51,7 @@ def test_each_pair_is_a_right_answer_and_the_students_own_wrong_one():
         assert isinstance(pair, PreferenceDatum)
         skill, _ = recognize(pair.instruction)
         assert skill.name == pair.provenance.skill
-        assert not answers_equal(
-            extract_final_answer(pair.chosen), extract_final_answer(pair.rejected)
-        )
+        assert pair.chosen == f"#### {_solve(pair.instruction)[1]}"
         assert pair.rejected == "#### 1000"
     assert len({pair.instruction for pair in pairs}) == 30
 
@@ -78,16 +79,11 @@ def test_failed_calls_are_not_wrong_answers():
     assert list(generate(sometimes({}, failing=SKILLS))) == []
 
 
-def test_tries_are_drawn_at_the_temperature():
-    student = sometimes({})
-    generate(student, temperature=0.0)
-    assert student.samplings[0].temperature == 0.0
-
-
 def test_the_same_generator_gives_the_same_pairs():
     student = sometimes({"sum": 0.5, "largest": 0.5})
-    one, two, three = (generate(student, seed=seed) for seed in (4, 4, 5))
+    one, two, three = (generate(student, seed=seed, temperature=0.7) for seed in (4, 4, 5))
     assert one == two != three
+    assert {sampling.temperature for sampling in student.samplings} == {0.7}
 
 
 def test_another_engine_may_write_the_problems_and_its_state_is_kept():
@@ -115,21 +111,25 @@ class Writer:
         return self.records
 
 
-class Capital(TaskEnvironment):
+class Named(TaskEnvironment):
+    """Says the name of the problem first, and compares replies as a whole."""
+
+    def begin(self, instance):
+        name = Message(role="system", content=f"This is problem {instance.id}.")
+        return (name, *super().begin(instance))
+
     def respond(self, instance, conversation):
         right = conversation[-1].content.strip() == instance.answer
         return Outcome(reward=float(right), was_correct=right)
 
 
 class Capitals(Task):
-    """Replies are compared as a whole, by the default domain."""
-
     def load(self, split):
         question = "Capital of France?"
         return [TaskInstance(id=split, task=self.name, instruction=question, answer="Paris")]
 
     def make_environment(self):
-        return Capital()
+        return Named(self.instances)
 
 
 CAPITALS = (
@@ -138,29 +138,18 @@ CAPITALS = (
 )
 
 
-def says_paris(question, sampling):
-    return "Paris "
-
-
-def test_the_tasks_environment_decides_which_answer_is_wrong():
+def test_the_tasks_environment_decides_which_answer_is_wrong_of_those_to_its_problems():
     engine = PreferenceEngine(Writer(*CAPITALS), Capitals())
-    student = Student(says_paris)
-    (pair,) = engine.generate((Assignment(2),), student, np.random.default_rng(0))
+    student = Student(lambda question, sampling: "Paris ")
+    plan = (Assignment(2),)
+    (pair,) = engine.generate(plan, student, np.random.default_rng(0))
     assert (pair.instruction, pair.chosen, pair.rejected) == ("Capital of Peru?", "Lima", "Paris ")
+    assert list(generate(student, engine=Writer(*CAPITALS), plan=plan)) == []  # not of this task
 
 
-def test_a_record_that_is_not_a_problem_of_the_task_makes_no_pair():
-    assert (
-        list(generate(Student(says_paris), engine=Writer(*CAPITALS), plan=(Assignment(2),))) == []
-    )
-
-
-def test_a_spent_budget_without_any_pair_is_the_engines_error():
+def test_a_spent_budget_without_any_pair_and_records_of_another_kind_are_refused():
     with pytest.raises(BudgetSpentError):
         generate(sometimes({}), engine=Writer())
-
-
-def test_records_of_another_kind_are_refused():
     with pytest.raises(ConfigurationError, match="kind 'text'"):
         generate(sometimes({}), engine=Writer(TextDatum(text="a")))
 
@@ -178,51 +167,13 @@ def test_an_engine_that_wrote_nothing_is_not_asked_again():
     assert silent.asked == 1
 
 
-def test_the_rejected_answer_is_the_students_even_after_messages_of_the_environment():
-    class Named(TaskEnvironment):
-        def begin(self, instance):
-            name = Message(role="system", content=f"This is problem {instance.id}.")
-            return (name, *super().begin(instance))
-
-        def respond(self, instance, conversation):
-            right = conversation[-1].content == instance.answer
-            return Outcome(reward=float(right), was_correct=right)
-
-    class Sums(Task):
-        def load(self, split):
-            return [
-                TaskInstance(id=str(n), task="sums", instruction=f"{n} + 1?", answer=str(n + 1))
-                for n in range(4)
-            ]
-
-        def make_environment(self):
-            return Named(self.instances)
-
-    class Writing:
-        skills = ()
-
-        def generate(self, plan, predictor, rng):
-            return [{"instruction": f"{n} + 2?", "output": str(n + 2)} for n in range(2)]
-
-    engine = PreferenceEngine(Writing(), Sums())
-    student = Student(lambda question, sampling: "none")
-    pairs = engine.generate((Assignment(2),), student, np.random.default_rng(0))
-    assert [(pair.chosen, pair.rejected) for pair in pairs] == [("2", "none"), ("3", "none")]
-
-
-def test_a_task_in_which_nothing_can_be_tried_is_refused_before_the_episode():
-    with pytest.raises(ConfigurationError, match="SimpleNamespace has no `make_environment`"):
-        PreferenceEngine(PocketEngine(TASK), SimpleNamespace()).prepare()
-
-
 def test_in_a_conversation_with_tools_the_pair_is_about_the_first_message_that_differs():
     task = PocketToolsTask(n_train=20, n_validation=20, n_test=20)
 
     def answer(conversation):
         asked = next(m.content for m in conversation if m.role == "user")
-        turn = sum(m.role == "assistant" for m in conversation)
-        right = [*POCKET_TOOLS.read(asked).steps[::2]]
-        return as_reply(right[0]) if turn == 0 else "#### wrong"
+        first = POCKET_TOOLS.read(asked).steps[0]
+        return "#### wrong" if turn_of(conversation) else as_reply(first)
 
     student = ScriptedPredictor(answer)
     engine = PreferenceEngine(PocketEngine(task), task)

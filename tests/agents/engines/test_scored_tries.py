@@ -13,14 +13,12 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import BudgetSpentError
 from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.llama_factory import TrainingConfig, write_dataset
-from dataenvgym.llama_factory.scored import without_weights
 from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.records import CompletedTaskInstance, Message, ScoredDatum, TaskInstance
+from dataenvgym.records import Message, ScoredDatum
 from dataenvgym.run_warnings import listening
 from dataenvgym.trainers import InProcessTrainer
 
-from ...fakes import Student
+from ...fakes import Student, tried
 from .lamps import FAILED, SOLD, WALKED, Lamps, Tries
 
 
@@ -121,36 +119,28 @@ def test_a_try_that_failed_is_left_out_and_counted():
     assert "of 4 tries, 2 failed (the last one: timed out); they are left out" in warnings[0]
 
 
-def test_a_try_without_a_verdict_is_left_out_and_counted():
-    def judge(conversation):
-        return "9 of 10."
-
-    records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), count=6)
-    assert weights(records) == [(0.0, 0.0)] * 3
-    assert "of 6 tries, 3 have no verdict of the judge (the last one: no usable" in warnings[0]
-
-
-def fails(conversation):
-    return Failure(reason="down")
-
-
-def raises(conversation):
-    raise ValueError("down")
-
-
-def has_no_budget(conversation):
-    raise BudgetSpentError("spent")
-
-
 @pytest.mark.parametrize(
-    ("judge", "reason"),
-    [(fails, "down"), (raises, "ValueError: down"), (has_no_budget, "not asked: spent")],
+    ("says", "reason"),
+    [
+        (Failure(reason="down"), "down"),
+        (ValueError("down"), "ValueError: down"),
+        (BudgetSpentError("spent"), "not asked: spent"),
+        ("9 of 10.", "no usable"),
+    ],
 )
-def test_a_judge_that_fails_gives_no_record_and_a_warning(judge, reason):
+def test_a_judge_that_fails_gives_no_record_and_a_warning(says, reason):
+    def judge(conversation):
+        if isinstance(says, Exception):
+            raise says
+        return says
+
     records, warnings = generate(Lamps(judge=judge), Tries(SOLD, SOLD), tries=1)
     assert records == []
-    assert f"4 have no verdict of the judge (the last one: {reason})" in warnings[0]
+    assert f"4 have no verdict of the judge (the last one: {reason}" in warnings[0]
     assert warnings[1] == "scored_tries: 4 tries gave no record"
+    records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), count=6)
+    assert weights(records) == [(0.0, 0.0)] * 3
+    assert "of 6 tries, 3 have no verdict" in warnings[0]
 
 
 def test_records_that_teach_nothing_are_said_to():
@@ -175,31 +165,12 @@ def test_a_problem_gives_a_record_for_each_try_and_is_played_again_later():
 def test_it_scores_tries_at_any_task():
     task = PocketMathTask(n_train=20)
     gold = {i.instruction: f"#### {i.answer}" for i in task.on("train").instances}
-
     half = Student(lambda text, sampling: gold[text] if sampling.seed % 2 else "#### 99999")
     records, _ = generate(task, half, count=20)
     assert len(records) == 20
     for record in records:
         question, answer = record.messages
         assert record.weights == (float(answer.content == gold[question.content]),)
-
-
-@pytest.mark.parametrize(
-    ("stage", "n", "kind"), [("sft", 1, "chat"), ("kto", 2, "kto"), ("dpo", 1, "preference")]
-)
-def test_a_strategists_records_become_those_of_llama_factorys_stages(tmp_path, stage, n, kind):
-    records, _ = generate(Lamps(), Tries(SOLD, WALKED))
-    config = TrainingConfig(scored_as=stage)
-    turned = without_weights(records, config.scored_as, threshold=config.scored_threshold)
-    assert [record.kind for record in turned] == [kind] * n
-    write_dataset(tmp_path, turned)
-    (file,) = tmp_path.glob("custom_*.jsonl")
-    row = json.loads(file.read_text().splitlines()[-1])
-    if stage == "dpo":
-        assert (row["chosen"], row["rejected"]) == ("Strategy: accept", "Strategy: walk")
-    else:
-        assert "Strategy: accept" in str(row)
-        assert "walk" not in str(row)
 
 
 @pytest.mark.slow
@@ -235,22 +206,20 @@ def test_a_strategist_that_plays_and_is_trained_writes_the_good_strategy_more_of
     assert share() > before + 0.2
 
 
-def tried(*words):
-    roles = ("user", "assistant")
-    transcript = tuple(Message(role=roles[i % 2], content=w) for i, w in enumerate(words))
-    instance = TaskInstance(id=words[0], task="t", instruction="Win.")
-    places = [i for i in range(len(words)) if i % 2]
-    return CompletedTaskInstance(
-        instance=instance, transcript=transcript, reward=0.0, was_correct=False
-    ), places
+def played(*words):
+    transcript = tuple(
+        Message(role=("user", "assistant")[i % 2], content=w) for i, w in enumerate(words)
+    )
+    done = tried(id=words[0], instruction="Win.").model_copy(update={"transcript": transcript})
+    return done, [i for i in range(len(words)) if i % 2]
 
 
 def test_dialogues_with_the_same_turns_are_judged_in_one_call_and_asked_again_apart():
     stumbles = iter(["The first one."])  # which is not a verdict
     first = {"turns": [{"turn": 2, "reason": "It came first."}]}
     judge = Student(lambda text, sampling: next(stumbles, first) if "stumble" in text else first)
-    short = [tried(str(n), "a") for n in range(5)] + [tried("stumble", "a")]
-    long = [tried(str(n), "a", "b", "c") for n in range(3)]
+    short = [played(str(n), "a") for n in range(5)] + [played("stumble", "a")]
+    long = [played(str(n), "a", "b", "c") for n in range(3)]
     found = named_turns(judge, [*short, *long])
     assert [[named.turn for named in verdict] for verdict in found] == [[1]] * 9
     assert judge.sizes == [6, 3, 1]

@@ -14,7 +14,7 @@ from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import CompletedTaskInstance, SupervisedDatum, TaskInstance
+from dataenvgym.records import SupervisedDatum
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.storage import write_jsonl
 
@@ -56,13 +56,7 @@ def test_with_other_operands_it_asks_in_the_same_words_and_knows_the_answer():
 def test_rewrites_never_touch_an_evaluation_instance_and_are_all_different():
     records = generate(SeededEngine(PocketRewriter(task=TASK), TASK), Assignment(300))
     assert len({r.instruction for r in records}) == len(records) == 300
-    assert "evaluation_overlap" not in RecordChecks.for_task(TASK).check(records).reasons
-
-
-def test_seeds_take_turns():
-    engine = SeededEngine(PocketRewriter("same", task=TASK), TASK)
-    records = generate(engine, Assignment(10, skill="sum"))  # there are ten seeds of it
-    assert len({operands_of(r.instruction) for r in records}) == 10
+    assert "evaluation_overlap" not in RecordChecks(TASK).check(records).reasons
 
 
 def test_nothing_is_written_twice_in_a_run_not_even_after_a_restart():
@@ -74,22 +68,17 @@ def test_nothing_is_written_twice_in_a_run_not_even_after_a_restart():
     assert not {r.instruction for r in first} & {r.instruction for r in second}
 
 
-def test_exhausted_seeds_are_left_out():
-    records = generate(
-        SeededEngine(PocketRewriter("same", task=TASK), TASK), Assignment(100, skill="sum")
-    )
-    assert len(records) == 10 * 2  # three phrasings, of which the seed has one
+def test_seeds_take_turns_until_they_are_exhausted():
+    engine = SeededEngine(PocketRewriter("same", task=TASK), TASK)
+    records = generate(engine, Assignment(10, skill="sum"))  # there are ten seeds of it
+    assert len({operands_of(r.instruction) for r in records}) == 10
+    # three phrasings, of which the seed has one
+    assert len(generate(engine, Assignment(100, skill="sum"))) == 10 * 2 - 10
 
 
 def test_examples_alone_bring_rewrites_of_seeds_like_them():
     engine = SeededEngine(PocketRewriter(task=TASK), TASK, nearest=3)
-    wrong = CompletedTaskInstance(
-        instance=TaskInstance(id="w", task="t", instruction="Write 9 9 8 1 backwards."),
-        transcript=(),
-        reward=0.0,
-        was_correct=False,
-    )
-    wanted = Assignment(6, examples=[wrong])
+    wanted = Assignment(6, examples=[fakes.tried(instruction="Write 9 9 8 1 backwards.")])
     assert {r.provenance.skill for r in generate(engine, wanted)} == {"reversed"}
 
 

@@ -8,24 +8,21 @@ import pytest
 
 from dataenvgym.agents import Situation, ThompsonPolicy, UCBPolicy
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import CompletedTaskInstance, TaskInstance
+
+from ... import fakes
+from ...fakes import tried
 
 BANDITS = [UCBPolicy, ThompsonPolicy]
 
 
 def situation(accuracies: dict[str, float], n: int = 20) -> Situation:
-    completed = [
-        CompletedTaskInstance(
-            instance=TaskInstance(id=f"{s}-{i}", task="t", instruction=f"{s} {i}", skill=s),
-            transcript=(),
-            reward=float(i < round(a * n)),
-            was_correct=i < round(a * n),
-        )
-        for s, a in accuracies.items()
-        for i in range(n)
-    ]
-    return Situation(completed, (), ScriptedPredictor(lambda conversation: ""))
+    return fakes.situation(
+        [
+            tried(id=f"{s}-{i}", skill=s, right=i < round(a * n))
+            for s, a in accuracies.items()
+            for i in range(n)
+        ]
+    )
 
 
 def counts_of(plan) -> dict[str, int]:
@@ -48,8 +45,8 @@ def test_of_two_equally_weak_skills_the_recently_improved_one_gets_more(bandit):
     learned = Counter()
     for seed in range(10):
         policy = bandit()
-        policy.progress.observe({"fast": 0.0, "slow": 0.5})
-        policy.progress.plan({"fast": 2.0, "slow": 4.0})
+        before = {"accuracies": {"fast": 0.0, "slow": 0.5}, "planned": {"fast": 2.0, "slow": 4.0}}
+        policy.load_state_dict({**policy.state_dict(), **before})
         plan = policy.plan(situation({"fast": 0.5, "slow": 0.5}), 60, rng(seed))
         learned.update(counts_of(plan))
     assert learned["fast"] > 1.3 * learned["slow"]
@@ -66,8 +63,7 @@ def test_a_batch_is_spread_although_its_rewards_are_not_seen_yet():
     policy = UCBPolicy(exploration=0.0)
     policy.plan(situation({"a": 0.0, "b": 0.0}), 30, rng())
     counts = counts_of(policy.plan(situation({"a": 0.5, "b": 0.2}), 150, rng()))
-    assert counts["a"] > 0
-    assert counts["b"] > 0
+    assert counts.keys() == {"a", "b"}
 
 
 def test_of_two_arms_with_the_same_mean_ucb_reckons_with_more_for_the_less_known():
@@ -91,7 +87,7 @@ def test_old_rewards_count_less_than_new_ones():
         policy = UCBPolicy(discount=discount)
         for accuracy in (0.1, 0.6, 0.6, 0.6):  # learned at once, then no more
             policy.plan(situation({"a": accuracy}), 15, rng())
-        means[discount] = policy.progress.mean("a")
+        means[discount] = policy.mean_progress("a")
     assert 0 < means[0.3] < means[1.0]
 
 
@@ -100,7 +96,7 @@ def test_progress_is_the_share_of_the_errors_that_each_pull_removes():
     policy.plan(situation({"a": 0.0}), 20, rng())
     policy.plan(situation({"a": 0.75}), 20, rng())
     # two pulls that each halve the errors leave a quarter
-    assert policy.progress.mean("a") == pytest.approx(0.5)
+    assert policy.mean_progress("a") == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("bandit", BANDITS)
@@ -117,10 +113,5 @@ def test_a_restored_bandit_plans_as_the_other_would(bandit):
 
 @pytest.mark.parametrize("bandit", BANDITS)
 def test_a_bandit_without_skills_raises_an_error_that_names_them(bandit):
-    nameless = situation({"a": 0.5})
-    hidden = [
-        c.model_copy(update={"instance": c.instance.model_copy(update={"skill": None})})
-        for c in nameless.completed
-    ]
     with pytest.raises(ConfigurationError, match=f"{bandit.name} policy.*environment=skill_list"):
-        bandit().plan(Situation(hidden, (), nameless.predictor), 10, rng())
+        bandit().plan(fakes.situation([tried()]), 10, rng())

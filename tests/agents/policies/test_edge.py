@@ -7,8 +7,8 @@ from dataenvgym.agents import EdgePolicy, Situation
 from dataenvgym.agents.policies.edge import value_of
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.records import CompletedTaskInstance
 
+from ... import fakes
 from ...fakes import Wavering
 
 TASK = PocketMathTask(n_validation=60)
@@ -21,16 +21,8 @@ def sometimes(rates, default=0.0, failing=()):
 
 
 def situation(predictor, skills=True) -> Situation:
-    completed = [
-        CompletedTaskInstance(
-            instance=i if skills else i.model_copy(update={"skill": None}),
-            transcript=(),
-            reward=0.0,
-            was_correct=False,
-        )
-        for i in TASK.instances
-    ]
-    return Situation(completed, (), predictor)
+    instances = (i if skills else i.model_copy(update={"skill": None}) for i in TASK.instances)
+    return fakes.situation([fakes.tried(i) for i in instances], predictor=predictor)
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -43,18 +35,13 @@ def test_the_value_is_highest_where_half_of_the_tries_succeed():
 
 def test_a_skill_solved_sometimes_gets_more_than_one_solved_always_or_never():
     student = sometimes({"sum": 0.5, "largest": 1.0})
-    plan = EdgePolicy(TASK, samples=16).plan(situation(student), 200, rng())
+    plan = EdgePolicy(TASK, samples=16, temperature=0.3).plan(situation(student), 200, rng())
+    assert {sampling.temperature for sampling in student.samplings} == {0.3}
     counts = {a.skill: a.count for a in plan}
     assert sum(counts.values()) == 200
     assert counts["sum"] > 5 * counts["largest"]
     assert counts["largest"] == pytest.approx(counts["total"], abs=1)
     assert len(student.asked) == 16 * len(TASK.instances)
-
-
-def test_tries_are_sampled_at_the_temperature():
-    student = sometimes({})
-    EdgePolicy(TASK, temperature=0.3).plan(situation(student), 10, rng())
-    assert student.samplings[0].temperature == 0.3
 
 
 def test_without_skills_each_instance_is_its_own_group():
@@ -84,17 +71,6 @@ def test_an_instance_whose_calls_all_fail_is_neither_solved_nor_unsolved():
     assert (rates[~failed] == 1.0).all()
     plan = EdgePolicy(TASK, floor=0.1).plan(situation(student), 190, rng())
     assert "sum" not in {a.skill for a in plan}
-
-
-def test_the_same_generator_measures_the_same():
-    rates = [
-        EdgePolicy(TASK, samples=3, temperature=1.0).solve_rates(
-            TASK.instances, sometimes({}, default=0.5), rng(seed)
-        )
-        for seed in (1, 1, 2)
-    ]
-    assert (rates[0] == rates[1]).all()
-    assert (rates[0] != rates[2]).any()
 
 
 def test_a_task_without_environments_is_refused():

@@ -1,31 +1,16 @@
 import numpy as np
 import pytest
 
-from dataenvgym.agents import OpenEndedPolicy, RandomPolicy, Situation, SkillListPolicy
+from dataenvgym.agents import OpenEndedPolicy, RandomPolicy, SkillListPolicy
 from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import CompletedTaskInstance, TaskInstance
+
+from ...fakes import situation, tried
 
 
 def completed(skill: str | None, n_right: int, n_wrong: int, n_errors: int = 0):
     outcomes = [True] * n_right + [False] * n_wrong + [None] * n_errors
-    return [
-        CompletedTaskInstance(
-            instance=TaskInstance(
-                id=f"{skill}-{i}", task="t", instruction=f"{skill} {i}", skill=skill
-            ),
-            transcript=(),
-            reward=float(bool(right)),
-            was_correct=bool(right),
-            error=None if right is not None else "timeout",
-        )
-        for i, right in enumerate(outcomes)
-    ]
-
-
-def situation(completed, skills=()) -> Situation:
-    return Situation(completed, skills, ScriptedPredictor(lambda conversation: ""))
+    return [tried(id=f"{skill}-{i}", skill=skill, right=r) for i, r in enumerate(outcomes)]
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -63,16 +48,12 @@ def test_open_ended_teaches_a_student_without_errors_from_all_instances():
 
 def test_skill_list_gives_weaker_skills_more_records():
     seen = completed("weak", 1, 9) + completed("strong", 9, 1) + completed("medium", 5, 5)
-    plan = SkillListPolicy().plan(situation(seen), 100, rng())
-    counts = {a.skill: a.count for a in plan}
+    counts = chosen(seen, count=100)
     assert sum(counts.values()) == 100
     assert counts["weak"] > counts["medium"] > counts["strong"] > 0
-
-
-def test_skill_list_ignores_failed_calls():
-    seen = completed("a", 5, 5) + completed("b", 5, 5, n_errors=50)
-    counts = {a.skill: a.count for a in SkillListPolicy().plan(situation(seen), 10, rng())}
-    assert counts == {"a": 5, "b": 5}
+    assert chosen(seen, count=9, sharpness=0) == {"weak": 3, "medium": 3, "strong": 3}
+    often_failed = completed("a", 5, 5) + completed("b", 5, 5, n_errors=50)
+    assert chosen(often_failed) == {"a": 5, "b": 5}
 
 
 def test_skill_list_without_skills_raises_an_error_that_names_them():
@@ -80,22 +61,11 @@ def test_skill_list_without_skills_raises_an_error_that_names_them():
         SkillListPolicy().plan(situation(completed(None, 1, 1)), 10, rng())
 
 
-def test_sharpness_zero_spreads_evenly():
-    seen = completed("weak", 0, 9) + completed("strong", 9, 0)
-    counts = {
-        a.skill: a.count for a in SkillListPolicy(sharpness=0).plan(situation(seen), 10, rng())
-    }
-    assert counts == {"weak": 5, "strong": 5}
-
-
 def test_apportion_rounds_by_largest_remainder_and_adds_up():
     assert apportion(np.array([1.0, 1.0, 1.0]), 10) == [4, 3, 3]
     assert apportion(np.array([0.5, 2.5, 7.0]), 10) == [1, 2, 7]
     assert apportion(np.array([0.0, 1.0]), 3) == [0, 3]
-
-
-def test_weights_that_are_all_zero_share_evenly():
-    assert apportion(np.zeros(2), 4) == [2, 2]
+    assert apportion(np.zeros(2), 4) == [2, 2]  # as if they were all one
 
 
 def chosen(seen, seed=0, count=10, **options) -> dict[str | None, int]:

@@ -76,12 +76,9 @@ def test_a_teacher_that_wants_more_than_there_is_is_cut():
     assert sum(m.subskills * m.records_each for m in action if isinstance(m, Explore)) <= 20
 
 
-def test_a_spent_budget_is_reported_to_the_runner():
+def test_a_spent_budget_and_a_prompt_without_the_tree_are_refused():
     with pytest.raises(BudgetSpentError):
         act(LLMTreePolicy(Teacher("?", budget=0)))
-
-
-def test_a_prompt_without_the_tree_is_refused():
     with pytest.raises(ConfigurationError, match="tree"):
         LLMTreePolicy(Teacher("?"), {"user": "What about {skill}?"})
 

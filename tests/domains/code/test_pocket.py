@@ -78,4 +78,4 @@ def test_the_pocket_engine_writes_its_records_and_none_touches_an_evaluation_ins
     plan = [Assignment(30, skill=skill) for skill in SKILLS]
     records = engine.generate(plan, None, np.random.default_rng(0))
     assert len({r.instruction for r in records}) == len(records) == 30 * len(SKILLS)
-    assert RecordChecks.for_task(task).check(records).reasons == {}
+    assert RecordChecks(task).check(records).reasons == {}

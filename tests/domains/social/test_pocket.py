@@ -100,7 +100,7 @@ def test_the_engines_records_are_the_gold_conversations_of_the_environment(task,
 
 
 def test_a_record_on_an_evaluated_scene_is_refused_in_any_phrasing(task, records):
-    family, checks = task.domain.family, RecordChecks.for_task(task)
+    family, checks = task.domain.family, RecordChecks(task)
     assert len(checks.check(records).accepted) == len(records)
     leaks = []
     for instance in task.instances[:16]:
@@ -161,9 +161,9 @@ def test_the_same_scenes_come_with_the_usual_introduction():
     assert first.startswith("You are Ann.")
     assert "Your goal: " in first
     records = written(task, 1)
-    assert len(RecordChecks.for_task(task).check(records).accepted) == len(records)
+    assert len(RecordChecks(task).check(records).accepted) == len(records)
     leaks = [task.domain.gold_record(instance) for instance in task.instances[:16]]
-    assert not RecordChecks.for_task(task).check(leaks).accepted
+    assert not RecordChecks(task).check(leaks).accepted
 
 
 def test_a_model_may_play_the_others_in_procedural_scenes():

@@ -115,7 +115,7 @@ def test_a_scene_in_another_form_is_one_reply_and_is_dropped(output):
     assert read_scene(output) is None
     record = task.domain.frame(SupervisedDatum(instruction="Haggle with Ann.", output=output))
     assert record.output == output
-    assert RecordChecks.for_task(task).check([record]).reasons == {"transcript": 1}
+    assert RecordChecks(task).check([record]).reasons == {"transcript": 1}
 
 
 def test_every_kind_of_record_with_a_scene_in_one_reply_is_dropped():
@@ -130,7 +130,7 @@ def test_every_kind_of_record_with_a_scene_in_one_reply_is_dropped():
         PreferenceDatum(**pair, chosen=FAULT, rejected="No."),
         PreferenceDatum(**pair | {"instruction": "Choose."}, chosen="Yes.", rejected=FAULT),
     ]
-    checked = RecordChecks.for_task(task).check(records)
+    checked = RecordChecks(task).check(records)
     assert [r for r, _ in checked.dropped] == records[1:5]
     assert checked.reasons == {"transcript": 4}
 

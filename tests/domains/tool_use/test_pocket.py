@@ -71,7 +71,7 @@ def test_the_engine_writes_conversations_that_solve_their_problems(task, records
     assert all(task.domain.judge_record(record) for record in records)
     problems = [problem_of(task.domain, record) for record in records]
     assert [task.domain.gold_record(p).messages for p in problems] == [r.messages for r in records]
-    kept = RecordChecks.for_task(task).check(records)
+    kept = RecordChecks(task).check(records)
     assert len(kept.accepted) == len(records)
 
 

@@ -13,31 +13,24 @@ from dataenvgym.errors import (
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
 
-from ...fakes import begun
+from ...fakes import begun, files_below
 
 
 def explore(*skills, subskills=2, records_each=3):
     return tuple(Explore(skill=s, subskills=subskills, records_each=records_each) for s in skills)
 
 
-def files_below(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
 def untimed(folder):
     return {n: b for n, b in files_below(folder).items() if not n.endswith("iteration.json")}
 
 
-def test_three_skills_asked_in_turns_and_half_right_have_accuracy_one_half(make):
-    observation, _ = make().reset(seed=0)
+def test_the_forest_has_the_accuracies_and_the_reward_is_their_change(make, student):
+    environment = make()
+    observation, _ = environment.reset(seed=0)
     forest = observation["forest"]
-    assert forest.skills == ("a", "b", "c")
-    assert [tree.val_accuracy for tree in forest.trees] == [0.5, 0.5, 0.5]
-    assert [tree.subskills for tree in forest.trees] == [(), (), ()]
-
-
-def test_equal_results_give_reward_0_and_perfect_ones_the_missing_share(make, student):
-    environment = begun(make())
+    assert [(t.skill, t.val_accuracy, t.subskills) for t in forest.trees] == [
+        (skill, 0.5, ()) for skill in "abc"
+    ]
     _, reward, *_ = environment.step(explore("a"))
     assert reward == 0.0
     student.knows_all = True
@@ -58,12 +51,7 @@ def test_an_exploration_asks_the_engine_for_so_many_records_of_each_new_subskill
         ("short", 3, 3), ("long", 3, 3)
     ]  # fmt: skip
     assert info["n_records"] == 12.0
-
-
-def test_the_examples_of_an_assignment_are_wrong_instances_of_its_subskill(make, part_writer):
-    engine = part_writer()
-    environment = begun(make(engine))
-    environment.step(explore("a"))
+    # its examples are wrong instances of the subskill
     long = next(a for a in engine.asked if a.subskill == "long")
     assert {c.instance.skill for c in long.examples} == {"a"}
     assert all("long" in c.instance.instruction and not c.was_correct for c in long.examples)
@@ -153,7 +141,7 @@ def test_a_bad_action_is_refused_and_changes_nothing(make, student, tmp_path, ac
     assert environment.pending_action() is None
 
 
-def test_a_failed_training_leaves_the_forest_as_before_and_the_next_try_takes_the_same_records(
+def test_after_a_failed_training_the_same_action_takes_the_same_records_and_another_new_ones(
     make, student, counting_writer, monkeypatch
 ):
     engine = counting_writer()
@@ -171,19 +159,12 @@ def test_a_failed_training_leaves_the_forest_as_before_and_the_next_try_takes_th
     monkeypatch.undo()
     environment.step(explore("a"))
     assert engine.calls == 1
-    with pytest.raises(InvalidActionError):
-        environment.step([Exploit(skill="a", changes={"endless": 1})])
-    assert len(environment.results) == 2
-
-
-def test_an_action_different_from_the_failed_one_starts_over(make, student, monkeypatch):
-    environment = begun(make())
-    monkeypatch.setattr(student, "train", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        environment.step(explore("a"))
+    monkeypatch.setattr(student, "train", fail)
+    with pytest.raises(TrainingError):
+        environment.step(explore("c"))
     monkeypatch.undo()
-    observation, *_ = environment.step(explore("b"))
-    assert [tree.generated for tree in observation["forest"].trees] == [0, 6, 0]
+    observation, *_ = environment.step(explore("b"))  # another action starts over
+    assert [tree.generated for tree in observation["forest"].trees] == [12, 6, 0]
 
 
 def test_a_resumed_episode_continues_with_its_forest_and_its_engine(
@@ -217,19 +198,14 @@ def test_a_second_episode_begins_with_the_untouched_engine(make, counting_writer
         assert engine.calls == 1
 
 
-def test_another_sample_size_is_another_episode(make, tmp_path):
-    make(directory=tmp_path).reset(seed=0)
-    with pytest.raises(RunDirectoryError, match="train_sample"):
-        make(directory=tmp_path, train_sample=1).reset(seed=0, options={"resume": True})
-
-
-def test_without_a_sample_nothing_is_asked_again(make, tmp_path):
+def test_without_a_sample_nothing_is_asked_again_and_it_is_another_episode(make, tmp_path):
     environment = begun(make(directory=tmp_path, train_sample=0))
     observation, *_ = environment.step(explore("a"))
     for subskill in observation["forest"].tree("a").subskills:
         assert (subskill.untaught_accuracy, subskill.train_accuracy) == (None, None)
-    assert not list(tmp_path.glob("iterations/*/*trained.jsonl"))
-    assert not list(tmp_path.glob("iterations/*/untaught.jsonl"))
+    assert not [*tmp_path.glob("iterations/*/*trained.jsonl"), *tmp_path.rglob("untaught.jsonl")]
+    with pytest.raises(RunDirectoryError, match="train_sample"):
+        make(directory=tmp_path, train_sample=1).reset(seed=0, options={"resume": True})
 
 
 def test_a_spent_teacher_stops_the_step_and_the_action_can_be_done_later(make, part_writer):
@@ -249,21 +225,19 @@ def test_a_spent_teacher_stops_the_step_and_the_action_can_be_done_later(make, p
     assert info["n_records"] == 6.0
 
 
-def test_a_task_without_skills_is_refused_before_anybody_is_asked(make, student):
-    class Riddles(Task):
-        name = "riddles"
+class Riddles(Task):
+    name = "riddles"
 
-        def load(self, split):
-            return [TaskInstance(id="r", task=self.name, instruction="What?", answer="1")]
+    def load(self, split):
+        return [TaskInstance(id="r", task=self.name, instruction="What?", answer="1")]
 
-        def make_environment(self):
-            return MathEnvironment(self.instances)
+    def make_environment(self):
+        return MathEnvironment(self.instances)
 
+
+def test_a_task_without_skills_and_no_engine_are_refused(make, numbers, student):
     with pytest.raises(ConfigurationError, match="'riddles' has no skills"):
         make(task=Riddles()).reset(seed=0)
-
-
-def test_an_environment_without_an_engine_says_how_to_get_one(numbers, student):
     with pytest.raises(ConfigurationError, match="agent/engine"):
         SkillTree(numbers, student)
 

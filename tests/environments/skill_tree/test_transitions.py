@@ -44,27 +44,21 @@ def test_exploring_adds_subskills_and_their_records_to_each_tree():
     assert before == plant(report("a", "b", "c"))
 
 
-def test_exploiting_changes_allocations_by_name_and_never_below_0(forest):
+def test_exploiting_changes_allocations_by_name_never_below_0_and_of_that_skill_only(forest):
     after = apply_action(forest, (Exploit(skill="sum", changes={"one": -7, "two": 2}),), {})
     assert [s.allocation for s in after.tree("sum").subskills] == [0, 2]
-
-
-def test_a_skill_that_is_not_named_keeps_its_allocation(forest):
-    after = apply_action(
-        forest, (Explore(skill="length", subskills=1, records_each=2),), {"length": ["list"]}
-    )
+    asked = (Explore(skill="length", subskills=1, records_each=2),)
+    after = apply_action(forest, asked, {"length": ["list"]})
     assert after.tree("sum") == forest.tree("sum")
     assert apply_action(forest, (), {}) == forest
 
 
 def test_a_tree_is_complete_once_fewer_subskills_come_than_were_asked_for(forest):
     asked = (Explore(skill="length", subskills=2, records_each=1),)
-    assert not apply_action(forest, asked, {"length": ["a", "b"]}).tree("length").is_complete
-    assert apply_action(forest, asked, {"length": ["a"]}).tree("length").is_complete
-    assert apply_action(forest, asked, {"length": []}).tree("length").is_complete
-
-
-def test_names_that_are_open_already_or_too_many_are_passed_over(forest):
+    for names, expected in ((["a", "b"], False), (["a"], True), ([], True)):
+        after = apply_action(forest, asked, {"length": names})
+        assert after.tree("length").is_complete is expected
+    # names that are open already or too many are passed over
     asked = (Explore(skill="sum", subskills=2, records_each=1),)
     after = apply_action(forest, asked, {"sum": ["one", "new", "new", "more", "most"]})
     assert [s.name for s in after.tree("sum").subskills] == ["one", "two", "new", "more"]
@@ -83,9 +77,7 @@ def test_results_count_the_records_made_and_update_accuracies(forest):
     assert [s.train_accuracy for s in tree.subskills] == [1.0, None]
     assert [s.untaught_accuracy for s in tree.subskills] == [0.0, None]
     assert (tree.val_accuracy, tree.untaught_accuracy, tree.train_accuracy) == (0.5, 0.25, 1.0)
-
-
-def test_an_accuracy_that_is_known_to_be_unknown_is_not_taken_from_the_skill(forest):
+    # one that is known to be unknown is not taken from the skill
     validation = Accuracies({"sum": 0.5}, {("sum", "one"): None})
     tree = apply_results(forest, Results(validation=validation)).tree("sum")
     assert [s.val_accuracy for s in tree.subskills] == [None, 0.5]

@@ -19,9 +19,9 @@ from dataenvgym.agents.engines.llm.record_requests import (
     PLAIN_DOMAIN,
     RecordRequest,
     add_samples,
-    ask_for_subskills,
     next_round,
     requests_of,
+    shown_example,
 )
 from dataenvgym.agents.engines.llm.records import check_form, records_in, records_schema
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
@@ -35,7 +35,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.llm.budget import count_malformed
 from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.llm.structured import Schema
+from dataenvgym.llm.structured import Schema, ask_json
 from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.progress import tell
 from dataenvgym.records import (
@@ -50,9 +50,16 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.prompt_template import PLAIN
 
 _MAY_HAVE = ("skill", "examples", "samples", "written", "told")
+_SUBSKILLS: Schema = {
+    "type": "object",
+    "properties": {"subskills": {"type": "array", "items": {"type": "string"}}},
+    "required": ["subskills"],
+    "additionalProperties": False,
+}
+_EXAMPLES_OF_A_SKILL = 5
+_ATTEMPTS_AT_SUBSKILLS = 3
 
 
 class LLMEngineOptions(TypedDict, total=False):
@@ -129,10 +136,9 @@ class LLMEngine:
         self.teacher = teacher
         self.task = None if task is None else task_of(task)
         self._domain: Domain = PLAIN_DOMAIN if self.task is None else self.task.domain
-        self._calls_tools = self.task is not None and self.task.domain.has_tools
         self.prompt = as_prompt(prompt, needs=("count",), may=_MAY_HAVE)
         if self.task is not None:
-            check_form(self.prompt, self.task.name, self.task.domain.record_forms)
+            check_form(self.prompt, self.task.name, self._domain.record_forms)
         self.subskill_prompt = as_prompt(
             subskill_prompt, needs=("count", "skill"), may=("known", "examples")
         )
@@ -232,7 +238,7 @@ class LLMEngine:
                 f"nothing new in the last {n_fruitless} rounds: the missing records are given up "
                 f"({n_asked} requests, {n_useless} answers without any record; dropped: {why})"
             )
-        return [self._frame(record) for request in requests for record in request.records]
+        return [self._domain.frame(record) for request in requests for record in request.records]
 
     def propose_subskills(
         self,
@@ -244,20 +250,32 @@ class LLMEngine:
     ) -> Sequence[str]:
         """Let the teacher name up to `count` new subskills, for `SkillTree-v0`.
 
+        Names that differ only in case and spacing are the same. Missing names are asked for again.
+
         Raises:
             BudgetSpentError: if the budget is spent before the first name.
         """
-        sampling = self.sampling.model_copy(update={"seed": int(rng.integers(2**31))})
-        return ask_for_subskills(
-            self.teacher,
-            skill,
-            known,
-            count,
-            examples,
-            sampling,
-            prompt=self.subskill_prompt,
-            domain=self._domain,
-        )
+        wrong = [c for c in examples if not c.was_correct][:_EXAMPLES_OF_A_SKILL]
+        shown = "\n\n".join(shown_example(c, i + 1, self._domain) for i, c in enumerate(wrong))
+        seed = int(rng.integers(2**31))
+        names: dict[str, str] = {}
+        taken = {_name_key(name) for name in known}
+        for attempt in range(_ATTEMPTS_AT_SUBSKILLS):
+            asked = self.subskill_prompt.render(
+                count=count - len(names),
+                skill=skill,
+                known=", ".join([*known, *names.values()]),
+                examples=shown,
+            )
+            sampling = self.sampling.model_copy(update={"seed": seed + attempt})
+            (answer,) = ask_json(self.teacher, [asked], _SUBSKILLS, sampling, purpose="subskills")
+            for name in answer["subskills"] if answer else ():
+                key = _name_key(name)
+                if key and key not in taken and len(names) < count:
+                    names.setdefault(key, " ".join(name.split()))
+            if len(names) == count:
+                break
+        return tuple(names.values())
 
     def _ask(self, requests: Sequence[RecordRequest], seed: int) -> Sequence[Reply | Failure]:
         """Ask for each request; return one reply or failure each. Equal schemas share a call."""
@@ -280,15 +298,8 @@ class LLMEngine:
             replies.update(zip(chosen, answers, strict=True))
         return [replies[i] for i in range(len(requests))]
 
-    def _frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
-        return PLAIN.frame(record) if self.task is None else self.task.domain.frame(record)
-
     def _take(self, request: RecordRequest, reply: Reply, seen: set[str]) -> bool:
-        """Add the reply's new records to the request, up to the missing number.
-
-        Returns:
-            True if there was any record in the reply.
-        """
+        """Add new records to the request, up to the missing number; True if the reply has any."""
         records, malformed = self.read(reply, request.provenance)
         self.dropped["malformed"] += malformed
         examples = {_key(example.instance.instruction) for example in request.examples}
@@ -299,13 +310,9 @@ class LLMEngine:
             if key in examples or key in seen:
                 self.dropped["example" if key in examples else "duplicate"] += 1
                 continue
-            framed = self._frame(record)
-            fault = None
-            if self._calls_tools and not isinstance(framed, ChatDatum):
-                fault = "calls"
-            elif self.task is not None:
-                fault = self.task.domain.record_fault(framed)
-            if fault:
+            framed = self._domain.frame(record)
+            lacks_calls = self._domain.has_tools and not isinstance(framed, ChatDatum)
+            if fault := "calls" if lacks_calls else self._domain.record_fault(framed):
                 self.dropped[fault] += 1
             else:
                 seen.add(key)
@@ -316,3 +323,9 @@ class LLMEngine:
 def _key(text: str) -> str:
     """The key of an instruction: its words, without spacing and case."""
     return " ".join(text.casefold().split())
+
+
+def _name_key(name: str) -> str:
+    """The key of a subskill's name; empty for one with control characters or lone surrogates."""
+    key = _key(name)
+    return key if key.isprintable() else ""

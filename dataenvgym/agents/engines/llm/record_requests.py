@@ -16,9 +16,7 @@ from typing import NoReturn, TypeVar
 import numpy as np
 
 from dataenvgym.errors import shorten
-from dataenvgym.interfaces import SamplingParameters, TeacherInterface
-from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.llm.structured import Schema, ask_json
+from dataenvgym.llm.prompts import Prompt
 from dataenvgym.plans import Plan
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -48,11 +46,7 @@ PLAIN_DOMAIN = _PlainDomain()
 class RecordRequest:
     """A request for `count` records of a skill, modeled on the examples or the samples.
 
-    Attributes:
-        provenance: the skill and the subskill of its records.
-        examples: evaluated instances to use as models, mostly errors of the student.
-        samples: training problems, if there are no examples.
-        records: the records received so far.
+    Examples are mostly errors of the student; samples are training problems.
     """
 
     count: int
@@ -65,7 +59,7 @@ class RecordRequest:
     def missing(self) -> int:
         return self.count - len(self.records)
 
-    def conversation(self, prompt: Prompt, domain: Domain = PLAIN_DOMAIN) -> Conversation:
+    def conversation(self, prompt: Prompt, domain: Domain) -> Conversation:
         """Write the request for the missing records; `domain` renders the problems.
 
         An example that the student solved or was not asked (see `BlindPolicy`) is shown as a
@@ -141,9 +135,7 @@ def next_round(missing: Sequence[T], fruitless: int, attempts: int) -> Sequence[
     return missing[fruitless % step :: step]
 
 
-def shown_example(
-    example: CompletedTaskInstance, number: int, domain: Domain = PLAIN_DOMAIN
-) -> str:
+def shown_example(example: CompletedTaskInstance, number: int, domain: Domain) -> str:
     """Show a problem, the student's reply and, if there is one, the gold answer."""
     reply = domain.tried_text(example)
     said = None if reply is None else reply.strip() or "(nothing)"
@@ -172,64 +164,3 @@ def _sample(items: Sequence[T], size: int, rng: np.random.Generator) -> tuple[T,
 
 def _cut(text: str) -> str:
     return shorten(text, _LONGEST_TEXT, end=" ...")
-
-
-SCHEMA: Schema = {
-    "type": "object",
-    "properties": {"subskills": {"type": "array", "items": {"type": "string"}}},
-    "required": ["subskills"],
-    "additionalProperties": False,
-}
-_MOST_EXAMPLES = 5
-
-
-def ask_for_subskills(
-    teacher: TeacherInterface,
-    skill: str,
-    known: Sequence[str],
-    count: int,
-    examples: Sequence[CompletedTaskInstance],
-    sampling: SamplingParameters,
-    *,
-    prompt: Prompt | str = "propose_subskills",
-    attempts: int = 3,
-    domain: Domain = PLAIN_DOMAIN,
-) -> tuple[str, ...]:
-    """Ask for up to `count` subskills of `skill`, all different and not among `known`.
-
-    Names that differ only in case and spacing are the same. Missing names are asked for again.
-
-    Args:
-        prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
-        attempts: the most requests to the teacher.
-        domain: renders problems and tries for the teacher.
-
-    Raises:
-        BudgetSpentError: if the budget is spent before the first name.
-    """
-    prompt = as_prompt(prompt, needs=("count", "skill"), may=("known", "examples"))
-    wrong = [c for c in examples if not c.was_correct][:_MOST_EXAMPLES]
-    shown = "\n\n".join(shown_example(c, i + 1, domain) for i, c in enumerate(wrong))
-    names: dict[str, str] = {}
-    taken = {_key(name) for name in known}
-    for attempt in range(attempts):
-        asked = prompt.render(
-            count=count - len(names),
-            skill=skill,
-            known=", ".join([*known, *names.values()]),
-            examples=shown,
-        )
-        again = sampling.model_copy(update={"seed": sampling.seed + attempt})
-        (answer,) = ask_json(teacher, [asked], SCHEMA, again, purpose="subskills")
-        for name in answer["subskills"] if answer else ():
-            if _key(name) and _key(name) not in taken and len(names) < count:
-                names.setdefault(_key(name), " ".join(name.split()))
-        if len(names) == count:
-            break
-    return tuple(names.values())
-
-
-def _key(name: str) -> str:
-    """The key of a name; empty for one with control characters or lone surrogates."""
-    plain = " ".join(name.casefold().split())
-    return plain if plain.isprintable() else ""

@@ -33,12 +33,11 @@ def records_schema(
     *,
     lists: Sequence[str] = (),
 ) -> Schema:
-    """The JSON schema of an answer with records.
+    """The JSON schema of an answer with `count` records (None: any number).
 
     Args:
-        lists: names of further fields of a record, each a list of texts.
-        count: the exact number of records; None allows any.
         max_length: the longest instruction or output, in characters; None allows any.
+        lists: names of further fields of a record, each a list of texts.
     """
     text: Schema = {"type": "string"}
     if max_length is not None:

@@ -10,17 +10,18 @@ from dataenvgym.agents import (
     BlindPolicy,
     LLMEngine,
     OpenEndedPolicy,
-    Situation,
     SkillListPolicy,
 )
 from dataenvgym.agents.engines.llm.record_requests import next_round
 from dataenvgym.agents.engines.llm.records import records_in
+from dataenvgym.config import build_agent, compose
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.environments.skill_tree import ProposesSubskills
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import CompletedTaskInstance, Message, Provenance, TaskInstance
+from dataenvgym.llm.prompts import default_prompt
+from dataenvgym.records import CompletedTaskInstance, Provenance
 from dataenvgym.tasks import Task
 
 from .... import fakes
@@ -50,17 +51,7 @@ def sums(numbers) -> str:
 
 def wrong(i: int, skill: str | None = None) -> CompletedTaskInstance:
     question = f"Which number comes after {i}?"
-    return CompletedTaskInstance(
-        instance=TaskInstance(
-            id=f"{i}", task="t", instruction=question, answer=f"{i + 1}", skill=skill
-        ),
-        transcript=(
-            Message(role="user", content=question),
-            Message(role="assistant", content=f"I say {i - 1}"),
-        ),
-        reward=0.0,
-        was_correct=False,
-    )
+    return fakes.tried(instruction=question, answer=f"{i + 1}", skill=skill, said=f"I say {i - 1}")
 
 
 def generate(teacher, *plan: Assignment, seed: int = 0, **options):
@@ -80,18 +71,14 @@ def wanted(teacher: Teacher) -> list[int]:
 
 def test_a_skill_is_requested_in_batches_and_is_in_the_records():
     teacher = Teacher()
-    records, _ = generate(teacher, Assignment(25, skill="sum"), Assignment(3, skill="gcd"))
-    assert [re.search(r"Write (\d+)", text)[1] for text in teacher.asked] == ["10", "10", "5", "3"]
-    assert Counter(r.provenance.skill for r in records) == {"sum": 25, "gcd": 3}
-    assert "They teach this skill: gcd" in teacher.asked[-1]
+    carried = Assignment(3, skill="sum", subskill="with carry")
+    records, _ = generate(teacher, Assignment(25, skill="gcd"), carried)
+    assert wanted(teacher) == [10, 10, 5, 3]
+    taught = Counter((r.provenance.skill, r.provenance.subskill) for r in records)
+    assert taught == {("gcd", None): 25, ("sum", "with carry"): 3}
+    assert "They teach this skill: gcd" in teacher.asked[0]
+    assert "They teach this skill: sum, and of it: with carry" in teacher.asked[-1]
     assert "got the following problems wrong" not in teacher.asked[0]
-
-
-def test_a_subskill_is_requested_and_is_in_the_records():
-    teacher = Teacher()
-    records, _ = generate(teacher, Assignment(2, skill="sum", subskill="with carry"))
-    assert {(r.provenance.skill, r.provenance.subskill) for r in records} == {("sum", "with carry")}
-    assert "sum, and of it: with carry" in teacher.asked[0]
 
 
 def test_examples_are_shown_with_the_students_reply_and_the_gold_answer():
@@ -110,8 +97,7 @@ TEACHERS = ["records", "math_records", "code_records", "plan_records", "call_rec
 @pytest.mark.parametrize("policy", [OpenEndedPolicy(), SkillListPolicy()])
 def test_a_blind_policys_examples_are_shown_as_samples_not_as_errors(policy, prompt):
     completed = [wrong(i, skill="next") for i in range(9)]
-    situation = Situation(completed, (), ScriptedPredictor(lambda conversation: ""))
-    plan = BlindPolicy(policy).plan(situation, 4, np.random.default_rng(0))
+    plan = BlindPolicy(policy).plan(fakes.situation(completed), 4, np.random.default_rng(0))
     teacher = Teacher()
     generate(teacher, *plan, prompt=prompt)
     text = teacher.asked[0]
@@ -240,12 +226,6 @@ def test_malformed_records_duplicates_and_copied_examples_are_counted_and_reques
     assert wanted(teacher) == [4, 3, 1]
 
 
-def test_more_records_than_asked_for_are_not_taken():
-    teacher = Teacher(lambda i, text: sums(range(20)))
-    records, _ = generate(teacher, Assignment(3, skill="s"))
-    assert len(records) == 3
-
-
 @pytest.mark.parametrize("bad", ["garbage", '{"records": [', Failure(reason="500")])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_teacher_that_fails_three_times_in_ten_still_fills_the_plan(bad, seed):
@@ -265,17 +245,19 @@ def test_a_teacher_with_nothing_to_say_to_many_requests_is_not_asked_them_all_ag
     assert "120 requests, 120 answers without any record; dropped: none" in said
 
 
-def test_a_teacher_that_found_nothing_once_is_asked_for_all_again_when_it_does():
-    teacher = Teacher(lambda i, text: "garbage" if i < 102 else text)
-    records, _ = generate(teacher, Assignment(1000, skill="s"), attempts=5)
-    assert len(records) == 1000
-    assert len(teacher.rounds) == 3
-
-
-def test_a_teacher_that_repeats_itself_is_given_up_with_the_records_so_far():
-    teacher = Teacher(lambda i, text: sums(range(3)))
-    records, _ = generate(teacher, Assignment(5, skill="s"), attempts=2)
-    assert (len(records), len(teacher.rounds)) == (3, 3)
+@pytest.mark.parametrize(
+    ("spoil", "count", "attempts", "n_records", "n_rounds"),
+    [
+        # found nothing once, and is asked for all again when it does
+        (lambda i, text: "garbage" if i < 102 else text, 1000, 5, 1000, 3),
+        (lambda i, text: sums(range(3)), 5, 2, 3, 3),  # repeats itself, and is given up
+        (lambda i, text: sums(range(20)), 3, 5, 3, 1),  # writes more than it is asked for
+    ],
+)
+def test_rounds_go_on_while_they_bring_records(spoil, count, attempts, n_records, n_rounds):
+    teacher = Teacher(spoil)
+    records, _ = generate(teacher, Assignment(count, skill="s"), attempts=attempts)
+    assert (len(records), len(teacher.rounds)) == (n_records, n_rounds)
 
 
 def test_a_teacher_that_answers_no_call_at_all_is_an_error_that_says_why():
@@ -284,22 +266,12 @@ def test_a_teacher_that_answers_no_call_at_all_is_an_error_that_says_why():
         generate(teacher, Assignment(30, skill="s"))
 
 
-def test_a_spent_budget_leaves_the_records_so_far():
+def test_a_spent_budget_leaves_the_records_so_far_and_is_said_if_there_are_none():
     records, _ = generate(Teacher(budget=3), Assignment(100, skill="s"))
     assert len(records) == 30
-
-
-def test_a_spent_budget_without_any_record_is_said():
-    with pytest.raises(BudgetSpentError):
-        generate(Teacher(budget=0), Assignment(100, skill="s"))
-    with pytest.raises(BudgetSpentError):
-        generate(Teacher(lambda i, text: "garbage", budget=5), Assignment(100, skill="s"))
-
-
-def test_an_empty_plan_asks_nothing():
-    teacher = Teacher()
-    assert generate(teacher)[0] == []
-    assert teacher.rounds == []
+    for broke in (Teacher(budget=0), Teacher(lambda i, text: "garbage", budget=5)):
+        with pytest.raises(BudgetSpentError):
+            generate(broke, Assignment(100, skill="s"))
 
 
 # --- configuration ------------------------------------------------------------------------------
@@ -311,9 +283,6 @@ def test_a_prompt_that_does_not_say_how_many_is_refused():
 
 
 def test_each_of_its_two_prompts_is_chosen_by_name():
-    from dataenvgym.config import build_agent, compose
-    from dataenvgym.llm.prompts import default_prompt
-
     overrides = ["agent=open_ended", "agent/engine=llm", "prompt=math_records"]
     task, teacher = PocketMathTask(), Teacher()
     engine = build_agent(compose(overrides), task=task, teacher=teacher).engine
@@ -326,8 +295,6 @@ def test_each_of_its_two_prompts_is_chosen_by_name():
 
 
 def test_your_own_prompt_is_chosen_by_its_name(tmp_path):
-    from dataenvgym.config import build_agent, compose
-
     (tmp_path / "prompt").mkdir()
     (tmp_path / "prompt" / "mine.yaml").write_text(
         '# Mine\nsystem: ""\nuser: "{count} for \\\\${cost} and \\\\frac{aa}{bb}"\n'
@@ -342,8 +309,6 @@ def test_your_own_prompt_is_chosen_by_its_name(tmp_path):
 
 
 def test_without_a_teacher_the_configuration_says_what_to_choose():
-    from dataenvgym.config import build_agent, compose
-
     with pytest.raises(ConfigurationError, match="teacher=openai"):
         build_agent(compose(["agent/engine=llm"]), task=PocketMathTask())
 
@@ -380,11 +345,8 @@ def test_a_teacher_reads_problems_as_the_domain_puts_them_and_its_records_are_fr
 # --- requests after rounds without records ---
 
 
-def test_all_that_is_missing_is_asked_for_while_something_comes():
-    assert next_round(range(100), 0, 5) == range(100)
-
-
 def test_after_a_barren_round_a_few_are_asked_for_others_each_time():
+    assert next_round(range(100), 0, 5) == range(100)
     asked = [list(next_round(range(100), fruitless, 5)) for fruitless in range(1, 5)]
     assert asked[0] == [1, 21, 41, 61, 81]
     assert [len(few) for few in asked] == [5] * 4
@@ -395,3 +357,40 @@ def test_of_a_few_all_are_asked_for_every_time():
     for fruitless in range(5):
         assert next_round("abc", fruitless, 5) == "abc"
     assert [next_round("abcdef", fruitless, 5) for fruitless in (1, 2)] == ["bdf", "ace"]
+
+
+# --- subskills ---
+
+
+def names(*texts: str) -> dict[str, list[str]]:
+    return {"subskills": list(texts)}
+
+
+@pytest.mark.parametrize(
+    ("answers", "known", "expected"),
+    [
+        ([names("carrying", "large numbers", "too many")], (), ("carrying", "large numbers")),
+        (  # known and repeated names do not count, and missing ones are requested again
+            [names("Carrying", "big  sums", "BIG sums", " "), "garbage", names("zeros")],
+            ["carrying"],
+            ("big sums", "zeros"),
+        ),
+        ([names("a\0b", "c\x1b[31m", "fine"), names("too")], (), ("fine", "too")),
+        (["?", "?", "?"], (), ()),
+    ],
+)
+def test_subskills_are_asked_for_until_there_are_enough(answers, known, expected):
+    engine = LLMEngine(teacher := fakes.Teacher(*answers))
+    assert isinstance(engine, ProposesSubskills)
+    rng = np.random.default_rng(0)
+    assert engine.propose_subskills("sums", known, 2, [wrong(7)], rng) == expected
+    assert len(teacher.asked) == len(answers)
+    assert "comes after 7?" in teacher.asked[0]
+    if known:
+        assert "carrying, big sums" in teacher.asked[1]
+    assert teacher.purposes == {"subskills"}
+
+
+def test_a_spent_budget_is_reported_if_a_subskill_is_asked_for():
+    with pytest.raises(BudgetSpentError):
+        LLMEngine(Teacher(budget=0)).propose_subskills("s", (), 1, (), np.random.default_rng(0))

@@ -93,7 +93,7 @@ def test_a_teachers_records_have_the_prompts_of_the_environment(domain_of):
         assert task.domain.judge_record(record) is not False
         if isinstance(task.domain, SocialDomain):
             assert turns == gold
-    assert RecordChecks.for_task(task).check(records).accepted
+    assert RecordChecks(task).check(records).accepted
 
 
 def turns_of(record):

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Assignment, LLMEngine, PreferenceEngine
+from dataenvgym.agents import Assignment, LLMEngine
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import ChatDatum, CompletedTaskInstance, Message, PreferenceDatum, ToolCall
+from dataenvgym.records import ChatDatum, Message, ToolCall
 from dataenvgym.tool_formats import as_reply
 
 from .... import fakes
@@ -45,14 +44,13 @@ def shop():
     return ToolUseTask("shop")
 
 
-def generate(engine, student=None, *plan: Assignment):
-    student = student or ScriptedPredictor(lambda conversation: "")
-    return engine.generate(plan, student, np.random.default_rng(0))
+def generate(engine, *plan: Assignment):
+    return engine.generate(plan, None, np.random.default_rng(0))
 
 
 def test_the_teacher_reads_policy_tools_and_state_and_gold_calls_of_samples(shop):
     teacher = Teacher()
-    generate(LLMEngine(teacher, shop, "tool_records"), None, Assignment(2))
+    generate(LLMEngine(teacher, shop, "tool_records"), Assignment(2))
     (request,) = teacher.asked
     assert shop.domain.world.policy in request
     for tool in shop.domain.world.tools():
@@ -63,7 +61,7 @@ def test_the_teacher_reads_policy_tools_and_state_and_gold_calls_of_samples(shop
 
 def test_records_are_conversations_with_the_true_results_of_the_calls(shop):
     engine = LLMEngine(Teacher(), shop, "tool_records")
-    records = generate(engine, None, Assignment(4, skill="find"))
+    records = generate(engine, Assignment(4, skill="find"))
     assert engine.dropped == {"malformed": 0, "calls": len(USELESS)}
     world = shop.domain.world
     for record, customer in zip(records, CUSTOMERS, strict=False):
@@ -85,9 +83,9 @@ def test_the_students_mistakes_are_shown_turn_by_turn(shop):
         Message(role="tool", content="there is none"),
         Message(role="assistant", content="Sorry."),
     )
-    wrong = CompletedTaskInstance(instance=problem, transcript=turns, reward=0, was_correct=False)
+    wrong = fakes.tried(problem).model_copy(update={"transcript": turns})
     teacher = Teacher()
-    generate(LLMEngine(teacher, shop, "tool_records"), None, Assignment(1, examples=[wrong]))
+    generate(LLMEngine(teacher, shop, "tool_records"), Assignment(1, examples=[wrong]))
     said = teacher.asked[0].partition("The student's answer: ")[2]
     assert said.startswith('I look.\n<tool_call>\n{"name": "cancel_order"')
     assert "</tool_call>\nResult: there is none\nSorry.\nThe right answer:" in said
@@ -96,16 +94,3 @@ def test_the_students_mistakes_are_shown_turn_by_turn(shop):
 def test_a_prompt_that_does_not_show_the_tools_is_refused(shop):
     with pytest.raises(ConfigurationError, match=r"solved by calling tools.*prompt=tool_records"):
         LLMEngine(Teacher(), shop)
-
-
-def test_a_student_that_does_otherwise_than_a_written_record_makes_a_pair(shop):
-    engine = PreferenceEngine(LLMEngine(Teacher(), shop, "tool_records"), shop, rounds=1)
-    student = ScriptedPredictor(lambda conversation: find("Nobody"))
-    pairs = generate(engine, student, Assignment(3))
-    assert len(pairs) == 3
-    for pair in pairs:
-        assert isinstance(pair, PreferenceDatum)
-        (chosen, *_), (rejected, *_) = pair.segments
-        assert chosen.tool_calls[0].arguments["customer"] in CUSTOMERS
-        assert rejected.tool_calls[0].arguments["customer"] == "Nobody"
-        assert [message.role for message in pair.messages] == ["user"]

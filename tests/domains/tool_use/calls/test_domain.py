@@ -200,4 +200,4 @@ def test_a_record_that_puts_an_evaluation_problem_is_dropped(task):
     evaluated = next(i for i in task.instances if i.category == "simple")
     other = written(evaluated, domain, add(a=70, b=1), "What is 70 and 1, summed?")
     records = [domain.gold_record(evaluated), domain.frame(other)]
-    assert RecordChecks.for_task(task).check(records).reasons == {"evaluation_overlap": 1}
+    assert RecordChecks(task).check(records).reasons == {"evaluation_overlap": 1}
