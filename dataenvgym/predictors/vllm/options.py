@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,37 +82,20 @@ class VllmOptions:
     tool_parser: str | None = None
     options: Mapping[str, Any] | None = None
 
-
-def chosen(options: VllmOptions, group: type) -> dict[str, Any]:
-    """The options that are fields of the dataclass `group`."""
-    names = {field.name for field in fields(group)}
-    return {name: value for name, value in vars(options).items() if name in names}
-
-
-@dataclass(frozen=True)
-class RequestOptions:
-    """How to ask a server; see `VllmOptions`.
-
-    Raises:
-        ConfigurationError: for an invalid value.
-    """
-
-    concurrency: int
-    timeout: float
-    retries: int
-    tool_format: str
-
-    def __post_init__(self) -> None:
-        self.client("http://127.0.0.1")  # checks the values
-
     def client(self, base_url: str, **options: Any) -> ChatClient:
-        """A client of the server at that URL."""
+        """A client of the server at that URL.
+
+        Raises:
+            ConfigurationError: for an invalid value.
+        """
         return ChatClient(
             base_url,
             concurrency=self.concurrency,
             timeout=self.timeout,
             retries=self.retries,
-            form=RequestForm(tool_format=tool_format(self.tool_format), call_id="call{:05}"),
+            form=RequestForm(
+                tool_format=tool_format(self.tool_format or DEFAULT), call_id="call{:05}"
+            ),
             **options,
         )
 
