@@ -252,19 +252,16 @@ SAID = {"role": "assistant", "content": "3"}
 @pytest.mark.parametrize(
     "cut",
     [
-        {"instruction": "2", "output": LONG},
         {"kind": "chat", "messages": [ASKED, SAID, ASKED, {**SAID, "content": LONG}]},
-        {"kind": "preference", "instruction": "2", "chosen": "3", "rejected": LONG},
         {
             "kind": "preference",
             "messages": [ASKED],
             "chosen": [SAID, ASKED, {**SAID, "content": LONG}],
             "rejected": [{**SAID, "content": "4"}, ASKED, SAID],
         },
-        {"kind": "kto", "instruction": "2", "output": LONG, "desirable": True},
         {"kind": "text", "text": LONG},
     ],
-    ids=["supervised", "chat", "preference", "segments", "kto", "text"],
+    ids=["chat", "segments", "text"],
 )
 def test_a_run_is_warned_of_records_that_are_cut(tmp_path, tiny_student, cut):
     whole = json.loads(json.dumps(cut).replace(LONG, "5"))
