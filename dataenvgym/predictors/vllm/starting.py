@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dataenvgym.errors import ConfigurationError, did_you_mean, need
+from dataenvgym.errors import ConfigurationError, check_one_of, need
 from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant, has_cuda
 from dataenvgym.predictors.vllm.options import VllmOptions
@@ -173,11 +173,7 @@ def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOpti
         if given.variant is not None:
             raise error
         need(error)
-    if dtype not in ("auto", *_DTYPES):
-        raise ConfigurationError(
-            f"dtype is {dtype!r}, expected auto or one of {', '.join(_DTYPES)}."
-            f"{did_you_mean(dtype, _DTYPES)}"
-        )
+    check_one_of(("auto", *_DTYPES), dtype=dtype)
     names = {field.name for field in fields(ServerOptions)}
     as_given = {name: value for name, value in vars(given).items() if name in names}
     return ServerOptions(
