@@ -24,6 +24,7 @@ from dataenvgym.tool_formats import HERMES
 from dataenvgym.trainers import InProcessTrainer
 
 from ...waiting import wait_for
+from ..conftest import who
 
 SAMPLING = SamplingParameters()
 DATA = [SupervisedDatum(instruction="1", output="2")]
@@ -31,13 +32,6 @@ DATA = [SupervisedDatum(instruction="1", output="2")]
 
 def question(text="?"):
     return (Message(role="user", content=text),)
-
-
-def who(predictor):
-    """Who answers: the folder of the adapter, or of the student."""
-    (reply,) = predictor.predict([question()], SAMPLING)
-    assert isinstance(reply, Reply), reply
-    return reply.text.partition("|")[0]
 
 
 def run(folder: Path, **options) -> TrainingRun:
@@ -74,8 +68,6 @@ def test_tools_are_sent_as_text(make, student):
     (reply,) = predictor.predict([(*asked, *results)], SAMPLING)
     (*_, last) = HERMES.flatten((*asked, *results))
     assert reply == Reply(text=f"{student}|{last.content}")
-    with pytest.raises(ConfigurationError, match="'native', which is for API models"):
-        make(tool_format="native")
 
 
 def test_the_server_is_started_with_the_trainers_requirements(make, stand_in, make_trainer):
