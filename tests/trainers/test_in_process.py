@@ -71,7 +71,11 @@ def losses(adapter: Path) -> list[float]:
 
 
 def test_a_training_leaves_an_adapter_and_a_log(tmp_path, tiny_student):
-    adapter = train(tmp_path, tiny_student, lora_rank=4)
+    heard: list[progress.ProgressMessage] = []
+    with progress.listening(heard.append):
+        adapter = train(tmp_path, tiny_student, lora_rank=4)
+    assert [(m.done, m.total) for m in heard] == [(n, 10) for n in range(11)]
+    assert heard[-1] == f"10 of 10 training steps, loss {losses(adapter)[-1]:.3f}"
     assert adapter == tmp_path / "adapter"
     config = read_json(adapter / "adapter_config.json")
     assert config["base_model_name_or_path"] == str(tiny_student)
@@ -86,14 +90,6 @@ def test_a_training_leaves_an_adapter_and_a_log(tmp_path, tiny_student):
         "trainer_log.jsonl",
         "training.yaml",
     ]
-
-
-def test_a_training_counts_its_steps(tmp_path, tiny_student):
-    heard: list[progress.ProgressMessage] = []
-    with progress.listening(heard.append):
-        adapter = train(tmp_path, tiny_student)
-    assert [(m.done, m.total) for m in heard] == [(n, 10) for n in range(11)]
-    assert heard[-1] == f"10 of 10 training steps, loss {losses(adapter)[-1]:.3f}"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -172,11 +168,6 @@ def test_plain_text_is_learned(tmp_path, tiny_student):
     packed = train(tmp_path / "packed", tiny_student, texts, packing=True, cutoff_len=31)
     # 12 texts of 15 or 16 bytes and their ends, in blocks of 30: 7 blocks, 2 epochs of 2 steps
     assert len(losses(packed)) == 4
-
-
-def test_texts_that_fill_no_block_are_refused(tmp_path, tiny_student):
-    with pytest.raises(TrainingError, match="do not fill one block of 511 tokens"):
-        train(tmp_path, tiny_student, [TextDatum(text="short")], packing=True)
 
 
 def scored(n: int, *turns: tuple[str, float]) -> ScoredDatum:
@@ -276,16 +267,21 @@ def test_a_run_is_warned_of_records_that_are_cut(tmp_path, tiny_student, cut):
     assert told == [text]
 
 
-def test_records_that_are_all_cut_stop_the_run_before_the_training(tmp_path, tiny_student):
-    records = [parse_training_datum({"instruction": "2", "output": LONG})]
-    with pytest.raises(TrainingError, match=r"1 of 1 records.*set trainer\.cutoff_len="):
-        train(tmp_path, tiny_student, records, cutoff_len=30)
+@pytest.mark.parametrize(
+    ("record", "options", "said"),
+    [
+        (SupervisedDatum(instruction="2", output=LONG), {"cutoff_len": 30},
+            r"1 of 1 records.*set trainer\.cutoff_len="),
+        (SCORED[0], {"cutoff_len": 4}, "set cutoff_len higher"),
+        (TextDatum(text="short"), {"packing": True}, "do not fill one block of 511 tokens"),
+    ],
+)  # fmt: skip
+def test_a_run_that_could_learn_nothing_whole_ends_before_the_training(
+    tmp_path, tiny_student, record, options, said
+):
+    with pytest.raises(TrainingError, match=said):
+        train(tmp_path, tiny_student, [record], **options)
     assert not list(tmp_path.rglob("trainer_log.jsonl"))
-
-
-def test_a_training_without_a_whole_turn_is_an_error(tmp_path, tiny_student):
-    with pytest.raises(TrainingError, match="set cutoff_len higher"):
-        train(tmp_path, tiny_student, SCORED, cutoff_len=4)
 
 
 def test_a_training_continues_from_an_adapter(tmp_path, tiny_student):
