@@ -226,10 +226,19 @@ def test_pauses_double_and_half_of_them_is_left_to_chance():
 # --- what is not ---
 
 
-@pytest.mark.parametrize("code", [400, 413, 422])
-def test_permanent_errors_fail_at_once_with_the_servers_message(server, connect, code):
-    server.respond = status(code, {"error": {"message": "the model `m` does not exist"}})
-    assert ask(connect()) == Failure(reason=f"HTTP {code}: the model `m` does not exist")
+@pytest.mark.parametrize(
+    ("code", "said", "shown"),
+    [
+        (400, {"error": {"message": "too long"}}, "too long"),
+        (413, {"object": "error", "message": "too long"}, "too long"),
+        (422, {"detail": "Not Found"}, "Not Found"),
+        (400, {"error": "no"}, "no"),
+        (400, ["?"], '["?"]'),
+    ],
+)
+def test_permanent_errors_fail_at_once_with_the_servers_message(server, connect, code, said, shown):
+    server.respond = status(code, said)
+    assert ask(connect()) == Failure(reason=f"HTTP {code}: {shown}")
     assert len(server.requests) == 1
 
 
@@ -309,20 +318,6 @@ def test_the_others_follow_a_first_call_that_takes_its_time(server, connect):
     client = connect(scout=True)
     calls = [client.submit(say(str(i)), GREEDY, model="m") for i in range(4)]
     assert [call.result(20) for call in calls] == [Reply(text=str(i)) for i in range(4)]
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ({"object": "error", "message": "too long"}, "too long"),
-        ({"detail": "Not Found"}, "Not Found"),
-        ({"error": "no"}, "no"),
-        (["?"], '["?"]'),
-    ],
-)
-def test_error_messages_of_servers_have_several_forms(server, connect, said, shown):
-    server.respond = status(400, said)
-    assert ask(connect()) == Failure(reason=f"HTTP 400: {shown}")
 
 
 @pytest.mark.parametrize(
@@ -481,12 +476,16 @@ class Nurse:
         self.at_once -= 1
 
 
-def test_a_dead_server_is_revived_once_and_all_it_left_behind_is_asked_again(server, connect):
+forgets = status(404, {"error": {"message": "no model `m`"}})
+
+
+@pytest.mark.parametrize("dies", [hang_up, forgets], ids=["dies", "forgets"])
+def test_a_dead_server_is_revived_once_and_all_it_left_behind_is_asked_again(server, connect, dies):
     all_are_there = asyncio.Barrier(20)
 
     async def die_together(request: web.Request, payload: Any) -> web.StreamResponse:
         await all_are_there.wait()
-        return await hang_up(request, payload)
+        return await dies(request, payload)
 
     server.respond = die_together
     nurse = Nurse(lambda: server.script())
@@ -517,18 +516,6 @@ def test_each_episode_that_shares_a_client_hears_its_own_revival(server, connect
         return heard
 
     assert [Context().run(episode) for _ in range(2)] == [["revived"], ["revived"]]
-
-
-def test_a_server_that_no_longer_knows_the_model_is_revived_and_asked_again(server, connect):
-    server.respond = forgetful = status(404, {"error": {"message": "no model `m`"}})
-    nurse = Nurse(lambda: server.script())
-    client = connect(concurrency=20, retries=0, on_disconnect=nurse)
-    futures = [client.submit(say(str(n)), GREEDY, model="m") for n in range(50)]
-    assert [f.result(SOON) for f in futures] == [Reply(text=str(n)) for n in range(50)]
-    assert nurse.calls == 1
-    server.respond = forgetful
-    with pytest.raises(ServerError, match="HTTP 404: no model `m`"):
-        ask(connect(retries=0))  # nobody to revive
 
 
 def test_the_revival_may_use_the_client(server, connect):

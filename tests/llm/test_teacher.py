@@ -334,17 +334,13 @@ def test_a_limit_in_tokens_is_refused_if_they_are_not_counted(teach, tmp_path):
     assert read_usage(tmp_path).uncounted >= 1
 
 
-def test_a_limit_in_money_is_refused_without_a_price(teach):
-    with pytest.raises(ConfigurationError, match="the price of the model is not known"):
-        teach(max_cost=1.0)
-
-
 @pytest.mark.parametrize(
     "options",
     [
         {"max_requests": -1},
         {"max_tokens": 1.5},
         {"max_cost": float("nan"), "price": PRICE},
+        {"max_cost": 1.0},  # without a price
         {"price": {"prompt": 1.0}},
         {"price": {"prompt": -1.0, "completion": 1.0}},
         {"fields": [1]},
@@ -355,24 +351,20 @@ def test_impossible_options_are_refused(teach, options):
         teach(**options)
 
 
-def test_the_cost_of_an_unpriced_model_is_null(server, teach, tmp_path):
+def test_the_cost_is_null_without_a_price_and_if_only_some_answers_tell_their_tokens(
+    server, teach, tmp_path
+):
+    server.answer(lambda payload: "yes")
+    priced = teach(price=PRICE)
+    ask(priced, numbers(1))
     server.answer(lambda payload: "yes", tokens=(10, 5))
+    ask(priced, numbers(1))
+    assert (priced.usage.cost, priced.usage.uncounted) == (None, 1)
     teacher = teach(directory=tmp_path)
     ask(teacher, numbers(2))
     assert json.loads(usage_file(tmp_path).read_text())["cost"] is None
     assert [c.cost for c in read_calls(tmp_path)] == [None, None]
     assert teacher.usage.prompt_tokens == 20
-
-
-def test_a_cost_that_only_some_answers_tell_is_null(server, teach, tmp_path):
-    server.answer(lambda payload: "yes", tokens=(10, 5))
-    teacher = teach(price=PRICE)
-    ask(teacher, numbers(1))
-    assert teacher.usage.cost == pytest.approx(60e-6)
-    server.answer(lambda payload: "yes")
-    ask(teacher, numbers(1))
-    assert teacher.usage.cost is None
-    assert teacher.usage.uncounted == 1
 
 
 # --- the transcript, and going on ---
