@@ -62,11 +62,13 @@ def logits(predictor: InProcessPredictor) -> torch.Tensor:
 # --- answering ---
 
 
-def test_greedy_replies_are_those_of_transformers_own_generation(predictor, tiny_student):
+@pytest.mark.parametrize("name", ["tiny_student", "tiny_smollm"])
+def test_greedy_replies_are_those_of_transformers_own_generation(request, name):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model = AutoModelForCausalLM.from_pretrained(tiny_student)
-    tokenizer = AutoTokenizer.from_pretrained(tiny_student)
+    student = request.getfixturevalue(name)
+    model = AutoModelForCausalLM.from_pretrained(student)
+    tokenizer = AutoTokenizer.from_pretrained(student)
     expected = []
     for (message,) in ASKED:
         chat = [{"role": "user", "content": message.content}]
@@ -75,7 +77,9 @@ def test_greedy_replies_are_those_of_transformers_own_generation(predictor, tiny
         )
         output = model.generate(ids, max_new_tokens=8, do_sample=False)[0, ids.shape[1] :]
         expected.append(tokenizer.decode(output, skip_special_tokens=True))
+    predictor = make(student)
     assert [reply.text for reply in predictor.predict(ASKED, GREEDY)] == expected  # type: ignore[union-attr]
+    assert predictor._student.model.dtype == torch.float32
 
 
 def test_greedy_replies_do_not_depend_on_threads_or_calls_at_the_same_time(predictor, tiny_student):
