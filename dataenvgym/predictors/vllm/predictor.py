@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from dataenvgym.errors import AdapterError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.llm import ask_all
-from dataenvgym.options import Given, takes
+from dataenvgym.options import takes
 from dataenvgym.predictors.adapted_student import RemembersFormer
 from dataenvgym.predictors.checkpoints import (
     copy_checkpoint,
@@ -42,22 +42,8 @@ from dataenvgym.predictors.vllm.sleeping import asleep
 from dataenvgym.predictors.vllm.starting import ServerOptions, server_options
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.tool_formats import tool_format
-from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.interface import options_of
-
-
-@dataclass(frozen=True)
-class VllmArguments(VllmOptions):
-    """The arguments of `VllmPredictor`.
-
-    Attributes:
-        student: "pocket", "smollm2", a folder in Hugging Face format, or a name on its hub. It must
-            have a chat template.
-        trainer: trains the adapters; None uses the in-process trainer with its default options.
-    """
-
-    student: str | Path = "pocket"
-    trainer: Given[TrainerInterface | None] = None
 
 
 class VllmPredictor(RemembersFormer):
@@ -77,8 +63,8 @@ class VllmPredictor(RemembersFormer):
         ExternalError: if the pinned environment is needed and not installed.
     """
 
-    @takes(VllmArguments)
-    def __init__(self, given: VllmArguments) -> None:
+    @takes(VllmOptions)
+    def __init__(self, given: VllmOptions) -> None:
         self._given = given
         self.student = resolve_student(given.student)
         self.trainer = given.trainer or InProcessTrainer()
@@ -105,7 +91,8 @@ class VllmPredictor(RemembersFormer):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, or one sent to another process, is the untouched student, not yet connected."""
-        options = {field.name: getattr(self._given, field.name) for field in fields(VllmOptions)}
+        names = [field.name for field in fields(VllmOptions) if field.kw_only]
+        options = {name: getattr(self._given, name) for name in names}
         return partial(type(self), **options), (self.student, self.trainer)
 
     # --- answering ---
