@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dataenvgym.errors import ConfigurationError, ExternalError, did_you_mean, need
+from dataenvgym.errors import ConfigurationError, ExternalError, check_one_of, did_you_mean, need
 from dataenvgym.storage import read_json, write_json
 
 Variant = Literal["cpu", "cuda"]
@@ -69,11 +69,7 @@ def external_environment(name: str, variant: Variant | None = None) -> ExternalE
             f"There are: {', '.join(ENVIRONMENTS)}."
         )
     chosen: Variant = variant or ("cuda" if has_cuda() else "cpu")
-    if chosen not in get_args(Variant):
-        raise ConfigurationError(
-            f"variant is {chosen!r}, expected {' or '.join(get_args(Variant))}."
-            f"{did_you_mean(str(chosen), get_args(Variant))}"
-        )
+    check_one_of(get_args(Variant), variant=chosen)
     return ExternalEnvironment(name, chosen, pins_directory() / name / f"{chosen}.txt")
 
 

@@ -25,6 +25,7 @@ columns from its beginning. Provenance is not a column, because LLaMA-Factory do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, cast
 
 from dataenvgym.errors import ConfigurationError
@@ -117,11 +118,12 @@ def format_records_for_llama_factory_pt(records: Iterable[TrainingDatum]) -> Ite
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _supervised_row(record: SupervisedDatum) -> Row:
+def _prompted_row(record: SupervisedDatum | KTODatum | PreferenceDatum, **answer: Any) -> Row:
+    """An alpaca row; the columns of the answer are between those of the prompt."""
     return {
         "instruction": record.instruction,
         "input": record.input,
-        "output": record.output,
+        **answer,
         "system": record.system,
         "history": [list(turn) for turn in record.history],
     }
@@ -129,14 +131,7 @@ def _supervised_row(record: SupervisedDatum) -> Row:
 
 def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
     chosen, rejected = (_answer(tool_format.flatten(answer)) for answer in record.segments)
-    row = {
-        "instruction": record.instruction,
-        "input": record.input,
-        "chosen": chosen,
-        "rejected": rejected,
-        "system": record.system,
-        "history": [list(turn) for turn in record.history],
-    }
+    row = _prompted_row(record, chosen=chosen, rejected=rejected)
     return row | _plain_prompt(record.prompt, tool_format) if record.messages else row
 
 
@@ -160,17 +155,6 @@ def _plain_prompt(prompt: Conversation, tool_format: ToolFormat) -> Row:
         "instruction": last,
         "system": messages[0].content if leads else "",
         "history": [list(turn) for turn in zip(earlier[::2], earlier[1::2], strict=True)],
-    }
-
-
-def _kto_row(record: KTODatum) -> Row:
-    return {
-        "instruction": record.instruction,
-        "input": record.input,
-        "output": record.output,
-        "kto_tag": record.desirable,
-        "system": record.system,
-        "history": [list(turn) for turn in record.history],
     }
 
 
@@ -205,23 +189,21 @@ def as_sharegpt(row: Row) -> Row:
     return new
 
 
-_WITH_TOOLS: Mapping[str, Callable[[Any, ToolFormat], Row]] = {
+_ROW_OF: Mapping[str, Callable[..., Row]] = {
+    "supervised": lambda record, tool_format: _prompted_row(record, output=record.output),
     "chat": _chat_row,
     "scored": _chat_row,
     "preference": _preference_row,
-}
-_ROW_OF: Mapping[str, Callable[[Any], Row]] = {
-    "supervised": _supervised_row,
-    "kto": _kto_row,
-    "text": lambda record: {"text": record.text},
+    "kto": lambda record, tool_format: _prompted_row(
+        record, output=record.output, kto_tag=record.desirable
+    ),
+    "text": lambda record, tool_format: {"text": record.text},
 }
 
 
 def row_maker(kind: DatumKind, tool_format: ToolFormat) -> Callable[[Any], Row]:
     """Makes rows in the kind's own form: sharegpt for conversations, alpaca otherwise."""
-    if (writer := _WITH_TOOLS.get(kind)) is None:
-        return _ROW_OF[kind]
-    return lambda record: writer(record, tool_format)
+    return partial(_ROW_OF[kind], tool_format=tool_format)
 
 
 def _format(

@@ -110,6 +110,15 @@ _TEMPLATES = """
 TEMPLATES: frozenset[str] = frozenset(_TEMPLATES.split())
 
 
+Schedule = Literal[
+    "linear",
+    "cosine",
+    "cosine_with_restarts",
+    "polynomial",
+    "constant",
+    "constant_with_warmup",
+    "inverse_sqrt",
+]
 _Names = str | Sequence[str]
 _Path = str | os.PathLike[str]
 
@@ -154,15 +163,7 @@ class TrainingOptions(TypedDict, total=False):
     learning_rate: float
     num_train_epochs: float
     max_steps: int
-    lr_scheduler_type: Literal[
-        "linear",
-        "cosine",
-        "cosine_with_restarts",
-        "polynomial",
-        "constant",
-        "constant_with_warmup",
-        "inverse_sqrt",
-    ]
+    lr_scheduler_type: Schedule
     warmup_steps: float
     weight_decay: float
     max_grad_norm: float

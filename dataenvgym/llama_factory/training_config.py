@@ -24,7 +24,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationEr
 
 from dataenvgym import storage
 from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean, first_fault
-from dataenvgym.llama_factory.options import KNOWN_OPTIONS, OneTraining
+from dataenvgym.llama_factory.options import KNOWN_OPTIONS, OneTraining, Schedule
 from dataenvgym.options import Given
 from dataenvgym.records import Model
 
@@ -139,15 +139,7 @@ class TrainingConfig(Model):
     learning_rate: float = Field(default=1e-3, gt=0.0)
     num_train_epochs: float = Field(default=5.0, gt=0.0)
     max_steps: int = Field(default=-1, ge=-1)
-    lr_scheduler_type: Literal[
-        "linear",
-        "cosine",
-        "cosine_with_restarts",
-        "polynomial",
-        "constant",
-        "constant_with_warmup",
-        "inverse_sqrt",
-    ] = "cosine"
+    lr_scheduler_type: Schedule = "cosine"
     warmup_steps: float = Field(default=0.0, ge=0.0)
     weight_decay: float = Field(default=0.0, ge=0.0)
     max_grad_norm: float = Field(default=1.0, ge=0.0)

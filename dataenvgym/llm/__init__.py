@@ -5,14 +5,14 @@ Teacher (teacher), StudentTeacher (student_teacher)   ask a server, or the stude
     ├── TeacherAsk (teacher_ask)    one call to `ask`
     ├── ReplyCache (cache)        in a folder, or in Redis (redis_cache)
     └── TeacherLog (teacher_log)       its calls and costs, in the run directory
-        ├── Account (budget)      costs so far, and the rest of the budget (prices, usage)
+        ├── Account (budget)      costs so far, and the rest of the budget
         └── Transcript (transcript)   every call, one line each
 ChatClient (client)       used by the rest of the package, from any thread
 └── Dispatcher (dispatcher)   its queue and its requests, in one event loop
     ├── LoopThread (loop)     that loop, in a daemon thread
     ├── Session (session)     the connections to the server
-    ├── Revival (revival)     restarts a dead server, once for all its callers
-    └── payloads, transient   requests and answers as bytes; failures that may pass
+    ├── Revival (outages)     restarts a dead server, once for all its callers
+    └── payloads              requests and answers as bytes
 """
 
 from dataenvgym.llm.budget import TeacherUsage, count_malformed

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import Field, ValidationError
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, first_fault
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json
@@ -232,10 +232,7 @@ def parse_budget(
     try:
         budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ConfigurationError(
-            f"{first['loc'][0]} is {first['input']!r}, expected 0 or more, or null"
-        ) from None
+        raise ConfigurationError(f"{first_fault(error)}; null is no limit") from None
     if max_cost is not None and price is None:
         raise ConfigurationError(
             f"max_cost is {max_cost!r}, and the price of the model is not known: set price, such "

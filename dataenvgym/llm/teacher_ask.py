@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from dataenvgym.errors import BudgetSpentError, DataEnvGymError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm.cache import SharedReplies, request_key
+from dataenvgym.llm.cache import request_key
 from dataenvgym.llm.teacher_log import TeacherLog
 from dataenvgym.llm.transcript import Page, TeacherCall
 from dataenvgym.progress import Count, counting
@@ -65,7 +65,9 @@ class TeacherAsk:
         self._log = log
         self._page = page
         self._purpose = purpose
-        self._shared = SharedReplies(None, list)
+        self._cache = teacher.cache
+        self._keys: list[str] = []  # in the cache, by position; only with a cache
+        self._claimed: set[int] = set()  # the positions of keys that are ours
         self._outcomes: dict[int, RequestOutcome] = {}
         self._open: dict[int, _Sent] = {}
         self._elsewhere: list[TeacherRequest] = []  # another run is asking these
@@ -83,11 +85,9 @@ class TeacherAsk:
             return self._answered(requests)
 
     def _answered(self, requests: Sequence[TeacherRequest]) -> list[RequestOutcome]:
-        def keys() -> list[str]:
-            teacher, identity = self._teacher, self._teacher.identity()
-            return [request_key(identity, teacher.body(r), r.sampling, r.sample) for r in requests]
-
-        self._shared = SharedReplies(self._teacher.cache, keys)
+        if self._cache is not None:
+            body, identity = self._teacher.body, self._teacher.identity()
+            self._keys = [request_key(identity, body(r), r.sampling, r.sample) for r in requests]
         self._look_up(requests)
         waiting = deque(r for r in requests if r.position not in self._outcomes)
         n_unasked, spent = self._ask(waiting)
@@ -100,9 +100,12 @@ class TeacherAsk:
         return [self._outcomes.get(r.position, unasked) for r in requests]
 
     def _look_up(self, requests: Sequence[TeacherRequest]) -> None:
-        by_position = {request.position: request for request in requests}
-        for position, reply in self._shared.known(list(by_position)):
-            self._settle_cached(by_position[position], reply)
+        if self._cache is None:
+            return
+        replies = self._cache.get([self._keys[request.position] for request in requests])
+        for request, reply in zip(requests, replies, strict=True):
+            if reply is not None:
+                self._settle_cached(request, reply)
 
     def _ask(self, waiting: deque[TeacherRequest]) -> tuple[int, str | None]:
         """Send the waiting requests; return how many the budget does not reach, and the reason."""
@@ -125,7 +128,7 @@ class TeacherAsk:
                         continue
                     self._teacher.slots.release()
                     if is_ours:
-                        self._shared.give_back(request.position)
+                        self._give_back(request.position)
                         n_unasked += 1
                 if batch:
                     self._send(batch)
@@ -135,13 +138,15 @@ class TeacherAsk:
                 while not self._ended.empty():
                     self._take(self._ended.get())
                 waiting.extend(self._look_elsewhere())
-                self._shared.renew()
+                if self._cache is not None:
+                    self._cache.renew()
                 self._log.save(soon=True)
         finally:
             for sent in self._open.values():  # still open after an error
                 sent.future.cancel()
                 self._teacher.slots.release()
-            self._shared.give_all_back()
+            for position in [*self._claimed]:
+                self._give_back(position)
         return n_unasked, spent
 
     def _claim(self, request: TeacherRequest) -> bool:
@@ -149,15 +154,25 @@ class TeacherAsk:
 
         Another run that has made no request for long may hang: then the request is ours, too.
         """
-        claimed = self._shared.claim(request.position)
+        if self._cache is None:
+            return True
+        claimed = self._cache.claim(self._keys[request.position])
         if isinstance(claimed, Reply):
             self._settle_cached(request, claimed)
             return False
+        if claimed:
+            self._claimed.add(request.position)
         first_met = self._met_at.setdefault(request.position, time.monotonic())
         if not claimed and time.monotonic() - first_met < _PATIENCE_S:
             self._elsewhere.append(request)
             return False
         return True
+
+    def _give_back(self, position: int) -> None:
+        """Release a claim, if it is ours: others may ask, or read the stored reply."""
+        if self._cache is not None and position in self._claimed:
+            self._claimed.remove(position)
+            self._cache.release(self._keys[position])
 
     def _look_elsewhere(self) -> list[TeacherRequest]:
         """Collect replies that other runs got; claim the other requests again."""
@@ -193,7 +208,7 @@ class TeacherAsk:
             limit = _AHEAD_S
         elif self._elsewhere:
             limit = _LOOK_S
-        elif self._shared.exists:
+        elif self._cache is not None:
             limit = _RENEW_S
         with suppress(Empty):
             self._take(self._ended.get(timeout=limit))
@@ -208,9 +223,9 @@ class TeacherAsk:
             except DataEnvGymError as raised:  # nothing can be asked
                 error, outcome = raised, Failure(reason=str(raised), outage=True)
             self._settle(request, outcome, seconds=sent.seconds, cached=False)
-            if isinstance(outcome, Reply):
-                self._shared.keep(request.position, outcome)
-            self._shared.give_back(request.position)
+            if self._cache is not None and isinstance(outcome, Reply):
+                self._cache.put(self._keys[request.position], outcome)
+            self._give_back(request.position)
             self._log.account.count(outcome)
             if error is not None:
                 raise error

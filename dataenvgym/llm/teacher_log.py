@@ -57,12 +57,8 @@ class TeacherLog:
         if self._directory is None:
             return
         path = begun_file(self._directory)
-        try:
-            stream = path.open("ab")
-        except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            stream = path.open("ab")
-        with stream:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as stream:
             stream.write(b"." * n)
 
     def save(self, *, soon: bool = False) -> None:

@@ -16,7 +16,7 @@ from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import publishing, write_jsonl
 from dataenvgym.trainers.interface import refuse_options_of_one_training
-from dataenvgym.trainers.support import STAGES, check_cut, longer_sides, refuse_unsupported
+from dataenvgym.trainers.support import STAGES, check_cut, examples_of, refuse_unsupported
 
 if TYPE_CHECKING:
     from dataenvgym.trainers.compute import Run
@@ -126,35 +126,24 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
 def _objective(
     config: TrainingConfig, records: list[TrainingDatum], tokenizer: Any, base: Any, run: Run
 ) -> Objective:
-    from dataenvgym.trainers import examples
+    from dataenvgym.trainers.examples import padding_token
     from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, padder
 
-    pad = padder(examples.padding_token(tokenizer), base.device)
-    cutoff = config.cutoff_len
-    data = cast(Any, records)
-    if config.stage == "sft":
-        found = examples.supervised_examples(data, tokenizer, cutoff)
-        check_cut(found, cutoff)
+    stage, cutoff = config.stage, config.cutoff_len
+    # LLaMA-Factory's blocks are one token shorter than its cutoff_len
+    room = cutoff - 1 if config.packing else cutoff
+    found = examples_of(stage, records, tokenizer, room, packing=config.packing)
+    if not found:
+        raise TrainingError(
+            f"the texts do not fill one block of {room} tokens, and packing leaves the rest "
+            "out: set packing to False, or cutoff_len lower"
+        )
+    check_cut(found, cutoff, are_texts=stage == "pt")
+    pad = padder(padding_token(tokenizer), base.device)
+    if stage in ("sft", "pt"):
         return CrossEntropy(found, pad)
-    if config.stage == "pt":
-        # LLaMA-Factory's blocks are one token shorter than its cutoff_len
-        room = cutoff - 1 if config.packing else cutoff
-        texts = examples.text_examples(data, tokenizer, room, packing=config.packing)
-        if not texts:
-            raise TrainingError(
-                f"the texts do not fill one block of {room} tokens, and packing leaves the rest "
-                "out: set packing to False, or cutoff_len lower"
-            )
-        check_cut(texts, cutoff, are_texts=True)
-        return CrossEntropy(texts, pad)
-    reference = _reference(config, base)
-    if config.stage == "dpo":
-        pairs = examples.preference_examples(data, tokenizer, cutoff)
-        check_cut(longer_sides(pairs), cutoff)
-        return DPO(pairs, config, pad, reference, run)
-    judged = examples.judged_examples(data, tokenizer, cutoff)
-    check_cut([one.example for one in judged], cutoff)
-    return KTO(judged, config, pad, reference, run)
+    make = DPO if stage == "dpo" else KTO
+    return make(found, config, pad, _reference(config, base), run)
 
 
 def _scored_objective(

@@ -7,20 +7,11 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
+from dataenvgym.llama_factory.options import OneTraining
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 """The files in an adapter's folder, in PEFT's format."""
-
-_OF_ONE_TRAINING = (
-    "model_name_or_path",
-    "adapter_name_or_path",
-    "stage",
-    "dataset",
-    "dataset_dir",
-    "output_dir",
-    "seed",
-)
 
 
 @runtime_checkable
@@ -69,7 +60,8 @@ def options_of(trainer: TrainerInterface) -> TrainingConfig:
 
 def refuse_options_of_one_training(options: Mapping[str, Any]) -> None:
     """Raise ConfigurationError for options that a predictor sets for each training."""
-    if taken := [name for name in options if name in _OF_ONE_TRAINING]:
+    of_one = OneTraining.__annotations__.keys() - TrainingOptions.__annotations__.keys()
+    if taken := [name for name in options if name in of_one]:
         raise ConfigurationError(
             f"{taken} belong to one training, and the predictor sets them; expected options "
             "that hold for every training"

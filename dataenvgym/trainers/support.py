@@ -21,7 +21,7 @@ from dataenvgym.llama_factory import TrainingConfig, read_dataset, stage_of
 from dataenvgym.records import ScoredDatum, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.trainers import examples
-from dataenvgym.trainers.examples import Example, Pair
+from dataenvgym.trainers.examples import Example, Judged, Pair
 
 STAGES = ("sft", "pt", "dpo", "kto", "scored")
 
@@ -166,16 +166,17 @@ def warn_of_idle_options(
         )
 
 
-def check_cut(found: Sequence[Example], cutoff: int, *, are_texts: bool = False) -> None:
+def check_cut(found: Sequence[Any], cutoff: int, *, are_texts: bool = False) -> None:
     """Warn of records that are cut: an evaluation shows the whole prompt.
 
     Args:
+        found: from `examples_of`; of a pair, the side that loses more tokens counts.
         are_texts: plain texts, of which a part is as good as the whole.
 
     Raises:
         TrainingError: if all records are cut, and they are not texts.
     """
-    cut = [len(example.tokens) + example.n_cut for example in found if example.n_cut]
+    cut = [len(one.tokens) + one.n_cut for one in map(_longest, found) if one.n_cut]
     if not cut:
         return
     facts = (
@@ -191,9 +192,10 @@ def check_cut(found: Sequence[Example], cutoff: int, *, are_texts: bool = False)
     warn_run(f"{facts}: set trainer.cutoff_len higher to learn them whole")
 
 
-def longer_sides(pairs: Sequence[Pair]) -> list[Example]:
-    """The answer of each pair that loses more tokens."""
-    return [max(pair.chosen, pair.rejected, key=lambda side: side.n_cut) for pair in pairs]
+def _longest(found: Example | Pair | Judged) -> Example:
+    if isinstance(found, Pair):
+        return max(found.chosen, found.rejected, key=lambda side: side.n_cut)
+    return found.example if isinstance(found, Judged) else found
 
 
 def check_before(config: TrainingConfig) -> None:
@@ -216,16 +218,18 @@ def check_before(config: TrainingConfig) -> None:
         records = list(read_dataset(Path(folder), names))
         stage = "dpo" if config.stage == "rm" else config.stage
         if all(stage_of(record) == stage for record in records):
-            found = _examples(stage, records, tokenizer, config.cutoff_len)
+            found = examples_of(stage, records, tokenizer, config.cutoff_len)
             check_cut(found, config.cutoff_len, are_texts=stage == "pt")
 
 
-def _examples(stage: str, records: Any, tokenizer: Any, cutoff: int) -> list[Example]:
+def examples_of(
+    stage: str, records: Any, tokenizer: Any, cutoff: int, *, packing: bool = False
+) -> list[Any]:
+    """The examples of a stage: `Example`, `Pair` in `dpo`, `Judged` in `kto`."""
     if stage == "sft":
         return examples.supervised_examples(records, tokenizer, cutoff)
     if stage == "pt":
-        return examples.text_examples(records, tokenizer, cutoff, packing=False)
+        return examples.text_examples(records, tokenizer, cutoff, packing=packing)
     if stage == "dpo":
-        return longer_sides(examples.preference_examples(records, tokenizer, cutoff))
-    judged = examples.judged_examples(records, tokenizer, cutoff)
-    return [one.example for one in judged]
+        return examples.preference_examples(records, tokenizer, cutoff)
+    return examples.judged_examples(records, tokenizer, cutoff)

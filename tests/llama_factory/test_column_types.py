@@ -18,19 +18,20 @@ def wrong(rows: Iterable[dict[str, Any]], size: int = 100) -> list[str]:
     return types.wrong()
 
 
-def test_a_column_of_dates_alone_is_wrong():
-    assert wrong([{"q": "When?", "a": "2024-03-05"}, {"q": "And?", "a": "2024-03-05 10:11"}]) == [
-        "a"
-    ]
+DATE = {"a": "2024-03-05"}
 
 
-def test_one_text_among_the_first_rows_settles_a_column():
-    assert wrong([{"a": "2024-03-05"}, {"a": "never"}, {"a": "2024-03-06"}]) == []
-    assert wrong([{"a": "2024-03-05"}, {"a": ""}]) == []
-
-
-def test_a_text_beyond_the_beginning_comes_too_late():
-    assert wrong([{"a": "2024-03-05"}, {"a": "never"}], size=BEGINNING) == ["a"]
+@pytest.mark.parametrize(
+    ("rows", "size", "found"),
+    [
+        ([{"q": "When?", **DATE}, {"q": "And?", "a": "2024-03-05 10:11"}], 100, ["a"]),
+        ([DATE, {"a": "never"}, DATE], 100, []),
+        ([DATE, {"a": ""}], 100, []),
+        ([DATE, {"a": "never"}], BEGINNING, ["a"]),  # it comes too late
+    ],
+)
+def test_a_column_is_wrong_whose_first_texts_are_all_dates(rows, size, found):
+    assert wrong(rows, size) == found
 
 
 def test_a_list_that_fills_beyond_the_beginning_is_wrong():

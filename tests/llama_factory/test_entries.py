@@ -59,6 +59,9 @@ CALL = {"name": "f", "arguments": {"x": "é", "n": [1, None]}}
 def test_a_turn_equals_its_message(role, value, message):
     turn = {"from": role, "value": value}
     assert parse_turn(turn, TAGS, "turn") == {**message, "content": value}
+    tags = {**TAGS, "role_tag": "role", "content_tag": "content"}
+    turn = {"role": role, "content": value}
+    assert parse_turn(turn, tags, "turn") == {**message, "content": value}
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,7 @@ def test_a_turn_equals_its_message(role, value, message):
         (json.dumps([CALL, CALL]), "", 2),
         (f"I look. <tool_call>{json.dumps(CALL)}</tool_call>", "I look. ", 1),
         (f"I look.\n<tool_call>{json.dumps([CALL, CALL])}</tool_call>", "I look.\n", 2),
+        (f"<think>\nhm\n</think>\n\n{json.dumps(CALL)}", "<think>\nhm\n</think>\n\n", 1),
     ],
 )
 def test_calls_of_other_people_are_read(value, content, count):
@@ -75,21 +79,6 @@ def test_calls_of_other_people_are_read(value, content, count):
         "role": "assistant",
         "content": content,
         "tool_calls": [CALL] * count,
-    }
-
-
-def test_a_thought_before_unmarked_calls_is_text():
-    value = '<think>\nhm\n</think>\n\n{"name": "f", "arguments": {}}'
-    message = parse_turn({"from": "function_call", "value": value}, TAGS, "turn")
-    assert message["content"] == "<think>\nhm\n</think>\n\n"
-    assert message["tool_calls"] == [{"name": "f", "arguments": {}}]
-
-
-def test_other_peoples_tags_are_understood():
-    tags = {"role_tag": "role", "content_tag": "content", "user_tag": "user"}
-    assert parse_turn({"role": "user", "content": "Hi"}, tags, "turn") == {
-        "role": "user",
-        "content": "Hi",
     }
 
 

@@ -22,35 +22,39 @@ def parse(row: Any, **entry: Any) -> TrainingDatum:
     return parse_row(row, DatasetEntry.parse({"file_name": "rows.json", **entry}))
 
 
-def test_other_peoples_column_names_are_understood():
-    columns = {"prompt": "question", "query": "context", "response": "answer", "history": "past"}
-    row = {"question": "Q", "context": None, "answer": "A", "past": [["a", "b"]], "unused": 1}
-    assert parse(row, columns=columns) == SupervisedDatum(
-        instruction="Q", output="A", history=(("a", "b"),)
-    )
+NAMED = {"prompt": "q", "query": "c", "response": "a", "history": "h", "tools": "t"}
 
 
-def test_a_query_without_a_prompt_is_the_instruction():
-    row = {"instruction": "", "input": "Q", "output": "A"}
-    assert parse(row) == SupervisedDatum(instruction="Q", output="A")
-
-
-def test_an_alpaca_row_with_tools_is_a_chat():
-    columns = {"prompt": "q", "response": "a", "history": "h", "tools": "t"}
-    row = {"q": "Q", "a": "A", "h": [["a", "b"]], "t": '[{"name": "f"}]'}
-    assert parse(row, columns=columns) == ChatDatum(
-        messages=(
-            Message(role="user", content="a"),
-            Message(role="assistant", content="b"),
-            Message(role="user", content="Q"),
-            Message(role="assistant", content="A"),
+@pytest.mark.parametrize(
+    ("row", "entry", "record"),
+    [
+        (
+            {"q": "Q", "c": None, "a": "A", "h": [["a", "b"]], "unused": 1},
+            {"columns": NAMED},
+            SupervisedDatum(instruction="Q", output="A", history=(("a", "b"),)),
         ),
-        tools=({"name": "f"},),
-    )
-
-
-def test_a_row_without_a_response_column_is_text():
-    assert parse({"text": "Once."}, columns={"prompt": "text"}) == TextDatum(text="Once.")
+        (  # a query without a prompt is the instruction
+            {"instruction": "", "input": "Q", "output": "A"},
+            {},
+            SupervisedDatum(instruction="Q", output="A"),
+        ),
+        (  # with tools, it is a chat
+            {"q": "Q", "a": "A", "t": '[{"name": "f"}]'},
+            {"columns": NAMED},
+            ChatDatum(
+                messages=(
+                    Message(role="user", content="Q"),
+                    Message(role="assistant", content="A"),
+                ),
+                tools=({"name": "f"},),
+            ),
+        ),
+        # without a column for a response, it is text
+        ({"text": "Once."}, {"columns": {"prompt": "text"}}, TextDatum(text="Once.")),
+    ],
+)
+def test_alpaca_rows_are_read_by_the_names_of_their_columns(row, entry, record):
+    assert parse(row, **entry) == record
 
 
 def test_a_leading_system_turn_overrides_the_system_column():

@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.llm import Teacher
+from dataenvgym.records import Conversation, Message
+
+GREEDY = SamplingParameters()
 Respond = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 
 
@@ -23,6 +28,28 @@ def completion(
 async def echo(request: web.Request, payload: dict[str, Any]) -> web.StreamResponse:
     """Repeat the last message."""
     return completion(payload["messages"][-1]["content"])
+
+
+def status(code: int, body: Any = None, **headers: str) -> Respond:
+    """Answer with this status."""
+
+    async def respond(request: web.Request, payload: dict[str, Any]) -> web.StreamResponse:
+        return web.json_response(body, status=code, headers=headers)
+
+    return respond
+
+
+def say(text: object) -> Conversation:
+    return (Message(role="user", content=str(text)),)
+
+
+def numbers(n: int, start: int = 0) -> list[Conversation]:
+    """Conversations that say a number each."""
+    return [say(i) for i in range(start, start + n)]
+
+
+def ask(teacher: Teacher, conversations: Any, sampling: SamplingParameters = GREEDY) -> list[Any]:
+    return teacher.ask(conversations, sampling, purpose="records")
 
 
 class FakeServer:
@@ -112,6 +139,21 @@ def server():
     fake = FakeServer()
     yield fake
     fake.close()
+
+
+@pytest.fixture
+def teach(server):
+    """Makes teachers behind the server that try each request once."""
+    made: list[Teacher] = []
+
+    def make(model: str = "m", **options: Any) -> Teacher:
+        defaults = {"base_url": server.url, "api_key_variable": None, "retries": 0}
+        made.append(Teacher(model, **{**defaults, **options}))
+        return made[-1]
+
+    yield make
+    for teacher in made:
+        teacher.close()
 
 
 @pytest.fixture

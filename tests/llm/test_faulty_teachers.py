@@ -156,34 +156,3 @@ def test_a_repeated_episode_is_answered_from_the_cache(tmp_path, server):
         ]
         assert texts[0] == texts[1]
     assert [i.val_score for i in first.iterations] == [i.val_score for i in second.iterations]
-
-
-@pytest.mark.slow
-def test_the_command_line_teaches_word_problems_with_a_faulty_teacher(
-    tmp_path, server, monkeypatch, capsys
-):
-    from dataenvgym.cli.main import main
-
-    monkeypatch.chdir(tmp_path)
-    problems = [
-        {"question": f"Ann has {n} red and 7 blue pens. How many?", "answer": f"So\n#### {n + 7}"}
-        for n in range(60)
-    ]
-    (tmp_path / "problems.jsonl").write_text("\n".join(map(json.dumps, problems)))
-    server.respond = Author(sometimes(garbage))
-    overrides = (
-        "task=math_jsonl task.sources=problems.jsonl task.sampling.max_tokens=8 agent=open_ended "
-        "agent/engine=llm prompt=math_records agent.engine.batch_size=3 "
-        "agent.records_per_iteration=15 episode.iterations=2 predictor.threads=1 name=mine "
-        f"teacher=vllm teacher.model=author teacher.base_url={server.url}"
-    )
-    assert main(["run", "--plain", *overrides.split()]) == 0, capsys.readouterr().err
-    summary = json.loads((tmp_path / "runs" / "mine" / "summary.json").read_text())
-    assert [i["n_records"] for i in summary["iterations"]] == [0, 15, 15]
-    assert summary["teacher"]["requests"] == len(server.requests) > 10
-    assert summary["teacher"]["malformed"] > 0
-    system, user = (message["content"] for message in server.requests[0]["messages"])
-    assert "#### " in system
-    assert "The right answer: " in user
-    schema = server.requests[0]["response_format"]["json_schema"]
-    assert schema["schema"]["required"] == ["records"]

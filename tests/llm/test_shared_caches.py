@@ -12,40 +12,19 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm import Teacher, redis_cache, teacher_ask
+from dataenvgym.interfaces import Reply
+from dataenvgym.llm import redis_cache, teacher_ask
 from dataenvgym.llm.cache import FolderCache, ReplyCache, open_cache
-from dataenvgym.records import Message
 from dataenvgym.run_warnings import listening
 
-from .conftest import echo
+from .conftest import ask, echo, numbers
 
-GREEDY = SamplingParameters()
 KEY = "0123456789abcdef" * 4
 N = 40
 
 
-def ask(teacher: Teacher, n: int = N, start: int = 0) -> list[Any]:
-    asked = [(Message(role="user", content=str(i)),) for i in range(start, start + n)]
-    return teacher.ask(asked, GREEDY, purpose="records")
-
-
 def replies(n: int = N, start: int = 0) -> list[Reply]:
     return [Reply(text=str(i)) for i in range(start, start + n)]
-
-
-@pytest.fixture
-def teach(server):
-    made: list[Teacher] = []
-
-    def make(**options: Any) -> Teacher:
-        defaults = {"base_url": server.url, "api_key_variable": None, "retries": 0}
-        made.append(Teacher("m", **{**defaults, **options}))
-        return made[-1]
-
-    yield make
-    for teacher in made:
-        teacher.close()
 
 
 @pytest.fixture(params=["folder", "redis"])
@@ -67,7 +46,9 @@ def test_runs_that_ask_the_same_at_once_pay_once(server, teach, cache):
     server.respond = slow
     teachers = [teach(cache=cache, concurrency=4) for _ in range(3)]
     with ThreadPoolExecutor(3) as threads:
-        assert list(threads.map(ask, teachers)) == [replies()] * 3
+        assert (
+            list(threads.map(lambda teacher: ask(teacher, numbers(N)), teachers)) == [replies()] * 3
+        )
     assert len(server.requests) == N
     assert sum(teacher.usage.requests for teacher in teachers) == N
     assert sum(teacher.usage.cached for teacher in teachers) == 2 * N
@@ -86,15 +67,6 @@ def test_a_claim_is_one_runs_until_it_is_given_back(cache):
     two.release(KEY)
     assert one.claim(KEY) == Reply(text="x")
     assert two.claim(KEY) == Reply(text="x")
-
-
-def test_requests_that_failed_in_another_run_are_sent_again(server, teach, cache):
-    async def refuse(request: web.Request, payload: Any) -> web.StreamResponse:
-        return web.json_response({}, status=400)
-
-    server.script(refuse)
-    assert isinstance(ask(teach(cache=cache), 1)[0], Failure)
-    assert ask(teach(cache=cache), 1) == replies(1)
 
 
 def test_a_run_waits_for_replies_of_another_run_with_any_budget(server, teach, cache, monkeypatch):
@@ -116,11 +88,11 @@ def test_a_run_waits_for_replies_of_another_run_with_any_budget(server, teach, c
 
     monkeypatch.setattr(second.cache, "claim", watched)
     with ThreadPoolExecutor(2) as threads:
-        asking = threads.submit(ask, first, 5)
+        asking = threads.submit(ask, first, numbers(5))
         while len(server.requests) < 5:
             assert not asking.done()
             time.sleep(0.01)
-        waiting = threads.submit(ask, second, 6)
+        waiting = threads.submit(ask, second, numbers(6))
         assert waits.wait(20)
         server._loop.call_soon_threadsafe(release.set)
         assert asking.result(20) == replies(5)
@@ -176,7 +148,7 @@ def test_claims_in_redis_end_unless_they_are_renewed(server, teach, redis_url, m
         return claimed[-1]
 
     monkeypatch.setattr(asked.cache, "claim", of_the_dead)
-    assert ask(asked, 1) == replies(1)
+    assert ask(asked, numbers(1)) == replies(1)
     assert (claimed[0], claimed[-1]) == (False, True)
 
 
@@ -189,14 +161,14 @@ def test_a_run_that_hangs_on_its_claims_is_not_waited_for_for_ever(
     asked = teach(cache=cache)
     claim = asked.cache.claim
     monkeypatch.setattr(asked.cache, "claim", lambda key: held.claim(key) and claim(key))
-    assert ask(asked, 3) == replies(3)
+    assert ask(asked, numbers(3)) == replies(3)
     assert asked.usage.requests == 3
 
 
 def test_a_cache_without_locks_is_a_cache_all_the_same(teach, tmp_path):
     (tmp_path / ".claims").mkdir()
-    assert ask(teach(cache=tmp_path), 3) == replies(3)
-    assert ask(teach(cache=tmp_path), 3) == replies(3)
+    assert ask(teach(cache=tmp_path), numbers(3)) == replies(3)
+    assert ask(teach(cache=tmp_path), numbers(3)) == replies(3)
 
 
 # --- a server that is lost ---
@@ -206,7 +178,7 @@ def test_a_cache_without_locks_is_a_cache_all_the_same(teach, tmp_path):
 def test_a_redis_server_that_is_lost_is_given_up_once(server, teach, own_redis, how, monkeypatch):
     url, process = own_redis
     teacher = teach(cache=f"{url}?socket_timeout=0.2", concurrency=4)
-    assert ask(teacher, 2) == replies(2)
+    assert ask(teacher, numbers(2)) == replies(2)
     uses: list[object] = []
     connected = teacher.cache._connected
     monkeypatch.setattr(teacher.cache, "_connected", lambda: uses.append(1) or connected())
@@ -215,8 +187,8 @@ def test_a_redis_server_that_is_lost_is_given_up_once(server, teach, own_redis, 
         process.wait()
     warnings: list[str] = []
     with listening(warnings.append):
-        assert ask(teacher) == replies()
-        assert ask(teacher) == replies()
+        assert ask(teacher, numbers(N)) == replies()
+        assert ask(teacher, numbers(N)) == replies()
     assert len(uses) == 1
     (warning,) = warnings
     assert warning.startswith(f"the cache at {url} is lost and no longer used: ")
@@ -234,7 +206,7 @@ def test_a_redis_server_that_is_lost_while_replies_come_costs_no_reply(server, t
     server.script(die)
     warnings: list[str] = []
     with listening(warnings.append):
-        assert ask(teach(cache=url)) == replies()
+        assert ask(teach(cache=url), numbers(N)) == replies()
     assert len(warnings) == 1
 
 
@@ -242,10 +214,10 @@ def test_a_connection_that_the_server_closed_is_opened_again(teach, redis_url):
     from redis import Redis
 
     teacher = teach(cache=redis_url)
-    ask(teacher, 2)
+    ask(teacher, numbers(2))
     Redis.from_url(redis_url).client_kill_filter(_type="normal", skipme=True)
     warnings: list[str] = []
     with listening(warnings.append):
-        assert ask(teacher, 2) == replies(2)
+        assert ask(teacher, numbers(2)) == replies(2)
     assert warnings == []
     assert teacher.usage.cached == 2

@@ -108,11 +108,15 @@ def test_text_without_json_gives_nothing(text):
     assert [v for v in json_in(text) if v not in ([], {})] == []
 
 
-@pytest.mark.parametrize("piece", ["[", "{", '{"a":', '"', "```", "[1,", '{"', "\\", '{"a": 1e9'])
-def test_garbage_of_any_length_is_read_in_no_time(piece):
-    began = time.perf_counter()
-    list(json_in(piece * 50_000))
-    assert time.perf_counter() - began < 5
+GARBAGE = [p * 50_000 for p in ("[", "{", '{"a":', '"', "```", "[1,", '{"', "\\", '{"a": 1e9')]
+GARBAGE.append("[" * 40 + "1," * 6_000 + "x!y z]")  # a long reply that breaks at its end
+
+
+@pytest.mark.parametrize("text", GARBAGE, ids=lambda text: text[:9])
+def test_garbage_of_any_length_is_read_in_no_time(text):
+    begin = time.process_time()
+    list(json_in(text))
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -162,18 +166,3 @@ def test_useless_answers_and_failed_calls_are_none_and_only_the_first_are_malfor
     assert teacher.malformed == 2
     assert (teacher.rounds, teacher.purposes) == ([asked], {"skills"})
     assert teacher.samplings == [sampling.model_copy(update={"json_schema": LABELS})]
-
-
-def test_a_teacher_that_keeps_no_count_will_do():
-    class Bare:
-        def ask(self, conversations, sampling, *, purpose):
-            return [Reply(text="?") for _ in conversations]
-
-    asked = [(Message(role="user", content="x"),)]
-    assert ask_json(Bare(), asked, LABELS, SamplingParameters(), purpose="x") == [None]
-
-
-def test_a_long_reply_that_breaks_at_its_end_is_read_in_time():
-    begin = time.process_time()
-    assert list(json_in("[" * 40 + "1," * 6_000 + "x!y z]")) == []
-    assert time.process_time() - begin < 2

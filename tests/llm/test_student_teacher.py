@@ -12,17 +12,13 @@ from dataenvgym.llm import StudentTeacher
 from dataenvgym.llm.budget import read_usage
 from dataenvgym.llm.transcript import read_calls
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
-from dataenvgym.records import Conversation, Message
 
 from ..fakes import Student
+from .conftest import say
 
 GREEDY = SamplingParameters(max_tokens=4)
 WARM = SamplingParameters(max_tokens=8, temperature=1.0, seed=3)
 SCHEMA = GREEDY.model_copy(update={"json_schema": {"type": "object"}})
-
-
-def say(text: object) -> Conversation:
-    return (Message(role="user", content=str(text)),)
 
 
 class Noting(ScriptedPredictor):

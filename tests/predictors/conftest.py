@@ -13,9 +13,11 @@ from typing import Any
 import psutil
 import pytest
 
+from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.predictors.vllm import own_server, server
+from dataenvgym.records import Message
 
 PROGRAM = Path(__file__).with_name("vllm") / "stand_in_server.py"
 
@@ -60,6 +62,17 @@ class StandIn:
                 yield f"http://127.0.0.1:{process.stdout.readline().split()[-1]}"
             finally:
                 process.kill()
+
+
+def ask(predictor: Any, text: str = "?") -> Any:
+    """The text of the reply, or the failure."""
+    (reply,) = predictor.predict([(Message(role="user", content=text),)], SamplingParameters())
+    return reply.text if isinstance(reply, Reply) else reply
+
+
+def who(predictor: Any) -> str:
+    """Who answers: the folder of the adapter, or of the student."""
+    return str(ask(predictor).partition("|")[0])
 
 
 def call(url: str, **content: Any) -> None:

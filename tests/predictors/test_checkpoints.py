@@ -202,8 +202,10 @@ def test_a_trainer_needs_only_train(tiny_student, whole, tmp_path):
 @pytest.mark.parametrize("result", [None, 3, "nowhere"])
 def test_a_trainer_that_returns_no_folder_with_an_adapter_is_named(tiny_student, tmp_path, result):
     predictor = InProcessPredictor(tiny_student, OnlyTrains(result))
+    before = answers(predictor)
     with pytest.raises(TrainingError, match=f"OnlyTrains returned {result}, where there is"):
         predictor.train(DATA, TrainingRun(tmp_path))
+    assert answers(predictor) == before
 
 
 def test_objects_that_are_not_trainers_are_refused(tiny_student, whole):

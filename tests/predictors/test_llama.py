@@ -74,6 +74,12 @@ def with_transformers(model: Any, prompt: list[int], limit: int, ends: list[int]
     return reply[:-1] if reply[-1] in ends else reply
 
 
+def greedy_replies(model: Any, prompts: list[list[int]]) -> list[list[int]]:
+    limits = [20] * len(prompts)
+    replies = generation.generate(model, prompts, limits, generation.greedy, end_tokens=[])
+    return [reply.tokens for reply in replies]
+
+
 @pytest.mark.parametrize("kind", MODELS)
 def test_greedy_replies_are_those_of_transformers(kind):
     model = made(MODELS[kind])
@@ -93,28 +99,17 @@ def test_a_model_too_large_to_pack_a_copy_gives_the_same_replies(monkeypatch):
     replies = []
     for limit in (llama.MOST_PACKED, 0):
         monkeypatch.setattr(llama, "MOST_PACKED", limit)
-        model = made(MODELS["qwen2"])
-        replies += [
-            generation.generate(
-                model, prompts, [20] * len(prompts), generation.greedy, end_tokens=[]
-            )
-        ]
+        replies.append(greedy_replies(made(MODELS["qwen2"]), prompts))
     assert replies[0] == replies[1]
 
 
 def test_packed_weights_are_dropped_and_packed_again_when_needed():
     model, prompts = made(MODELS["llama"]), prompts_of(random.Random(3))
-
-    def replies():
-        return generation.generate(
-            model, prompts, [20] * len(prompts), generation.greedy, end_tokens=[]
-        )
-
-    before = replies()
+    before = greedy_replies(model, prompts)
     assert model in large.PACKS
     large.release_memory()
     assert not large.PACKS
-    assert replies() == before
+    assert greedy_replies(model, prompts) == before
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -143,11 +138,8 @@ def test_a_separate_adapter_is_used():
         parameter.data = torch.randn(parameter.shape, generator=generator) * 0.3
     assert llama.fits(model)
     prompts = prompts_of(random.Random(1))
-    found = generation.generate(
-        model, prompts, [20] * len(prompts), generation.greedy, end_tokens=[]
-    )
     expected = [with_transformers(model, prompt, 20, []) for prompt in prompts]
-    assert [reply.tokens for reply in found] == expected
+    assert greedy_replies(model, prompts) == expected
 
 
 def test_a_common_beginning_and_equal_prompts_are_computed_once():
@@ -182,10 +174,7 @@ def test_a_common_beginning_and_equal_prompts_are_computed_once():
     ],
     ids=["gemma2", "sliding window", "positions that depend on the length"],
 )  # fmt: skip
-def test_other_architectures_keep_their_own_computation(make):
+def test_other_architectures_and_small_models_keep_their_own_computation(make, monkeypatch):
     assert not llama.fits(made(make))
-
-
-def test_small_models_keep_the_plain_computation(monkeypatch):
     monkeypatch.setattr(compute, "LARGE", 10**9)
     assert not llama.fits(made(MODELS["llama"]))

@@ -14,11 +14,6 @@ def tokenizer(tiny_student):
     return load_tokenizer(str(tiny_student))
 
 
-def test_a_prompt_ends_where_the_student_begins_to_speak(tokenizer):
-    (prompt,) = encode_prompts(tokenizer, [HELLO], LLAMA_FACTORY, context=None)
-    assert tokenizer.decode(prompt) == "<|user|>hello<|end|><|assistant|>"
-
-
 def test_prompts_are_the_tokens_that_trainers_see(tokenizer):
     from dataenvgym.trainers.chat_format import ChatFormat
 

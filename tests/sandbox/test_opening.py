@@ -14,26 +14,26 @@ from ..processes import python
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_an_unknown_backend_is_refused_with_the_nearest_name():
-    with pytest.raises(ConfigurationError, match=r"no sandbox backend 'bublewrap'.*bubblewrap'\?"):
-        open_sandbox("bublewrap")
-
-
-def test_unsafe_local_is_never_taken_in_place_of_another(monkeypatch):
+@pytest.mark.parametrize(
+    ("backend", "options", "said"),
+    [
+        ("bublewrap", {}, r"no sandbox backend 'bublewrap'.*bubblewrap'\?"),
+        ("unsafe_local", {"workers": 0}, "workers is 0"),
+        ("unsafe_local", {"packages": True}, r"'unsafe_local'.*'packages'"),
+        # another one is never taken in its place
+        (
+            "bubblewrap",
+            {},
+            r"apt-get install bubblewrap.*backend='unsafe_local' \(in the configura",
+        ),
+    ],
+)
+def test_a_sandbox_that_cannot_be_opened_is_refused_with_the_way_out(
+    monkeypatch, backend, options, said
+):
     monkeypatch.setenv("PATH", "/nowhere")
-    ways = r"backend='unsafe_local' \(in the configuration: task.sandbox=unsafe_local\)"
-    with pytest.raises(ConfigurationError, match=ways):
-        open_sandbox()
-
-
-def test_workers_are_at_least_one():
-    with pytest.raises(ConfigurationError, match="workers is 0"):
-        open_sandbox("unsafe_local", workers=0)
-
-
-def test_an_option_that_the_backend_does_not_have_is_refused():
-    with pytest.raises(ConfigurationError, match=r"'unsafe_local'.*'packages'"):
-        open_sandbox("unsafe_local", packages=True)
+    with pytest.raises(ConfigurationError, match=said):
+        open_sandbox(backend, **options)
 
 
 def test_importing_the_sandbox_loads_no_backend():

@@ -10,8 +10,14 @@ def tokenizer(tiny_student):
 
 
 @pytest.fixture
-def model(tiny_student):
+def base(tiny_student):
+    """The tiny student's model, which adapters leave as it is."""
     return load_base_model(str(tiny_student), device=torch.device("cpu"), dtype=torch.float32)
+
+
+@pytest.fixture
+def model(base):
+    return base
 
 
 @pytest.fixture(scope="module")

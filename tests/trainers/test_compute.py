@@ -27,12 +27,6 @@ def test_pieces_of_work_run_side_by_side_each_on_one_thread(three_threads):
         assert run(work, [0, 1]) == [(0, 1), (1, 1)]
 
 
-def test_the_thread_count_of_the_process_is_restored(three_threads):
-    with workers(2, CPU) as run:
-        run(lambda i: i, [1, 2])
-    assert torch.get_num_threads() == 3
-
-
 def test_the_thread_count_is_restored_after_an_error_in_a_piece(three_threads):
     def fail(i: int) -> None:
         raise KeyError(i)

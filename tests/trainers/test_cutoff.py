@@ -27,21 +27,17 @@ def told_of(record: Record, folder: Path, student: Path, *others: Record, **opti
     return told
 
 
-STAGES = [(SUPERVISED, "sft"), (PREFERENCE, "dpo"), (PREFERENCE, "rm"), (KTO, "kto"), (TEXT, "pt")]
-
-
-@pytest.mark.parametrize(("record", "stage"), STAGES)
-def test_records_of_each_stage_are_counted(tmp_path, tiny_student, record, stage):
+@pytest.mark.parametrize(
+    ("record", "stage"),
+    [(SUPERVISED, "sft"), (PREFERENCE, "dpo"), (PREFERENCE, "rm"), (KTO, "kto"), (TEXT, "pt")],
+)
+def test_records_that_are_cut_are_counted_and_if_all_are_cut_only_texts_go_on(
+    tmp_path, tiny_student, record, stage
+):
     whole = json.loads(json.dumps(record).replace(LONG, "5"))
     (text,) = told_of(record, tmp_path, tiny_student, whole, stage=stage, cutoff_len=30)
     assert "1 of 2 records are longer than cutoff_len (30 tokens)" in text
     assert told_of(record, tmp_path, tiny_student, stage=stage, cutoff_len=200) == []
-
-
-@pytest.mark.parametrize(("record", "stage"), STAGES)
-def test_records_that_are_all_cut_stop_the_training_unless_they_are_texts(
-    tmp_path, tiny_student, record, stage
-):
     if stage == "pt":
         assert len(told_of(record, tmp_path, tiny_student, record, stage=stage, cutoff_len=30)) == 1
         return

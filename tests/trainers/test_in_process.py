@@ -71,7 +71,11 @@ def losses(adapter: Path) -> list[float]:
 
 
 def test_a_training_leaves_an_adapter_and_a_log(tmp_path, tiny_student):
-    adapter = train(tmp_path, tiny_student, lora_rank=4)
+    heard: list[progress.ProgressMessage] = []
+    with progress.listening(heard.append):
+        adapter = train(tmp_path, tiny_student, lora_rank=4)
+    assert [(m.done, m.total) for m in heard] == [(n, 10) for n in range(11)]
+    assert heard[-1] == f"10 of 10 training steps, loss {losses(adapter)[-1]:.3f}"
     assert adapter == tmp_path / "adapter"
     config = read_json(adapter / "adapter_config.json")
     assert config["base_model_name_or_path"] == str(tiny_student)
@@ -86,14 +90,6 @@ def test_a_training_leaves_an_adapter_and_a_log(tmp_path, tiny_student):
         "trainer_log.jsonl",
         "training.yaml",
     ]
-
-
-def test_a_training_counts_its_steps(tmp_path, tiny_student):
-    heard: list[progress.ProgressMessage] = []
-    with progress.listening(heard.append):
-        adapter = train(tmp_path, tiny_student)
-    assert [(m.done, m.total) for m in heard] == [(n, 10) for n in range(11)]
-    assert heard[-1] == f"10 of 10 training steps, loss {losses(adapter)[-1]:.3f}"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -174,11 +170,6 @@ def test_plain_text_is_learned(tmp_path, tiny_student):
     assert len(losses(packed)) == 4
 
 
-def test_texts_that_fill_no_block_are_refused(tmp_path, tiny_student):
-    with pytest.raises(TrainingError, match="do not fill one block of 511 tokens"):
-        train(tmp_path, tiny_student, [TextDatum(text="short")], packing=True)
-
-
 def scored(n: int, *turns: tuple[str, float]) -> ScoredDatum:
     messages = [
         message
@@ -252,19 +243,16 @@ SAID = {"role": "assistant", "content": "3"}
 @pytest.mark.parametrize(
     "cut",
     [
-        {"instruction": "2", "output": LONG},
         {"kind": "chat", "messages": [ASKED, SAID, ASKED, {**SAID, "content": LONG}]},
-        {"kind": "preference", "instruction": "2", "chosen": "3", "rejected": LONG},
         {
             "kind": "preference",
             "messages": [ASKED],
             "chosen": [SAID, ASKED, {**SAID, "content": LONG}],
             "rejected": [{**SAID, "content": "4"}, ASKED, SAID],
         },
-        {"kind": "kto", "instruction": "2", "output": LONG, "desirable": True},
         {"kind": "text", "text": LONG},
     ],
-    ids=["supervised", "chat", "preference", "segments", "kto", "text"],
+    ids=["chat", "segments", "text"],
 )
 def test_a_run_is_warned_of_records_that_are_cut(tmp_path, tiny_student, cut):
     whole = json.loads(json.dumps(cut).replace(LONG, "5"))
@@ -279,16 +267,21 @@ def test_a_run_is_warned_of_records_that_are_cut(tmp_path, tiny_student, cut):
     assert told == [text]
 
 
-def test_records_that_are_all_cut_stop_the_run_before_the_training(tmp_path, tiny_student):
-    records = [parse_training_datum({"instruction": "2", "output": LONG})]
-    with pytest.raises(TrainingError, match=r"1 of 1 records.*set trainer\.cutoff_len="):
-        train(tmp_path, tiny_student, records, cutoff_len=30)
+@pytest.mark.parametrize(
+    ("record", "options", "said"),
+    [
+        (SupervisedDatum(instruction="2", output=LONG), {"cutoff_len": 30},
+            r"1 of 1 records.*set trainer\.cutoff_len="),
+        (SCORED[0], {"cutoff_len": 4}, "set cutoff_len higher"),
+        (TextDatum(text="short"), {"packing": True}, "do not fill one block of 511 tokens"),
+    ],
+)  # fmt: skip
+def test_a_run_that_could_learn_nothing_whole_ends_before_the_training(
+    tmp_path, tiny_student, record, options, said
+):
+    with pytest.raises(TrainingError, match=said):
+        train(tmp_path, tiny_student, [record], **options)
     assert not list(tmp_path.rglob("trainer_log.jsonl"))
-
-
-def test_a_training_without_a_whole_turn_is_an_error(tmp_path, tiny_student):
-    with pytest.raises(TrainingError, match="set cutoff_len higher"):
-        train(tmp_path, tiny_student, SCORED, cutoff_len=4)
 
 
 def test_a_training_continues_from_an_adapter(tmp_path, tiny_student):
@@ -328,19 +321,15 @@ def test_the_learning_rate_warms_up_and_decays(tmp_path, tiny_student):
         assert rates == pytest.approx([1e-3 * share for share in expected])
 
 
-def test_another_stage_is_refused_before_anything_is_written(tmp_path, tiny_student):
+@pytest.mark.parametrize(
+    ("stage", "said"), [("ppo", "'ppo'"), ("dpo", r"kind 'supervised'.*stage 'dpo'")]
+)
+def test_another_stage_is_refused_before_anything_is_written(tmp_path, tiny_student, stage, said):
     trainer, path = prepare(tmp_path, tiny_student, RECORDS)
-    TrainingConfig.read(path).with_options(stage="ppo").write(path)
-    with pytest.raises(UnsupportedStageError, match="'ppo'"):
+    TrainingConfig.read(path).with_options(stage=stage).write(path)
+    with pytest.raises((UnsupportedStageError, DatasetFormatError), match=said):
         trainer.train(path)
     assert not (tmp_path / "adapter").exists()
-
-
-def test_records_of_another_stage_than_the_files_are_refused(tmp_path, tiny_student):
-    trainer, path = prepare(tmp_path, tiny_student, RECORDS)
-    TrainingConfig.read(path).with_options(stage="dpo").write(path)
-    with pytest.raises(DatasetFormatError, match=r"kind 'supervised'.*stage 'dpo'"):
-        trainer.train(path)
 
 
 @pytest.mark.parametrize(

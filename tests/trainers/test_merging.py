@@ -7,7 +7,6 @@ from dataenvgym.errors import AdapterError
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.trainers import adapters as merging
 from dataenvgym.trainers.adapters import Adapter, merge, new_adapter, put_on
-from dataenvgym.trainers.student import load_base_model
 
 TOKENS = torch.tensor([[3, 70, 80, 90, 1]])
 
@@ -15,11 +14,6 @@ TOKENS = torch.tensor([[3, 70, 80, 90, 1]])
 def logits(model: Any) -> torch.Tensor:
     with torch.inference_mode():
         return model(input_ids=TOKENS).logits.clone()
-
-
-@pytest.fixture
-def base(tiny_student):
-    return load_base_model(str(tiny_student), device=torch.device("cpu"), dtype=torch.float32)
 
 
 def adapter_for(base: Any, **options: Any) -> Adapter:

@@ -67,13 +67,6 @@ def test_accumulated_batches_weigh_by_their_learned_tokens(tokenizer):
     assert objective.scales([[0], [1]]) == [1 / 11, 1 / 11]  # 2 + 7 letters, and 2 ends
 
 
-def test_an_untrained_student_has_the_dpo_loss_of_a_coin(model, tokenizer):
-    with workers(1, CPU) as run:
-        pairs = preference_examples(PREFERENCES, tokenizer, 60)
-        objective = DPO(pairs, TrainingConfig(), padder(0, CPU), model, run)
-    assert whole(objective, model, [0, 1, 2]) == pytest.approx(math.log(2), abs=1e-5)
-
-
 def test_the_dpo_loss_follows_its_formula(model, other_model, tokenizer):
     config = TrainingConfig(pref_beta=0.7, pref_ftx=0.3)
     pairs = preference_examples(PREFERENCES, tokenizer, 60)
@@ -147,13 +140,6 @@ def margin_of_turns(record: ScoredDatum, n: int, model: Any, other: Any, tokeniz
     labels = [t if i in places else -100 for i, t in enumerate(scored.example.labels)]
     own, reference = (log_probability(m, scored.example.tokens, labels) for m in (model, other))
     return own - reference
-
-
-def test_a_segment_of_one_turn_has_the_dpo_loss_of_that_turn(model, other_model, tokenizer):
-    segment = without_weights([GOOD, BAD], "dpo", segment=1)
-    plain = [PreferenceDatum(instruction="q", system="s", chosen="yes", rejected="no")]
-    one, other = (preference_loss(r, model, other_model, tokenizer) for r in (segment, plain))
-    assert one == pytest.approx(other, abs=1e-6)
 
 
 @pytest.mark.parametrize(("segment", "n"), [(1, 1), (2, 2), ("tail", 3)])

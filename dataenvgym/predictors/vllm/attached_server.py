@@ -9,7 +9,8 @@ from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, ServerError, shorten
 from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.predictors.vllm.options import RequestOptions
+from dataenvgym.llm import key_from
+from dataenvgym.predictors.vllm.options import VllmOptions
 from dataenvgym.predictors.vllm.placeholder_adapters import write_unloadable_adapter
 from dataenvgym.predictors.vllm.server import VllmServer
 from dataenvgym.records import Message, Tool
@@ -20,8 +21,8 @@ class AttachedServer(VllmServer):
 
     Args:
         student: that it must serve.
+        options: how to ask it, with the seconds that a restart may take.
         rank: of the adapters that will be loaded; None for none.
-        start_timeout: seconds that a restart may take.
 
     Raises:
         ConfigurationError: if it serves another model, accepts no adapters, or only smaller ones;
@@ -30,23 +31,16 @@ class AttachedServer(VllmServer):
     """
 
     def __init__(
-        self,
-        base_url: str,
-        student: str,
-        request_options: RequestOptions,
-        *,
-        rank: int | None,
-        start_timeout: float,
-        api_key: str | None = None,
+        self, base_url: str, student: str, options: VllmOptions, *, rank: int | None
     ) -> None:
-        super().__init__(base_url, request_options, api_key=api_key)
-        self._start_timeout = start_timeout
+        super().__init__(base_url, options, api_key=key_from(options.api_key_variable))
+        self._start_timeout = options.start_timeout
         try:
             self._look_well()
             self._check_model(student)
             if rank is not None:
                 self._check_rank(rank)
-            if request_options.tool_format == "native":
+            if options.tool_format == "native":
                 self._check_tools()
         except BaseException:
             self.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,22 @@ from dataenvgym.external.environments import Variant
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.llm import ChatClient
 from dataenvgym.llm.payloads import RequestForm
-from dataenvgym.options import Free
+from dataenvgym.options import Free, Given
 from dataenvgym.predictors.checkpoints import kind_of
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import read_json
 from dataenvgym.tool_formats import DEFAULT, is_plain, text_formats, tool_format
+from dataenvgym.trainers.interface import TrainerInterface
 
 
 @dataclass(frozen=True, kw_only=True)
 class VllmOptions:
-    """Options of `VllmPredictor`.
+    """The arguments of `VllmPredictor`.
 
     Attributes:
+        student: "pocket", "smollm2", a folder in Hugging Face format, or a name on its hub. It must
+            have a chat template.
+        trainer: trains the adapters; None uses the in-process trainer with its default options.
         adapter: the folder of the student's initial adapter; `reset` returns to it.
         base_url: a running server, with the student as its base model; None starts one. The server
             must be able to read the adapters' folders.
@@ -59,6 +63,8 @@ class VllmOptions:
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
     """
 
+    student: str | Path = field(default="pocket", kw_only=False)
+    trainer: Given[TrainerInterface | None] = field(default=None, kw_only=False)
     adapter: str | Path | None = None
     base_url: Free[str | None] = None
     api_key_variable: Free[str | None] = None
@@ -82,37 +88,20 @@ class VllmOptions:
     tool_parser: str | None = None
     options: Mapping[str, Any] | None = None
 
-
-def chosen(options: VllmOptions, group: type) -> dict[str, Any]:
-    """The options that are fields of the dataclass `group`."""
-    names = {field.name for field in fields(group)}
-    return {name: value for name, value in vars(options).items() if name in names}
-
-
-@dataclass(frozen=True)
-class RequestOptions:
-    """How to ask a server; see `VllmOptions`.
-
-    Raises:
-        ConfigurationError: for an invalid value.
-    """
-
-    concurrency: int
-    timeout: float
-    retries: int
-    tool_format: str
-
-    def __post_init__(self) -> None:
-        self.client("http://127.0.0.1")  # checks the values
-
     def client(self, base_url: str, **options: Any) -> ChatClient:
-        """A client of the server at that URL."""
+        """A client of the server at that URL.
+
+        Raises:
+            ConfigurationError: for an invalid value.
+        """
         return ChatClient(
             base_url,
             concurrency=self.concurrency,
             timeout=self.timeout,
             retries=self.retries,
-            form=RequestForm(tool_format=tool_format(self.tool_format), call_id="call{:05}"),
+            form=RequestForm(
+                tool_format=tool_format(self.tool_format or DEFAULT), call_id="call{:05}"
+            ),
             **options,
         )
 

@@ -21,7 +21,7 @@ from dataenvgym.external.processes import (
     is_free,
 )
 from dataenvgym.predictors.vllm.leases import GRACE, Lease, RunningServer, end_left_over
-from dataenvgym.predictors.vllm.options import RequestOptions
+from dataenvgym.predictors.vllm.options import VllmOptions
 from dataenvgym.predictors.vllm.placeholder_adapters import write_zero_adapter
 from dataenvgym.predictors.vllm.server import AWAY_SECONDS, POLL_SECONDS, VllmServer
 from dataenvgym.predictors.vllm.starting import ServerOptions
@@ -39,31 +39,25 @@ class OwnServer(VllmServer):
     If it dies it is restarted, once until the next adapter comes; after that it stays dead.
 
     Args:
-        port: its port; None picks a free one. A server already in use keeps its port.
-        start_timeout: seconds that it may take to start.
+        options: its arguments.
+        given: how to ask it, the seconds that it may take to start, and its port; None picks a
+            free one. A server already in use keeps its port.
 
     Raises:
         ConfigurationError: if the port is taken.
         ServerError: if it does not start, with its last output.
     """
 
-    def __init__(
-        self,
-        options: ServerOptions,
-        request_options: RequestOptions,
-        *,
-        port: int | None,
-        start_timeout: float,
-    ) -> None:
+    def __init__(self, options: ServerOptions, given: VllmOptions) -> None:
         self.options = options
         self._lease = Lease(options.key)
-        self._start_timeout = start_timeout
+        self._start_timeout = given.start_timeout
         self._restarts_left = 1
         self._is_up = False
         with self._lease.alone():
             end_left_over()
-            self.running = self._lease.running() or self._start(port)
-            super().__init__(self.running.base_url, request_options)
+            self.running = self._lease.running() or self._start(given.port)
+            super().__init__(self.running.base_url, given)
             self._lease.join()
         try:
             self._come_up()
@@ -72,11 +66,11 @@ class OwnServer(VllmServer):
         except BaseException:
             self.close()
             raise
-        if port not in (None, self.running.port):
+        if given.port not in (None, self.running.port):
             warn_run(
-                f"predictor.port={port} is not used: a vLLM server with the same options runs on "
-                f"port {self.running.port}, and is shared. For one of your own, end the other run "
-                "first or change an option, such as predictor.max_loras"
+                f"predictor.port={given.port} is not used: a vLLM server with the same options "
+                f"runs on port {self.running.port}, and is shared. For one of your own, end the "
+                "other run first or change an option, such as predictor.max_loras"
             )
 
     @property

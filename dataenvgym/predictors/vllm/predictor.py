@@ -7,15 +7,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import AdapterError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
-from dataenvgym.llm import ask_all, key_from
-from dataenvgym.options import Given, takes
+from dataenvgym.llm import ask_all
+from dataenvgym.options import takes
 from dataenvgym.predictors.adapted_student import RemembersFormer
 from dataenvgym.predictors.checkpoints import (
     copy_checkpoint,
@@ -29,13 +29,11 @@ from dataenvgym.predictors.checkpoints import (
 from dataenvgym.predictors.in_process import own_tool_format, resolve_student
 from dataenvgym.predictors.vllm.attached_server import AttachedServer
 from dataenvgym.predictors.vllm.options import (
-    RequestOptions,
     VllmOptions,
     check_nothing_to_start,
     check_records,
     check_tools,
     check_trainer,
-    chosen,
     lora_rank,
 )
 from dataenvgym.predictors.vllm.own_server import OwnServer
@@ -44,22 +42,8 @@ from dataenvgym.predictors.vllm.sleeping import asleep
 from dataenvgym.predictors.vllm.starting import ServerOptions, server_options
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.tool_formats import tool_format
-from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.interface import options_of
-
-
-@dataclass(frozen=True)
-class VllmArguments(VllmOptions):
-    """The arguments of `VllmPredictor`.
-
-    Attributes:
-        student: "pocket", "smollm2", a folder in Hugging Face format, or a name on its hub. It must
-            have a chat template.
-        trainer: trains the adapters; None uses the in-process trainer with its default options.
-    """
-
-    student: str | Path = "pocket"
-    trainer: Given[TrainerInterface | None] = None
 
 
 class VllmPredictor(RemembersFormer):
@@ -79,26 +63,22 @@ class VllmPredictor(RemembersFormer):
         ExternalError: if the pinned environment is needed and not installed.
     """
 
-    @takes(VllmArguments)
-    def __init__(self, given: VllmArguments) -> None:
-        self._given = {field.name: getattr(given, field.name) for field in fields(VllmOptions)}
+    @takes(VllmOptions)
+    def __init__(self, given: VllmOptions) -> None:
+        self._given = given
         self.student = resolve_student(given.student)
         self.trainer = given.trainer or InProcessTrainer()
         self.adapter = initial_folder(given.adapter)
         self.sleep = given.sleep
         self.tool_format = given.tool_format or own_tool_format(self.student)
-        options = replace(given, tool_format=self.tool_format)
+        self._options = options = replace(given, tool_format=self.tool_format)
         check_tools(options)
+        options.client("http://127.0.0.1")  # checks the values
         self._format = tool_format(self.tool_format)
-        self._parser = options.tool_parser
-        self._request_options = RequestOptions(**chosen(options, RequestOptions))
-        self._port, self._key_variable = options.port, options.api_key_variable
-        self._start_timeout = options.start_timeout
         self._rank = lora_rank(options_of(self.trainer), self.adapter)
-        self._base_url = options.base_url
-        check_trainer(options_of(self.trainer), self._base_url)
+        check_trainer(options_of(self.trainer), options.base_url)
         self._starts: ServerOptions | None = None
-        if self._base_url is None:
+        if options.base_url is None:
             self._starts = server_options(self.student, options, rank=self._rank or 1)
         else:
             check_nothing_to_start(options)
@@ -111,7 +91,9 @@ class VllmPredictor(RemembersFormer):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, or one sent to another process, is the untouched student, not yet connected."""
-        return partial(type(self), **self._given), (self.student, self.trainer)
+        names = [field.name for field in fields(VllmOptions) if field.kw_only]
+        options = {name: getattr(self._given, name) for name in names}
+        return partial(type(self), **options), (self.student, self.trainer)
 
     # --- answering ---
 
@@ -245,7 +227,8 @@ class VllmPredictor(RemembersFormer):
         name = type(self).__name__
         config = options_of(self.trainer)
         said = describe_learner(name, self.student, self.adapter, config, self.tool_format)
-        return said if self._parser is None else {**said, "tool_parser": self._parser}
+        parser = self._options.tool_parser
+        return said if parser is None else {**said, "tool_parser": parser}
 
     def close(self) -> None:
         """Remove the adapter from the server and stop using it; the next question starts again."""
@@ -282,22 +265,11 @@ class VllmPredictor(RemembersFormer):
                 self._hang_up()
         if self._server is None:
             if self._starts is not None:
-                self._server = OwnServer(
-                    self._starts.of_model(model),
-                    self._request_options,
-                    port=self._port,
-                    start_timeout=self._start_timeout,
-                )
+                self._server = OwnServer(replace(self._starts, model=model), self._options)
             else:
-                assert self._base_url is not None
-                self._server = AttachedServer(
-                    self._base_url,
-                    model,
-                    self._request_options,
-                    rank=self._rank,
-                    start_timeout=self._start_timeout,
-                    api_key=key_from(self._key_variable),
-                )
+                url = self._options.base_url
+                assert url is not None
+                self._server = AttachedServer(url, model, self._options, rank=self._rank)
             self._base = model
             # also without a call of close(), and when the process ends
             self._disconnect = weakref.finalize(self, self._server.close)

@@ -17,7 +17,7 @@ from dataenvgym.errors import AdapterError, ConfigurationError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient, ask_all
 from dataenvgym.predictors.vllm.adapter_lock import adapter_lock_of
-from dataenvgym.predictors.vllm.options import RequestOptions
+from dataenvgym.predictors.vllm.options import VllmOptions
 from dataenvgym.progress import tell
 from dataenvgym.records import Conversation
 
@@ -38,7 +38,7 @@ class VllmServer(ABC):
 
     Args:
         base_url: its URL.
-        request_options: how to ask it.
+        options: how to ask it.
         api_key: sent with each call, if there is one.
 
     Attributes:
@@ -49,12 +49,10 @@ class VllmServer(ABC):
         max_model_len: largest number of tokens of prompt and reply together.
     """
 
-    def __init__(
-        self, base_url: str, request_options: RequestOptions, *, api_key: str | None = None
-    ) -> None:
+    def __init__(self, base_url: str, options: VllmOptions, *, api_key: str | None = None) -> None:
         self._manager = ChatClient(base_url, api_key=api_key, timeout=CALL_SECONDS)
         self.base_url = self._manager.base_url
-        self._client = request_options.client(base_url, api_key=api_key, on_disconnect=self.revive)
+        self._client = options.client(base_url, api_key=api_key, on_disconnect=self.revive)
         self.adapter_lock = adapter_lock_of(self.base_url)
         self.model, self.root = "", ""
         self.max_model_len: int | None = None

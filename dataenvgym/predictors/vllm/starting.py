@@ -6,16 +6,16 @@ import hashlib
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from dataenvgym.errors import ConfigurationError, did_you_mean, need
+from dataenvgym.errors import ConfigurationError, check_one_of, need
 from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant, has_cuda
-from dataenvgym.predictors.vllm.options import VllmOptions, chosen
+from dataenvgym.predictors.vllm.options import VllmOptions
 
 LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """The values that vLLM accepts for `--max-lora-rank`."""
@@ -101,10 +101,6 @@ class ServerOptions:
         text = orjson.dumps(all_of_it, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(text).hexdigest()[:16]
 
-    def of_model(self, model: str) -> ServerOptions:
-        """The same options for another model."""
-        return replace(self, model=model)
-
     def arguments(self, port: int) -> list[str]:
         """The command line."""
         values: dict[str, Any] = {
@@ -177,12 +173,9 @@ def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOpti
         if given.variant is not None:
             raise error
         need(error)
-    if dtype not in ("auto", *_DTYPES):
-        raise ConfigurationError(
-            f"dtype is {dtype!r}, expected auto or one of {', '.join(_DTYPES)}."
-            f"{did_you_mean(dtype, _DTYPES)}"
-        )
-    as_given = chosen(given, ServerOptions)
+    check_one_of(("auto", *_DTYPES), dtype=dtype)
+    names = {field.name for field in fields(ServerOptions)}
+    as_given = {name: value for name, value in vars(given).items() if name in names}
     return ServerOptions(
         **as_given
         | {

@@ -84,18 +84,9 @@ class CommandLine:
     ) -> int:
         import sh
 
-        program, *words = guarded([*self.command, *arguments])
+        command = guarded([*self.command, *arguments])
         with log.open("ab") as stream:
-            running = sh.Command(program)(
-                *words,
-                _out=stream,
-                _err_to_out=True,
-                _tty_out=False,
-                _env={**os.environ, **environment},
-                _new_session=True,  # we pass on Ctrl-C ourselves
-                _bg=True,
-                _bg_exc=False,
-            )
+            running = _started(command, environment, _out=stream, _err_to_out=True)
             self._running.append(running)
             try:
                 while running.is_alive():
@@ -145,7 +136,7 @@ class WarmWorker:
         if self.pid is None:
             self.close()
             command = guarded([str(self.python), str(Path(__file__).with_name("worker.py"))])
-            self._process = _Process(command, {**os.environ, **self.environment}, log)
+            self._process = _Process(command, self.environment, log)
             weakref.finalize(self, self._process.end)
 
     def run(
@@ -186,23 +177,17 @@ class _Process:
     """A process that reads and writes JSON, one line per message."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-        import sh
-
         self._log = log
         self._requests: queue.Queue[str | None] = queue.Queue()
         messages: queue.Queue[str | None] = queue.Queue()
         self._messages = messages
         with log.open("ab") as stream:
-            self._running = sh.Command(command[0])(
-                *command[1:],
+            self._running = _started(
+                command,
+                environment,
                 _in=self._requests,
                 _out=messages.put,
                 _err=stream,
-                _tty_out=False,
-                _env=dict(environment),
-                _new_session=True,  # we pass on Ctrl-C ourselves
-                _bg=True,
-                _bg_exc=False,
                 _done=lambda *_: messages.put(None),
             )
         self.pid = int(self._running.pid)
@@ -235,6 +220,21 @@ class _Process:
     def end(self) -> None:
         if self.is_alive():
             end_process_tree(self.pid)
+
+
+def _started(command: Sequence[str], environment: Mapping[str, str], **streams: Any) -> Any:
+    """Start a program with `sh`, with variables in addition to those of this process."""
+    import sh
+
+    return sh.Command(command[0])(
+        *command[1:],
+        **streams,
+        _tty_out=False,
+        _env={**os.environ, **environment},
+        _new_session=True,  # we pass on Ctrl-C ourselves
+        _bg=True,
+        _bg_exc=False,
+    )
 
 
 def _exit_code(running: Any) -> int:

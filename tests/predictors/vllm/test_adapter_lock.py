@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dataenvgym.predictors.vllm.adapter_lock import AdapterLock, adapter_lock_of
+from dataenvgym.predictors.vllm.adapter_lock import AdapterLock
 
 from ...waiting import wait_for
 
@@ -72,9 +72,3 @@ def test_a_change_that_is_interrupted_while_it_waits_stops_no_request(monkeypatc
         adapter_lock.stop()
     adapter_lock.enter()
     assert adapter_lock._on_the_way == 2
-
-
-def test_predictors_of_one_server_share_its_traffic():
-    first = adapter_lock_of("http://127.0.0.1:1")
-    assert adapter_lock_of("http://127.0.0.1:1") is first
-    assert adapter_lock_of("http://127.0.0.1:2") is not first

@@ -15,12 +15,9 @@ from dataenvgym.progress import listening
 from dataenvgym.quality import AlreadyKnownCheck
 from dataenvgym.records import Message, SupervisedDatum
 
+from ..conftest import ask
+
 RUNTIME = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
-
-
-def ask(predictor, text="?"):
-    (reply,) = predictor.predict([(Message(role="user", content=text),)], SamplingParameters())
-    return reply.text
 
 
 def test_adapters_come_and_go_on_a_server_that_runs_already(make, stand_in, student, adapter):
@@ -71,12 +68,9 @@ def test_a_server_that_takes_no_adapters_while_it_runs_is_refused(make, stand_in
         ask(make(base_url=url))
 
 
-def test_a_server_that_does_not_answer_is_an_error(make):
+def test_a_server_that_is_away_or_never_answers_is_reported_soon(make, monkeypatch):
     with pytest.raises(ServerError, match="/v1/models: no connection"):
         ask(make(base_url=f"http://127.0.0.1:{free_port()}"))
-
-
-def test_a_port_that_listens_and_never_answers_is_reported_soon(make, monkeypatch):
     assert server.LOOK_SECONDS <= 15
     monkeypatch.setattr(server, "LOOK_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
@@ -160,8 +154,7 @@ def test_a_server_that_does_not_keep_an_adapter_fails_the_question_and_not_for_e
         predictor.load(adapter("a"))
         predictor.server.adapter_lock.adapters.clear()  # so it is not loaded again
         predictor.server._unload(predictor._name)
-        (reply,) = predictor.predict([(Message(role="user", content="?"),)], SamplingParameters())
-        assert "does not exist" in reply.reason
+        assert "does not exist" in ask(predictor).reason
 
 
 def test_a_key_is_sent_and_one_that_is_missing_is_named(make, stand_in, student, monkeypatch):

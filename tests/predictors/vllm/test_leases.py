@@ -11,9 +11,9 @@ import psutil
 import pytest
 
 from dataenvgym.external.processes import created_at, is_alive
-from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors.vllm.leases import Lease, RunningServer
-from dataenvgym.records import Message
+
+from ..conftest import ask
 
 DRIVER = Path(__file__).with_name("driver.py")
 
@@ -64,11 +64,6 @@ def is_running(pid):
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
-def ask(predictor, text="?"):
-    (reply,) = predictor.predict([(Message(role="user", content=text),)], SamplingParameters())
-    return reply
-
-
 def test_processes_share_a_server_and_the_last_one_ends_it(make, stand_in, other, adapter):
     predictor, driver = make(), other()
     predictor.load(adapter("a"))
@@ -93,7 +88,7 @@ def test_the_server_of_a_killed_process_is_ended_by_the_next_one(make, other, op
     assert is_running(pid)
 
     predictor = make(**options)
-    assert ask(predictor, "x").text.endswith("|x")
+    assert ask(predictor, "x").endswith("|x")
     assert predictor.server.running.pid != pid
     assert not is_running(pid)
 
@@ -131,12 +126,12 @@ def test_a_server_that_another_process_started_again_gets_our_adapter_too(
 ):
     predictor, driver = make(), other()
     predictor.load(adapter("a"))
-    assert ask(predictor, "x").text == f"{adapter('a')}|x"
+    assert ask(predictor, "x") == f"{adapter('a')}|x"
     before = driver.ask("x")[1]
     os.kill(before, signal.SIGKILL)
     after = driver.ask("y")[1]  # sees it first
     assert after != before
-    assert ask(predictor, "z").text == f"{adapter('a')}|z"
+    assert ask(predictor, "z") == f"{adapter('a')}|z"
     assert predictor.server.running.pid == after
     assert len(stand_in.lives) == 2
 

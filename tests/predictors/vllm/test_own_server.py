@@ -13,23 +13,16 @@ import pytest
 from dataenvgym import run_warnings
 from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.external.processes import end_process_tree, free_port
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors.vllm import leases, server
 from dataenvgym.progress import listening
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.rollouts import rollout
 from dataenvgym.tasks import Outcome, TaskEnvironment
 
+from ..conftest import ask
+
 SAMPLING = SamplingParameters()
-
-
-def question(text):
-    return (Message(role="user", content=text),)
-
-
-def ask(predictor, text="?"):
-    (reply,) = predictor.predict([question(text)], SAMPLING)
-    return reply.text if isinstance(reply, Reply) else reply
 
 
 class Repeating(TaskEnvironment):
@@ -65,11 +58,13 @@ def test_a_server_is_started_when_it_is_first_asked_and_ended_with_its_user(make
     assert len(stand_in.lives) == 2
 
 
-def test_a_server_that_ends_while_it_starts_is_an_error_with_its_last_words(make, stand_in):
-    stand_in.plan({"exit": "has no GPU"})
+def test_a_failed_start_is_an_error_with_its_last_words_and_may_be_tried_again(make, stand_in):
+    stand_in.plan({"exit": "has no GPU"}, {})
+    predictor = make()
     with pytest.raises(ServerError, match="ended while it started") as caught:
-        ask(make())
+        ask(predictor)
     assert str(caught.value).endswith("the stand-in has no GPU")
+    assert ask(predictor, "x").endswith("|x")
 
 
 def test_a_server_that_is_given_up_while_it_starts_is_not_waited_for(make, stand_in, monkeypatch):
@@ -96,14 +91,6 @@ def test_a_server_that_is_given_up_while_it_starts_is_not_waited_for(make, stand
 
 def interrupt(_):
     raise KeyboardInterrupt
-
-
-def test_a_failed_start_may_be_tried_again(make, stand_in):
-    stand_in.plan({"exit": "is unlucky"}, {})
-    predictor = make()
-    with pytest.raises(ServerError, match="is unlucky"):
-        ask(predictor)
-    assert ask(predictor, "x").endswith("|x")
 
 
 def test_a_command_that_is_not_a_program_is_refused_by_name(make):
@@ -164,6 +151,9 @@ def test_a_server_that_dies_under_an_evaluation_is_started_again_and_nothing_is_
         str(adapter("a"))
     }
     assert "the vLLM server died: starting it again" in told
+    before = predictor.server.log.with_name("log-before.txt")
+    assert "dies at question 40" in before.read_text()
+    assert "listening" in predictor.server.log.read_text()
 
 
 def test_a_server_that_dies_again_is_an_error_for_the_caller(make, stand_in):
@@ -224,15 +214,6 @@ def test_an_adapter_that_is_gone_when_the_server_is_started_again_is_an_error_fo
     (adapter("a") / "adapter_config.json").unlink()
     with pytest.raises(ServerError, match="an adapter is lost"):
         evaluate(predictor)
-
-
-def test_the_log_of_the_server_before_is_kept(make, stand_in):
-    stand_in.plan({"die_at": 1}, {})
-    predictor = make()
-    ask(predictor)
-    before = predictor.server.log.with_name("log-before.txt")
-    assert "dies at question 1" in before.read_text()
-    assert "listening" in predictor.server.log.read_text()
 
 
 # --- sharing in one process ---

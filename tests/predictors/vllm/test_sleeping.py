@@ -7,9 +7,11 @@ import threading
 import pytest
 
 from dataenvgym.errors import ConfigurationError, ServerError, TrainingError
-from dataenvgym.interfaces import SamplingParameters, TrainingRun
+from dataenvgym.interfaces import TrainingRun
 from dataenvgym.predictors.vllm.sleeping import PROBE
-from dataenvgym.records import Message, SupervisedDatum
+from dataenvgym.records import SupervisedDatum
+
+from ..conftest import who
 
 DATA = [SupervisedDatum(instruction="1", output="2")]
 
@@ -19,12 +21,6 @@ def sleeper(make, make_trainer):
     """A student whose server sleeps, and its trainer."""
     trainer = make_trainer()
     return make(trainer, sleep=True, variant="cuda"), trainer
-
-
-def who(predictor):
-    question = (Message(role="user", content="?"),)
-    (reply,) = predictor.predict([question], SamplingParameters())
-    return reply.text.partition("|")[0]
 
 
 def test_the_server_sleeps_while_the_trainer_works(sleeper, stand_in, tmp_path):

@@ -6,7 +6,6 @@ its options and its environment.
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -43,12 +42,9 @@ def train(output: Path, options: dict[str, str]) -> None:
         stream.writelines(f"{json.dumps(line)}\n" for line in log)
     for name in ("README.md", "tokenizer.json", "all_results.json", "training_args.bin"):
         (output / name).write_text("{}")
-    if adapter := os.environ.get("STAND_IN_ADAPTER"):
-        shutil.copytree(adapter, output, dirs_exist_ok=True)
-    else:
-        config = {"resumed": options.get("resume_from_checkpoint")}
-        (output / "adapter_config.json").write_text(json.dumps(config))
-        (output / "adapter_model.safetensors").write_bytes(b"weights")
+    config = {"resumed": options.get("resume_from_checkpoint")}
+    (output / "adapter_config.json").write_text(json.dumps(config))
+    (output / "adapter_model.safetensors").write_bytes(b"weights")
 
 
 def student(output: Path, _: dict[str, str]) -> None:
@@ -86,14 +82,6 @@ def dies_after_checkpoints(output: Path, options: dict[str, str]) -> None:
         if step < 15:  # that one is not whole
             (output / f"checkpoint-{step}" / "trainer_state.json").write_text("{}")
     sys.exit(1)
-
-
-def fails_at_first(output: Path, options: dict[str, str]) -> None:
-    mark = Path(os.environ["STAND_IN_MARK"])
-    if not mark.exists():
-        mark.touch()
-        out_of_memory()
-    train(output, options)
 
 
 def hangs(output: Path, _: object) -> None:

@@ -30,9 +30,5 @@ def test_a_signal_is_named(tmp_path):
     assert explain_failure(-9, log).endswith(f"Its log, {log}, is empty.")
     assert "it was killed, most often" in explain_failure(-9, log)
     assert "it was ended by SIGTERM. Start the same command again" in explain_failure(-15, log)
-
-
-def test_the_disk_comes_before_the_signal_that_followed(tmp_path):
-    log = tmp_path / "log.txt"
-    log.write_text("No space left on device\n")
+    log.write_text("No space left on device\n")  # which the signal followed
     assert "the disk is full" in explain_failure(-9, log)

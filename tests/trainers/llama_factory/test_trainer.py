@@ -6,22 +6,18 @@ from typing import Any
 
 import pytest
 
-from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.environments import OpenEnded
 from dataenvgym.errors import (
-    AdapterError,
     ConfigurationError,
     ExternalError,
     TrainingError,
     UnsupportedStageError,
 )
 from dataenvgym.interfaces import TrainingRun
-from dataenvgym.llama_factory import TrainingConfig, read_dataset, write_dataset
+from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.progress import ProgressMessage, listening
-from dataenvgym.records import Message, ScoredDatum, SupervisedDatum
+from dataenvgym.records import Message, ScoredDatum
 from dataenvgym.storage import read_json
-from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
 
 
@@ -44,10 +40,16 @@ def seen(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("warm", [False, True])
-def test_a_training_leaves_an_adapter_and_its_log(make, write_training, warm):
+def test_a_training_leaves_an_adapter_and_its_log_and_tells_how_far_it_is(
+    make, write_training, warm
+):
     trainer = make(warm=warm)
     path = write_training()
-    assert trainer.train(path) == path.parent / "adapter"
+    told: list[ProgressMessage] = []
+    with listening(told.append):
+        assert trainer.train(path) == path.parent / "adapter"
+    assert told[-1] == "2 of 2 training steps, loss 0.500"
+    assert (told[-1].done, told[-1].total) == (2, 2)
     files = {str(p.relative_to(path.parent)) for p in path.parent.rglob("*") if p.is_file()}
     assert {name for name in files if not name.startswith("dataset/")} - {"worker.log"} == {
         "adapter/adapter_config.json",
@@ -69,17 +71,6 @@ def test_a_whole_student_is_kept_as_it_is(make, write_training):
 
 
 @pytest.mark.parametrize("warm", [False, True])
-def test_it_tells_how_far_it_is(make, write_training, warm):
-    told: list[ProgressMessage] = []
-    trainer = make(warm=warm)
-    with listening(told.append):
-        trainer.train(write_training())
-    trainer.close()
-    assert told[-1] == "2 of 2 training steps, loss 0.500"
-    assert (told[-1].done, told[-1].total) == (2, 2)
-
-
-@pytest.mark.parametrize("warm", [False, True])
 def test_gpus_and_threads_are_the_environment_of_the_training(
     make, write_training, monkeypatch, warm
 ):
@@ -95,7 +86,9 @@ def test_gpus_and_threads_are_the_environment_of_the_training(
     assert "FORCE_TORCHRUN" not in environment
 
 
-def test_several_gpus_are_driven_by_torchrun_which_needs_no_warm_worker(make, write_training):
+def test_several_gpus_and_deepspeed_are_driven_by_torchrun_without_a_warm_worker(
+    make, write_training
+):
     trainer = make(warm=True, gpus=[2, 3])
     assert trainer.worker is None
     trainer.train(path := write_training())
@@ -103,12 +96,9 @@ def test_several_gpus_are_driven_by_torchrun_which_needs_no_warm_worker(make, wr
     assert environment["CUDA_VISIBLE_DEVICES"] == "2,3"
     assert environment["FORCE_TORCHRUN"] == "1"
     assert environment["NPROC_PER_NODE"] == "2"
-
-
-def test_deepspeed_is_driven_by_torchrun_on_one_gpu_too(make, write_training):
-    trainer = make(gpus=[5], deepspeed={"zero_optimization": {"stage": 2}})
-    assert trainer.environment["FORCE_TORCHRUN"] == "1"
-    assert trainer.environment["NPROC_PER_NODE"] == "1"
+    on_one = make(gpus=[5], deepspeed={"zero_optimization": {"stage": 2}})
+    assert on_one.environment["FORCE_TORCHRUN"] == "1"
+    assert on_one.environment["NPROC_PER_NODE"] == "1"
 
 
 def test_torchrun_cannot_have_spaces_in_a_path(make, write_training):
@@ -221,45 +211,6 @@ def test_without_the_pinned_environment_the_command_that_builds_it_is_named(tmp_
         LlamaFactoryTrainer()
 
 
-def test_an_episode_resumes_after_a_failed_training(make, tmp_path, tiny_student):
-    records = [SupervisedDatum(instruction=f"{n}", output=f"{n}") for n in range(4)]
-    trainer = make(
-        "fails_at_first",
-        environment={
-            "STAND_IN_MARK": str(tmp_path / "failed"),
-            "STAND_IN_ADAPTER": str(train_an_adapter(tmp_path, tiny_student, records)),
-        },
-    )
-
-    def environment() -> OpenEnded:
-        task = PocketMathTask(n_validation=3, n_test=3, n_train=3)
-        student = InProcessPredictor(tiny_student, trainer, threads=1)
-        return OpenEnded(task=task, predictor=student, directory=tmp_path / "run")
-
-    first = environment()
-    first.reset(seed=0)
-    with pytest.raises(TrainingError, match="ran out of memory"):
-        first.step(records)
-    again = environment()
-    again.reset(seed=0, options={"resume": True})
-    *_, info = again.step(records)
-    assert info["iteration"] == 1
-    assert list((tmp_path / "run").rglob("adapter_model.safetensors"))
-
-
-def train_an_adapter(folder: Path, student: Path, records: list[SupervisedDatum]) -> Path:
-    trainer = InProcessTrainer(threads=1, max_steps=1, lora_rank=2)
-    dataset = write_dataset(folder / "given" / "dataset", records)
-    config = trainer.config.with_options(
-        model_name_or_path=student,
-        dataset=dataset.name,
-        dataset_dir=dataset.folder,
-        output_dir=folder / "given" / "adapter",
-    )
-    config.write(folder / "given" / "training.yaml")
-    return trainer.train(folder / "given" / "training.yaml")
-
-
 def test_weights_are_refused_with_an_alternative(make, write_training):
     path = write_training()
     stock = TrainingConfig.read(path)
@@ -267,27 +218,6 @@ def test_weights_are_refused_with_an_alternative(make, write_training):
     with pytest.raises(UnsupportedStageError, match=r"set scored_as.*'sft', 'kto' or 'dpo'"):
         make().train(path)
     assert not (path.parent / "llama_factory.log").exists()
-
-
-@pytest.mark.parametrize(("scored_as", "stage"), [("sft", "sft"), ("kto", "kto"), ("dpo", "dpo")])
-def test_scored_records_are_trained_on_in_the_stage_that_is_chosen(
-    make, tiny_student, tmp_path, scored_as, stage
-):
-    records = [
-        ScoredDatum(
-            messages=(Message(role="user", content="q"), Message(role="assistant", content=text)),
-            weights=(weight,),
-        )
-        for text, weight in (("yes", 1.0), ("no", -1.0))
-    ]
-    predictor = InProcessPredictor(tiny_student, make(scored_as=scored_as))
-    # a student cannot load the fake program's adapter
-    with pytest.raises(AdapterError):
-        predictor.train(records, TrainingRun(directory=tmp_path))
-    config = TrainingConfig.read(tmp_path / "training.yaml")
-    assert (config.stage, config.scored_as) == (stage, None)
-    kinds = [r.kind for r in read_dataset(tmp_path / "dataset", config.dataset or "")]
-    assert kinds == {"sft": ["chat"], "kto": ["kto", "kto"], "dpo": ["preference"]}[stage]
 
 
 def test_pairs_of_several_turns_are_refused_with_an_alternative(make, tiny_student, tmp_path):
