@@ -72,7 +72,9 @@ class TaskAsDomain(Domain):
     @cached_property
     def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
         """The text around the instructions in the prompts of the task's first two problems."""
-        return template_read_off(self.make_environment, self._task.instances[:2])
+        task = self._task
+        instances = task.instances[:2] if task.offers("instances", "make_environment") else ()
+        return template_read_off(self.make_environment, instances)
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
         environment = self._task.make_environment()

@@ -1,5 +1,6 @@
 import logging
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
@@ -157,11 +158,12 @@ def test_a_teacher_that_answers_nothing_at_all_ends_the_check():
 
 
 def test_a_record_that_the_task_could_not_judge_is_unjudged():
-    class Boxless:
+    class Boxless(MathDomain):
         def judge_record(self, record):
             raise SandboxError("no bwrap")
 
-    (verdict,) = passes(WrongAnswerCheck(Boxless()), record("one"))  # type: ignore[arg-type]
+    task = SimpleNamespace(domain=Boxless())
+    (verdict,) = passes(WrongAnswerCheck(task), record("one"))
     assert verdict == Failure(reason="SandboxError: no bwrap")
 
 

@@ -68,7 +68,6 @@ def test_a_task_that_offers_nothing_has_a_name_one_split_and_a_plain_domain():
         (lambda task: task.make_environment(), "has no `make_environment`, in which a student"),
         (lambda task: attemptable(task), "has no `make_environment`"),
         (lambda task: task.on("test"), r"has no splits \(no method `on`\), so its test split"),
-        (lambda task: task.whole(), "has no `whole`, which puts all its splits together"),
     ],
 )
 def test_a_missing_method_of_a_task_is_named_where_it_is_needed(ask, expected):
@@ -127,41 +126,18 @@ def test_options_of_another_kind_are_passed_over(odd):
     assert task_of(theirs(**odd)).split == "validation"
 
 
-def test_splits_sources_and_shares_are_handed_on():
+def test_splits_are_handed_on():
     test = theirs(name="test", instances=[WORD])
-    whole = theirs(instances=[WORD, WORD])
-    inner = theirs(
-        on={"test": test}.__getitem__,
-        splits=["test"],
-        share=lambda: "1 of 2 problems",
-        has_one_source=True,
-        whole=lambda: whole,
-    )
-    task = task_of(inner)
-    assert (task.splits, task.has_one_source) == (("test",), True)
-    assert task.share() == "1 of 2 problems"
+    task = task_of(theirs(on={"test": test}.__getitem__, splits=["test"]))
+    assert task.splits == ("test",)
     assert task.on("test").name == "test"
-    assert len(task.whole().instances) == 2
     assert task_of(theirs(on=None)).splits == ("validation",)
     assert task_of(theirs(on=lambda split: test)).splits == ("validation", "test")
 
 
-def test_a_task_may_have_the_methods_of_a_domain_itself():
-    task = theirs(
-        prompt_template=PromptTemplate(template="Do: {instruction}"),
-        overlap_key=str.upper,
-        answer_class=lambda instance, reply: reply[0],
-        same_answer=lambda instance, one, other: one.casefold() == other.casefold(),
-        judge_record=lambda record: record.output == "ho",
-        problem_of_record=lambda record: WORD,
-    )
-    domain = task_of(task).domain
-    assert domain.prompt_template.template == "Do: {instruction}"
-    assert domain.overlap_key("a") == "A"
-    assert domain.gives(WORD, "Hello", "h") is True
-    assert domain.gives(WORD, "Hello", "j") is False
-    assert (domain.judges_records, domain.judge_record(RECORD)) == (True, True)
-    assert domain.problem_of_record(RECORD) == WORD
+def test_a_method_that_only_a_domain_has_is_refused_on_the_task():
+    with pytest.raises(ConfigurationError, match=r"has judge_record, .* attribute `domain`"):
+        task_of(theirs(judge_record=lambda record: True))
 
 
 def test_a_task_of_another_class_may_have_a_domain():
@@ -231,20 +207,8 @@ def test_a_task_that_cannot_be_tried_refuses_an_attempt_as_a_whole():
         task_of(theirs()).attempt(says("hi"), [WORD])
 
 
-def test_it_judges_teaches_and_closes_in_its_own_way():
+def test_it_closes_in_its_own_way():
     closed = []
-    domain = task_of(
-        theirs(
-            prompt=lambda instance: ("asked",),
-            judge=lambda instance, reply: reply == "ha",
-            gives=lambda instance, reply, right: None,
-            gold_record=lambda instance: RECORD,
-            ways_to_answer=lambda instance: iter(["ho"]),
-        )
-    ).domain
-    assert domain.prompt(WORD) == ("asked",)
-    assert (domain.judge(WORD, "ha"), domain.gives(WORD, "hi", "hi")) == (True, None)
-    assert (domain.gold_record(WORD), list(domain.ways_to_answer(WORD))) == (RECORD, ["ho"])
     task_of(theirs(close=lambda: closed.append("task"))).close()
     assert closed == ["task"]
 
