@@ -65,7 +65,7 @@ class AdaptedTask(Task):
     """
 
     def __init__(self, task: TaskInterface) -> None:
-        options = {name: getattr(task, name, None) for name in _OPTIONS}
+        options: dict[str, Any] = {name: getattr(task, name, None) for name in _OPTIONS}
         options = {n: value for n, value in options.items() if isinstance(value, _OPTIONS[n])}
         if options.get("split") not in SPLITS:
             options.pop("split", None)
