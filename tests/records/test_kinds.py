@@ -45,10 +45,9 @@ def test_a_value_that_is_not_a_mapping_is_answered_with_all_kinds(value):
     ("changes", "said"),
     [
         ({"output": ...}, "field output: Field required; found "),
-        ({"outputs": "c"}, "field outputs: there is no such field; found 'c'. Did you mean 'output'? "
-         "A record of kind 'supervised' has instruction, output;"),
+        ({"outputs": "c"}, "field outputs: there is no such field; found 'c'. Did you mean 'output'?"),
         ({"weights": [1.0]}, 'It belongs to kind "scored".'),
-        ({"output": ..., "ouput": "b"}, "'ouput' is not a field. Did you mean 'output'? A record of"),
+        ({"output": ..., "ouput": "b"}, "'ouput' is not a field. Did you mean 'output'? A "),
         ({"output": ..., "prompt": "a", "answer": "b"},
          ". 'prompt' is not a field. 'answer' is not a field. A record of kind"),
         ({"skill": "x"},
