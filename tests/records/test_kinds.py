@@ -45,7 +45,7 @@ def test_a_value_that_is_not_a_mapping_is_answered_with_all_kinds(value):
     ("changes", "said"),
     [
         ({"output": ...}, "field output: Field required; found "),
-        ({"outputs": "c"}, "field outputs: there is no such field; found 'c'. Did you mean 'output'?"),
+        ({"outputs": "c"}, "outputs: there is no such field; found 'c'. Did you mean 'output'?"),
         ({"weights": [1.0]}, 'It belongs to kind "scored".'),
         ({"output": ..., "ouput": "b"}, "'ouput' is not a field. Did you mean 'output'? A "),
         ({"output": ..., "prompt": "a", "answer": "b"},
