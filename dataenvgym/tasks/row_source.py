@@ -137,7 +137,10 @@ class RowSource(Source):
         """
         problems = self._located(split)
         if self._keeps_test_apart and "test" in self.places and split not in self._sharing("test"):
-            problems = self._without(problems, self._located("test"))
+            others = [p.instance for p in self._located("test")]
+            ids, contents = {i.id for i in others}, set(map(self._content, others))
+            problems = [p for p in problems if p.instance.id not in ids]
+            problems = [p for p in problems if self._content(p.instance) not in contents]
         self._totals[split] = len(problems)
         chosen = self._chosen(split, problems)
         if problems and not chosen:
@@ -238,16 +241,6 @@ class RowSource(Source):
                     f"{self._name}: {len(repeats)} of {len(problems)} problems {what}, first "
                     f"{again}, which repeats {before}: {so}"
                 )
-
-    def _without(self, problems: Sequence[Located], others: Sequence[Located]) -> list[Located]:
-        """The problems that are not among the others."""
-        ids = {p.instance.id for p in others}
-        contents = {self._content(p.instance) for p in others}
-        return [
-            p
-            for p in problems
-            if p.instance.id not in ids and self._content(p.instance) not in contents
-        ]
 
     def _content(self, instance: TaskInstance) -> tuple[str, str | None]:
         text = self._text_of(instance) if self._text_of else instance.instruction
