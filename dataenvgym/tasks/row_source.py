@@ -82,7 +82,10 @@ class RowSource(Source):
         fractions, limit = options.fractions, options.limit
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
-        if not _are_shares(fractions):
+        are_shares = isinstance(fractions, Mapping) and not fractions.keys() - set(SPLITS)
+        if not are_shares or not all(
+            isinstance(s, int | float) and 0 <= s < math.inf for s in fractions.values()
+        ):
             raise ConfigurationError(
                 f"fractions are {fractions!r}, expected shares of {', '.join(SPLITS)}, such as "
                 "{train: 0.8, validation: 0.1, test: 0.1}"
@@ -273,14 +276,6 @@ class RowSource(Source):
 
     def _fraction_of(self, splits: Sequence[Split]) -> float:
         return sum(self._fractions.get(s, 0.0) for s in splits)
-
-
-def _are_shares(fractions: Any) -> bool:
-    return (
-        isinstance(fractions, Mapping)
-        and not fractions.keys() - set(SPLITS)
-        and all(isinstance(s, int | float) and 0 <= s < math.inf for s in fractions.values())
-    )
 
 
 def _by_split(sources: Places) -> dict[Split, Path | HubDataset]:

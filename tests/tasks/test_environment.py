@@ -233,12 +233,9 @@ def test_a_problem_that_is_not_finished_within_the_limit_of_messages_is_truncate
         environment.reset(seed=0)
         ends = [environment.step("?")[1:4] for _ in range(turns)]
         assert ends == [(0.0, False, False)] * (turns - 1) + [(0.0, False, True)]
-
-
-@pytest.mark.parametrize("max_turns", [0, -1, 4])
-def test_a_limit_of_messages_above_that_of_the_class_or_below_one_is_refused(max_turns):
-    with pytest.raises(ConfigurationError, match=f"max_turns is {max_turns}, expected 1 to 3"):
-        Patient(INSTANCES, max_turns=max_turns)
+    for max_turns in (0, -1, 4):
+        with pytest.raises(ConfigurationError, match=f"max_turns is {max_turns}, expected 1 to 3"):
+            Patient(INSTANCES, max_turns=max_turns)
 
 
 def test_every_environment_takes_a_system_prompt_and_a_template():
