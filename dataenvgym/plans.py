@@ -16,7 +16,7 @@ Policies and engines declare their needs: `policy.fit` is a `PolicyFit`, `engine
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
@@ -53,7 +53,7 @@ class PolicyFit:
     asks_student: bool = False
 
     def __post_init__(self) -> None:
-        _check_detail("tells", self.tells)
+        check_one_of(get_args(PlanDetail), tells=self.tells)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class EngineFit:
     writes: bool = True
 
     def __post_init__(self) -> None:
-        _check_detail("needs", self.needs)
+        check_one_of(get_args(PlanDetail), needs=self.needs)
 
     def is_satisfied_by(self, policy: PolicyFit) -> bool:
         """True if the policy's plans have the detail that the engine needs."""
@@ -111,10 +111,7 @@ def _fit_of(part: object, kind: type[FitT]) -> FitT:
     return fit
 
 
-def _check_detail(name: str, detail: str) -> None:
-    check_one_of(get_args(PlanDetail), **{name: detail})
-
-
+@dataclass(slots=True, eq=False)
 class Assignment:
     """A request for `count` records that teach a skill, or resemble examples, or both.
 
@@ -129,24 +126,18 @@ class Assignment:
             not tried.
     """
 
-    __slots__ = ("count", "examples", "skill", "subskill")
+    count: int
+    _: KW_ONLY
+    skill: str | None = None
+    subskill: str | None = None
+    examples: Sequence[CompletedTaskInstance] = ()
 
-    def __init__(
-        self,
-        count: int,
-        *,
-        skill: str | None = None,
-        subskill: str | None = None,
-        examples: Sequence[CompletedTaskInstance] = (),
-    ) -> None:
-        self.count = count
-        self.skill = skill
-        self.subskill = subskill
-        self.examples = tuple(examples)
+    def __post_init__(self) -> None:
+        self.examples = tuple(self.examples)
 
     def of(self, count: int) -> Assignment:
         """The same assignment with another number of records."""
-        return Assignment(count, skill=self.skill, subskill=self.subskill, examples=self.examples)
+        return replace(self, count=count)
 
 
 Plan = tuple[Assignment, ...]

@@ -93,7 +93,11 @@ def locked(directory: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise _busy(directory) from None
-        if not _is_still(directory, descriptor):  # another process has just replaced the folder
+        try:
+            is_still = os.path.samestat(os.fstat(descriptor), directory.stat())
+        except FileNotFoundError:
+            is_still = False
+        if not is_still:  # another process has just replaced the folder
             raise _busy(directory)
         yield
     finally:
@@ -114,13 +118,6 @@ def naming_damage(path: Path, way_out: str = "restore it, or start the run over"
     except ValueError as error:
         reason = " ".join(str(error).split())
         raise RunDirectoryError(f"{path} is damaged ({reason}); {way_out}") from error
-
-
-def _is_still(directory: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), directory.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _busy(directory: Path) -> RunDirectoryError:

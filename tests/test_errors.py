@@ -7,8 +7,5 @@ def test_the_first_option_below_its_least_value_is_named():
     check_at_least(1, samples=1, tries=2.5)
     with pytest.raises(ConfigurationError, match=r"^tries is 0, expected 1 or more$"):
         check_at_least(1, samples=1, tries=0, rounds=-1)
-
-
-def test_nan_is_not_at_least_anything():
     with pytest.raises(ConfigurationError, match=r"^floor is nan, expected 0 or more$"):
         check_at_least(0, floor=float("nan"))

@@ -27,11 +27,6 @@ from dataenvgym.plans import EngineFit, PlanDetail, PolicyFit, engine_fit, polic
 TASK = PocketMathTask(n_train=20)
 
 
-def test_by_default_a_policy_plans_with_examples_and_an_engine_needs_a_skill():
-    assert policy_fit(object()) == PolicyFit(tells="examples")
-    assert engine_fit(object()) == EngineFit(needs="skills", writes=True)
-
-
 @pytest.mark.parametrize(
     ("fit", "shown"),
     [
@@ -42,6 +37,8 @@ def test_by_default_a_policy_plans_with_examples_and_an_engine_needs_a_skill():
     ],
 )
 def test_a_fit_of_another_kind_is_refused_in_place_of_the_default(fit, shown):
+    assert policy_fit(object()) == PolicyFit(tells="examples")
+    assert engine_fit(object()) == EngineFit(needs="skills", writes=True)
     policy = SimpleNamespace(fit=fit)
     with pytest.raises(ConfigurationError, match=f"fit of SimpleNamespace is {shown}.*PolicyFit"):
         policy_fit(policy)

@@ -9,15 +9,21 @@ from dataenvgym.progress import counting, listening, tell
 from dataenvgym.threads import ContextThreadPool
 
 
-def test_events_reach_listeners_in_any_thread_until_the_block_ends():
-    heard = []
-    with listening(heard.append):
+def test_events_reach_listeners_in_any_thread_and_the_log_until_the_block_ends(caplog):
+    first, second = [], []
+    with caplog.at_level(logging.INFO), listening(first.append):
         tell("50 % done")
         thread = threading.Thread(target=tell, args=("from a thread",))
         thread.start()
         thread.join()
+        with listening(second.append):
+            tell("inner")
+        with counting("problems", 2):  # not for a log
+            pass
     tell("too late")
-    assert heard == ["50 % done", "from a thread"]
+    assert first == ["50 % done", "from a thread", "inner", "0 of 2 problems"]
+    assert second == ["inner"]
+    assert [record.getMessage() for record in caplog.records] == first[:3]
 
 
 def test_listeners_of_different_contexts_hear_only_their_own_and_a_stray_thread_is_heard_by_all():
@@ -37,22 +43,6 @@ def test_listeners_of_different_contexts_hear_only_their_own_and_a_stray_thread_
         tell("of the first")
     assert first == ["of somebody", "of the first"]
     assert second == ["of the second", "of somebody"]
-
-
-def test_listeners_do_not_disturb_each_other():
-    first = []
-    second = []
-    with listening(first.append):
-        with listening(second.append):
-            tell("a")
-        tell("b")
-    assert (first, second) == (["a", "b"], ["a"])
-
-
-def test_a_runs_log_has_it_too(caplog):
-    with caplog.at_level(logging.INFO):
-        tell("step 1")
-    assert [record.getMessage() for record in caplog.records] == ["step 1"]
 
 
 @pytest.fixture
@@ -84,8 +74,11 @@ def test_a_part_counts_into_the_whole_that_counts_the_same(heard):
     assert not any("of 2" in message for message in heard)
 
 
-def test_other_events_within_a_count_are_shown_with_it_and_its_numbers(heard):
+def test_other_events_within_a_count_are_shown_with_it_and_its_numbers_once_it_has_begun(heard):
     with counting("problems", 4) as whole:
+        with counting("calls", 2) as calls:
+            calls.add()
+        assert (heard[-1].done, heard[-1].total) == (1, 2)
         whole.add()
         with counting("replies", 3) as count:
             count.add(2)
@@ -93,17 +86,13 @@ def test_other_events_within_a_count_are_shown_with_it_and_its_numbers(heard):
             count.add()
     assert heard == [
         "0 of 4 problems",
+        "0 of 4 problems, 0 of 2 calls",
+        "0 of 4 problems, 1 of 2 calls",
         "1 of 4 problems",
         "1 of 4 problems, 0 of 3 replies",
         "1 of 4 problems, 2 of 3 replies",
     ]
     assert (heard[-1].done, heard[-1].total) == (1, 4)
-
-
-def test_the_numbers_are_a_parts_as_long_as_the_whole_has_not_begun(heard):
-    with counting("problems", 4), counting("replies", 3) as count:
-        count.add(2)
-    assert (heard[-1], heard[-1].done, heard[-1].total) == ("0 of 4 problems, 2 of 3 replies", 2, 3)
 
 
 def test_items_counted_by_others_are_not_counted_twice(heard):
@@ -131,12 +120,6 @@ def test_after_an_error_another_count_starts_over(heard):
     with counting("problems", 3):
         pass
     assert heard == ["0 of 2 problems", "0 of 3 problems"]
-
-
-def test_counts_are_not_for_a_log(caplog):
-    with caplog.at_level(logging.INFO), counting("problems", 2) as count:
-        count.add()
-    assert caplog.records == []
 
 
 def test_a_message_survives_the_way_to_another_process(heard):

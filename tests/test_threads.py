@@ -57,7 +57,4 @@ def test_a_block_that_is_left_as_planned_waits_for_its_tasks():
             pool.submit(lambda i: (raise_if_cancelled(), done.append(i)), i)
     assert done == [0, 1, 2]
     assert not is_cancelled()
-
-
-def test_the_end_of_a_cancelled_task_is_not_recorded_as_a_failure():
     assert not issubclass(CancelledTask, Exception)  # those become failures of an instance

@@ -13,8 +13,6 @@ from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
 from dataenvgym.llama_factory.options import OneTraining
-from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
-from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingLabelerOptions
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 
 from .processes import python
@@ -85,8 +83,6 @@ def test_mypy_finds_the_package_from_any_folder_and_flags_misspelled_options(tmp
     [
         (BanditOptions, BanditPolicy),
         (LLMEngineOptions, LLMEngine),
-        (LabelerOptions, CatalogLabeler),
-        (PlacingLabelerOptions, PlacingLabeler),
         (EnvironmentOptions, TeachingEnvironment),
     ],
 )
@@ -94,9 +90,7 @@ def test_options_that_a_class_passes_on_are_all_arguments_of_its_base(options, k
     parameters = inspect.signature(kind.__init__).parameters.values()
     by_name = {p.name for p in parameters if p.kind == p.KEYWORD_ONLY}
     named_by_all = {"task", "directory", "teacher", "embedder", "batch_size"}  # by each by itself
-    assert set(get_type_hints(options)) - named_by_all <= by_name | set(
-        get_type_hints(LabelerOptions)
-    )
+    assert set(get_type_hints(options)) - named_by_all <= by_name
     assert by_name - named_by_all <= set(get_type_hints(options))
 
 

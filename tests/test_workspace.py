@@ -9,7 +9,6 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.directory import EVALUATIONS, evaluation_settings
 from dataenvgym.executors import EpisodeJob, InProcessExecutor
 from dataenvgym.executors.episode_driver import DrivenEpisode
-from dataenvgym.storage import remove_folder
 from dataenvgym.workspace import locked
 
 
@@ -61,14 +60,6 @@ def test_a_refused_evaluation_changes_no_file_of_a_running_one(tmp_path):
         assert contents(tmp_path) == {"e/config.yaml": b"theirs"}
 
 
-@pytest.mark.parametrize("fresh", [True, False])
-def test_a_run_killed_before_its_first_complete_file_starts_over(config_of, tmp_path, fresh):
-    (tmp_path / "r").mkdir()
-    (tmp_path / "r" / ".config.yaml.4711-140.tmp").write_text("seed: ")
-    with open_run(config_of(), fresh=fresh) as directory:
-        assert sorted(p.name for p in directory.iterdir()) == ["config.yaml"]
-
-
 def test_only_leftovers_of_kills_are_removed(config_of, tmp_path):
     with open_run(config_of()) as directory:
         pass
@@ -88,8 +79,12 @@ def test_only_leftovers_of_kills_are_removed(config_of, tmp_path):
         assert sorted(p.name for p in tmp_path.iterdir()) == [".other.removed", "r"]
 
 
-def test_temporary_files_of_an_interrupted_base_do_not_begin_a_run(config_of):
-    with open_run(config_of("seed=1")) as directory:
+@pytest.mark.parametrize("fresh", [True, False])
+def test_temporary_files_of_a_kill_do_not_begin_a_run(config_of, tmp_path, fresh):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / ".config.yaml.4711-140.tmp").write_text("seed: ")
+    with open_run(config_of("seed=1"), fresh=fresh) as directory:
+        assert sorted(p.name for p in directory.iterdir()) == ["config.yaml"]
         (directory / "iterations" / "000").mkdir(parents=True)
         (directory / "iterations" / "000" / ".completed.jsonl.1-2.tmp").touch()
     with open_run(config_of("seed=2")):
@@ -112,10 +107,3 @@ def test_a_lock_on_a_folder_that_was_just_replaced_is_not_taken_for_one_on_the_n
     monkeypatch.setattr(Path, "stat", replaced_meanwhile)
     with pytest.raises(RunDirectoryError, match="another process"), locked(folder):
         pass
-
-
-def test_a_removed_folder_leaves_nothing(tmp_path):
-    (tmp_path / ".r.removed").mkdir()
-    (tmp_path / "r").mkdir()
-    remove_folder(tmp_path / "r")
-    assert list(tmp_path.iterdir()) == []

@@ -154,8 +154,7 @@ class EvaluatedProblems:
 
     def __init__(self, task: TaskInterface, others: Sequence[TaskInterface] = ()) -> None:
         adapted = task_of(task)
-        has_key = adapted.offers("overlap_key") or adapted.offers("domain")
-        self._overlap_key = adapted.domain.overlap_key if has_key else None
+        self._overlap_key = adapted.domain.overlap_key if adapted.offers("domain") else None
         self._overlap_answer = adapted.domain.overlap_answer
         self._name = adapted.name
         has_test = adapted.offers("on") and "test" in adapted.splits

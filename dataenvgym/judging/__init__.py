@@ -1,11 +1,11 @@
 """Judging by language models: a question, and a strictly parsed verdict or none at all.
 
-verdicts    a verdict is a pydantic model: its JSON schema, and parsing replies
-questions   the questions to a judge; text under judgment is fenced off as data
-asking      asks again until a verdict can be parsed: `judge_ask` for task environments
-judge       `Judge`: one or several teachers, asked many questions at once
-panel       the verdicts of several judges as one score; how much judges agree
-rubric      `RubricJudge`: a score for a whole conversation, by a rubric
+verdicts      a verdict is a pydantic model: its JSON schema, and parsing replies
+questions     the questions to a judge; text under judgment is fenced off as data
+verdict_asks  asks again until a verdict can be parsed: `judge_ask` for task environments
+judge         `Judge`: one or several teachers, asked many questions at once
+panel         the verdicts of several judges as one score; how much judges agree
+rubric        `RubricJudge`: a score for a whole conversation, by a rubric
 
 A judge that fails, or whose replies cannot be parsed, gives no score: `Unscored`, never 0.
 """

@@ -7,14 +7,14 @@ from functools import partial
 from typing import Generic
 
 from dataenvgym.errors import ConfigurationError, check_at_least
-from dataenvgym.interfaces import Closes, Failure, Reply, SamplingParameters, TeacherInterface
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
 from dataenvgym.judging.panel import Judged
 from dataenvgym.judging.verdict_asks import RETRIES, SAMPLING, judge_ask
 from dataenvgym.judging.verdicts import Unscored, VerdictT
 from dataenvgym.llm.budget import count_malformed
 from dataenvgym.records import Conversation
 from dataenvgym.rollouts.driver import answered_together
-from dataenvgym.rollouts.speakers import TeacherSpeaker
+from dataenvgym.rollouts.speakers import TeacherSpeaker, close_speakers
 from dataenvgym.threads import ContextThreadPool
 
 
@@ -88,9 +88,7 @@ class Judge(Generic[VerdictT]):
         return judged
 
     def close(self) -> None:
-        for teacher in self.teachers.values():
-            if isinstance(teacher, Closes):
-                teacher.close()
+        close_speakers(self.teachers)
 
     def _ask_one(
         self, questions: Sequence[Conversation], known: Sequence[Mapping[str, VerdictT]], name: str

@@ -10,13 +10,14 @@ from typing import Any
 from pydantic import Field, create_model
 
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
-from dataenvgym.interfaces import Describes, SamplingParameters, TeacherInterface
+from dataenvgym.interfaces import SamplingParameters, TeacherInterface
 from dataenvgym.judging.judge import Judge
 from dataenvgym.judging.panel import AGGREGATIONS, LEVELS, Aggregation, Judged, Level, agreement
 from dataenvgym.judging.questions import MOST_CHARACTERS, conversation_text, question
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model
 from dataenvgym.records.model import Finite, Text
+from dataenvgym.rollouts import describe_speakers
 
 RUBRIC = (
     "Does the assistant do what was asked of it? Its result is right and complete, and it follows "
@@ -105,12 +106,7 @@ class RubricJudge(Judge[RubricVerdict]):
 
     def describe(self) -> dict[str, Any]:
         return {
-            "judges": {
-                name: teacher.describe()
-                if isinstance(teacher, Describes)
-                else {"name": type(teacher).__name__}
-                for name, teacher in sorted(self.teachers.items())
-            },
+            "judges": describe_speakers(self.teachers),
             "prompt": self._prompt.model_dump(mode="json"),
             "rubric": self._rubric,
             "scale": [self.low, self.high],

@@ -81,11 +81,9 @@ def panel_ask(
     verdict: type[VerdictT],
     *,
     who: Sequence[str],
-    retries: int = RETRIES,
-    sampling: SamplingParameters = SAMPLING,
-    constrained: bool = True,
+    **asking: Any,
 ) -> Generator[Ask, Any, Judged[VerdictT]]:
-    """Ask several speakers like `judge_ask`; return the verdict of each.
+    """Ask several speakers like `judge_ask`, whose arguments it takes; return the verdict of each.
 
     A speaker that fails, or whose verdict cannot be parsed, is among the `unscored`.
 
@@ -95,15 +93,7 @@ def panel_ask(
     verdicts: dict[str, VerdictT] = {}
     unscored: dict[str, Unscored] = {}
     for name in who:
-        found = yield from judge_ask(
-            asked,
-            verdict,
-            who=name,
-            retries=retries,
-            sampling=sampling,
-            constrained=constrained,
-            may_fail=True,
-        )
+        found = yield from judge_ask(asked, verdict, who=name, may_fail=True, **asking)
         if isinstance(found, Unscored):
             unscored[name] = found
         else:

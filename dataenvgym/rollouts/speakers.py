@@ -147,7 +147,7 @@ def speakers_of(
     return {name: _as_predictor(name, model) for name, model in (others or {}).items()}
 
 
-def describe_speakers(others: Mapping[str, PredictorInterface]) -> dict[str, Any]:
+def describe_speakers(others: Mapping[str, Any]) -> dict[str, Any]:
     """Their descriptions for the run directory: the result of `describe()`, or the class."""
     return {name: _described(model) for name, model in sorted(others.items())}
 

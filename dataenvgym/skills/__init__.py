@@ -7,9 +7,8 @@ labeler          CatalogLabeler: makes a catalog once for a run, labels instance
     ├── gold     FilledGoldSkills: the task's own labels; fills in missing ones
     └── saved    SavedSkills: the skills of an earlier run
 catalog          SkillCatalog: the labels of a labeler, as a file
-asking           questions to a teacher about skills
-embeddings       text embeddings, local or from a server
-similarity       nearest-neighbor search
+skill_teacher    questions to a teacher about skills
+embeddings       text embeddings, local or from a server, and the nearest of them
 """
 
 from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read_catalog

@@ -5,66 +5,50 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-from typing import ClassVar, Unpack
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import TaskInterface
-from dataenvgym.options import Given
+from dataenvgym.errors import check_at_least
+from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
-from dataenvgym.skills.embeddings import (
-    EmbedderInterface,
-    TfidfEmbedder,
-    Vectors,
-    most_similar,
-    require_scikit_learn,
-)
+from dataenvgym.skills.embeddings import Vectors, most_similar
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.tasks.words import words_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions(LabelerOptions):
+    """Options of `ClusteredSkills`.
+
+    Attributes:
+        clusters: the number of skills; fewer if there are fewer different questions.
+        categories: the number of categories, or None for no categories.
+    """
+
+    clusters: int = 20
+    categories: int | None = 5
 
 
 class ClusteredSkills(CatalogLabeler):
     """Clusters of embedded questions (k-means) as skills, and clusters of those as categories.
 
     A new question belongs to the nearest cluster center.
-
-    Args:
-        clusters: the number of skills; fewer if there are fewer different questions.
-        categories: the number of categories, or None for no categories.
-        embedder: turns questions into vectors (default: `TfidfEmbedder()`).
-        task, directory, options: those of `CatalogLabeler`.
-
-    Raises:
-        ConfigurationError: if scikit-learn is not installed.
     """
 
     method: ClassVar[str] = "clusters"
 
-    def __init__(
-        self,
-        *,
-        clusters: int = 20,
-        categories: int | None = 5,
-        embedder: EmbedderInterface | None = None,
-        task: TaskInterface | None = None,
-        directory: Given[str | Path | None] = None,
-        **options: Unpack[LabelerOptions],
-    ) -> None:
-        if clusters < 1 or (categories is not None and categories < 1):
-            raise ConfigurationError(
-                f"skills.clusters is {clusters} and skills.categories is {categories}, expected 1 "
-                "or more of both (categories: or null)"
-            )
-        require_scikit_learn()
-        super().__init__(task=task, directory=directory, **options)
-        self.clusters = clusters
-        self.categories = categories
-        self.embedder = TfidfEmbedder() if embedder is None else embedder
+    @takes(ClusterOptions)
+    def __init__(self, given: ClusterOptions) -> None:
+        categories = 1 if given.categories is None else given.categories
+        check_at_least(1, **{"skills.clusters": given.clusters, "skills.categories": categories})
+        self.set_up(given)
+        self.clusters = given.clusters
+        self.categories = given.categories
 
     @property
     def options(self) -> dict[str, JsonValue]:

@@ -10,84 +10,52 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-from typing import ClassVar, Unpack
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import TaskInterface, TeacherInterface
-from dataenvgym.options import Given
+from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.interfaces import TeacherInterface
+from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
-from dataenvgym.skills.embeddings import (
-    EmbedderInterface,
-    TfidfEmbedder,
-    nearest,
-    require_scikit_learn,
-)
+from dataenvgym.skills.embeddings import nearest
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.skills.placing_labeler import place
-from dataenvgym.skills.skill_teacher import PromptLike, SkillTeacher
+from dataenvgym.skills.skill_teacher import SkillTeacher, SkillTeacherOptions
 
 _ROUNDS = 4
 
 
-class DiscoveredSkills(CatalogLabeler):
-    """Skills that a teacher names and merges.
+@dataclass(frozen=True, kw_only=True)
+class DiscoveryOptions(SkillTeacherOptions, LabelerOptions):
+    """Options of `DiscoveredSkills`.
 
-    Args:
+    Attributes:
         teacher: the model that names and merges.
         skills: the most skills after merging.
         categories: the most categories, or None for no categories.
-        embedder: finds similar questions if the teacher's answer is unusable.
-        label_prompt, merge_prompt, batch_size, attempts, temperature, max_tokens: see
-            `SkillTeacher`.
-        task, directory, options: those of `CatalogLabeler`.
-
-    Raises:
-        ConfigurationError: if scikit-learn is not installed, or a prompt lacks what it needs.
     """
+
+    teacher: TeacherInterface = field(kw_only=False)
+    skills: int = 20
+    categories: int | None = 5
+
+
+class DiscoveredSkills(CatalogLabeler):
+    """Skills that a teacher names and merges."""
 
     method: ClassVar[str] = "discovered"
 
-    def __init__(
-        self,
-        teacher: TeacherInterface,
-        *,
-        skills: int = 20,
-        categories: int | None = 5,
-        embedder: EmbedderInterface | None = None,
-        label_prompt: PromptLike = "label_skills",
-        merge_prompt: PromptLike = "merge_skills",
-        batch_size: int = 10,
-        attempts: int = 2,
-        temperature: float = 0.0,
-        max_tokens: int = 2048,
-        task: TaskInterface | None = None,
-        directory: Given[str | Path | None] = None,
-        **options: Unpack[LabelerOptions],
-    ) -> None:
-        if skills < 1 or (categories is not None and categories < 1):
-            raise ConfigurationError(
-                f"skills.skills is {skills} and skills.categories is {categories}, expected 1 or "
-                "more of both (categories: or null)"
-            )
-        require_scikit_learn()
-        super().__init__(task=task, directory=directory, **options)
-        self.skills = skills
-        self.categories = categories
-        self.embedder = TfidfEmbedder() if embedder is None else embedder
-        self.teacher = SkillTeacher(
-            teacher,
-            label_prompt=label_prompt,
-            merge_prompt=merge_prompt,
-            batch_size=batch_size,
-            attempts=attempts,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            seed=self.seed,
-        )
+    @takes(DiscoveryOptions)
+    def __init__(self, given: DiscoveryOptions) -> None:
+        categories = 1 if given.categories is None else given.categories
+        check_at_least(1, **{"skills.skills": given.skills, "skills.categories": categories})
+        self.set_up(given)
+        self.skills = given.skills
+        self.categories = given.categories
+        self.teacher = SkillTeacher(given.teacher, given, seed=self.seed)
 
     @property
     def options(self) -> dict[str, JsonValue]:

@@ -17,7 +17,7 @@ class FilledGoldSkills(PlacingLabeler):
     """Gold skills, with missing ones filled in.
 
     A teacher chooses a gold skill for instances without one; without a usable answer they get the
-    skill of the most similar instance. The arguments are those of `PlacingLabeler`.
+    skill of the most similar instance.
     """
 
     method: ClassVar[str] = "gold"

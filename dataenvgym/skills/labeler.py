@@ -12,14 +12,15 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict, cast
+from typing import Any, ClassVar, cast
 
 from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import SkillLabel, TaskInterface
-from dataenvgym.options import Given
+from dataenvgym.options import Given, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import (
     Added,
@@ -32,6 +33,7 @@ from dataenvgym.skills.catalog import (
     read_added,
     read_catalog,
 )
+from dataenvgym.skills.embeddings import EmbedderInterface, TfidfEmbedder, require_scikit_learn
 from dataenvgym.tasks.adapted_task import known_instances, task_of
 from dataenvgym.tasks.source import Split
 
@@ -39,46 +41,55 @@ _SPLITS = ("validation", "train")
 _log = logging.getLogger(__name__)
 
 
-class LabelerOptions(TypedDict, total=False):
-    """Keyword arguments of `CatalogLabeler` that each labeler passes on."""
+@dataclass(frozen=True, kw_only=True)
+class LabelerOptions:
+    """Options of all labelers.
 
-    splits: Sequence[str]
-    seed: int
+    Attributes:
+        task: the task with the questions to find skills in. If it has no `instances`, the catalog
+            is made from the instances that are labeled first.
+        directory: the run directory; None keeps everything in memory.
+        embedder: turns questions into vectors, to find similar ones (default: `TfidfEmbedder()`).
+        splits: where to find skills: "validation", "train", or both. The test split stays unseen.
+        seed: of all random choices.
+    """
+
+    task: TaskInterface | None = None
+    directory: Given[str | Path | None] = None
+    embedder: EmbedderInterface | None = None
+    splits: Sequence[str] = ("validation",)
+    seed: int = 0
 
 
 class CatalogLabeler(ABC):
     """Labels instances from a catalog; a subclass makes the catalog.
 
-    Args:
-        task: the task with the questions to find skills in. If it has no `instances`, the catalog
-            is made from the instances that are labeled first.
-        directory: the run directory; None keeps everything in memory.
-        splits: where to find skills: "validation", "train", or both. The test split stays unseen.
-        seed: of all random choices.
+    Raises:
+        ConfigurationError: for an impossible option, or if scikit-learn is not installed.
     """
 
     method: ClassVar[str]
 
-    def __init__(
-        self,
-        *,
-        task: TaskInterface | None = None,
-        directory: Given[str | Path | None] = None,
-        splits: Sequence[str] = ("validation",),
-        seed: int = 0,
-    ) -> None:
-        for split in splits:
+    @takes(LabelerOptions)
+    def __init__(self, given: LabelerOptions) -> None:
+        self.set_up(given)
+
+    def set_up(self, given: LabelerOptions) -> None:
+        """Set the options; constructors of subclasses call it."""
+        for split in given.splits:
             if split not in _SPLITS:
                 raise ConfigurationError(
                     f"skills.splits has {split!r}, expected {' or '.join(_SPLITS)}."
                     f"{did_you_mean(str(split), _SPLITS)} Skills are never found in test questions."
                 )
-        if not splits:
+        if not given.splits:
             raise ConfigurationError(f"skills.splits is empty, expected {' or '.join(_SPLITS)}")
-        self.task = task
-        self.directory = None if directory is None else Path(directory)
-        self.splits = cast("tuple[Split, ...]", tuple(splits))
-        self.seed = seed
+        require_scikit_learn()
+        self.task = given.task
+        self.directory = None if given.directory is None else Path(given.directory)
+        self.embedder = TfidfEmbedder() if given.embedder is None else given.embedder
+        self.splits = cast("tuple[Split, ...]", tuple(given.splits))
+        self.seed = given.seed
         self._catalog: SkillCatalog | None = None
         self._added = Added(catalog="")
         self._labels: Labels = {}

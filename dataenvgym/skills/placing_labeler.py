@@ -4,63 +4,48 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Unpack
+from dataclasses import dataclass
 
 from dataenvgym.errors import BudgetSpentError, PredictionError
-from dataenvgym.interfaces import TaskInterface, TeacherInterface
-from dataenvgym.options import Given
+from dataenvgym.interfaces import TeacherInterface
+from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import Skill, SkillCatalog
-from dataenvgym.skills.embeddings import (
-    EmbedderInterface,
-    TfidfEmbedder,
-    nearest,
-    require_scikit_learn,
-)
+from dataenvgym.skills.embeddings import EmbedderInterface, nearest
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
-from dataenvgym.skills.skill_teacher import PromptLike, SkillTeacher
+from dataenvgym.skills.skill_teacher import PromptLike, SkillTeacher, SkillTeacherOptions
 
 _log = logging.getLogger(__name__)
 
 
-class PlacingLabelerOptions(LabelerOptions, total=False):
-    """Keyword arguments of `PlacingLabeler` that a labeler built on it passes on."""
+@dataclass(frozen=True, kw_only=True)
+class PlacingOptions(LabelerOptions):
+    """Options of `PlacingLabeler`.
 
-    label_prompt: PromptLike
+    Attributes:
+        teacher: the model that chooses skills; None leaves it to similarity.
+        label_prompt: asks it for the skills of questions (see `SkillTeacherOptions`).
+    """
+
+    teacher: TeacherInterface | None = None
+    label_prompt: PromptLike = "label_skills"
 
 
 class PlacingLabeler(CatalogLabeler):
-    """Asks a teacher, if there is one, for the skill of a new question; else similarity decides.
+    """Asks a teacher, if there is one, for the skill of a new question; else similarity decides."""
 
-    Args:
-        teacher: the model that chooses skills; None leaves it to similarity.
-        embedder: turns questions into vectors (default: `TfidfEmbedder()`).
-        label_prompt: see `SkillTeacher`.
-        task, directory, options: those of `CatalogLabeler`.
+    teacher: SkillTeacher | None = None
 
-    Raises:
-        ConfigurationError: if scikit-learn is not installed.
-    """
+    @takes(PlacingOptions)
+    def __init__(self, given: PlacingOptions) -> None:
+        self.set_up_placing(given)
 
-    def __init__(
-        self,
-        *,
-        teacher: TeacherInterface | None = None,
-        embedder: EmbedderInterface | None = None,
-        label_prompt: PromptLike = "label_skills",
-        task: TaskInterface | None = None,
-        directory: Given[str | Path | None] = None,
-        **options: Unpack[LabelerOptions],
-    ) -> None:
-        require_scikit_learn()
-        super().__init__(task=task, directory=directory, **options)
-        self.embedder = TfidfEmbedder() if embedder is None else embedder
-        self.teacher = (
-            None
-            if teacher is None
-            else SkillTeacher(teacher, label_prompt=label_prompt, seed=self.seed)
-        )
+    def set_up_placing(self, given: PlacingOptions) -> None:
+        """Set the options; constructors of subclasses call it."""
+        self.set_up(given)
+        if given.teacher is not None:
+            asked = SkillTeacherOptions(label_prompt=given.label_prompt)
+            self.teacher = SkillTeacher(given.teacher, asked, seed=self.seed)
 
     def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
         return place(instances, catalog, self.embedder, self.teacher) if instances else []

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
 from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import TaskInterface, TeacherInterface
-from dataenvgym.options import Given
+from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import SkillCatalog, labeled, read_catalog, sorted_skills
-from dataenvgym.skills.embeddings import EmbedderInterface
-from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingLabelerOptions
+from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedOptions(PlacingOptions):
+    """Options of `SavedSkills`.
+
+    Attributes:
+        path: a `skills.json`, or a run directory that has one.
+        other_task: accept a catalog that was made from another task's questions.
+    """
+
+    path: str | Path = field(kw_only=False)
+    other_task: bool = False
 
 
 class SavedSkills(PlacingLabeler):
@@ -22,31 +34,15 @@ class SavedSkills(PlacingLabeler):
 
     A teacher, if there is one, or similarity labels questions that are not in it. The run keeps a
     copy and no longer needs the file.
-
-    Args:
-        path: a `skills.json`, or a run directory that has one.
-        other_task: accept a catalog that was made from another task's questions.
-        teacher, embedder, task, directory, options: those of `PlacingLabeler`.
     """
 
     method: ClassVar[str] = "saved"
 
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        other_task: bool = False,
-        teacher: TeacherInterface | None = None,
-        embedder: EmbedderInterface | None = None,
-        task: TaskInterface | None = None,
-        directory: Given[str | Path | None] = None,
-        **options: Unpack[PlacingLabelerOptions],
-    ) -> None:
-        super().__init__(
-            teacher=teacher, embedder=embedder, task=task, directory=directory, **options
-        )
-        self.path = Path(path).expanduser()
-        self.other_task = other_task
+    @takes(SavedOptions)
+    def __init__(self, given: SavedOptions) -> None:
+        self.set_up_placing(given)
+        self.path = Path(given.path).expanduser()
+        self.other_task = given.other_task
 
     @property
     def options(self) -> dict[str, JsonValue]:

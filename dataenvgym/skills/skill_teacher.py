@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
+from dataenvgym.errors import BudgetSpentError, PredictionError, check_at_least
 from dataenvgym.interfaces import SamplingParameters, TeacherInterface
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.structured import Schema, ask_json
@@ -21,40 +22,47 @@ _LINES = 100
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SkillTeacherOptions:
+    """How a teacher is asked.
+
+    Attributes:
+        label_prompt: asks for the skills of questions: with {count}, {problems}, maybe {known}.
+        merge_prompt: asks for fewer groups of skills: with {count} and {skills}.
+        batch_size: questions in one conversation.
+        attempts: the most times that a question is asked until its answer is usable.
+        temperature, max_tokens: of the teacher's replies.
+    """
+
+    label_prompt: PromptLike = "label_skills"
+    merge_prompt: PromptLike = "merge_skills"
+    batch_size: int = 10
+    attempts: int = 2
+    temperature: float = 0.0
+    max_tokens: int = 2048
+
+
 class SkillTeacher:
     """A teacher with the two prompts of skill discovery.
 
     Args:
         teacher: the model to ask.
-        label_prompt: with {count}, {problems} and maybe {known}.
-        merge_prompt: with {count} and {skills}.
-        batch_size: questions in one conversation.
-        attempts: the most times that a question is asked until its answer is usable.
-        temperature, max_tokens, seed: of the teacher's replies.
+        seed: of its replies.
     """
 
     def __init__(
-        self,
-        teacher: TeacherInterface,
-        *,
-        label_prompt: PromptLike = "label_skills",
-        merge_prompt: PromptLike = "merge_skills",
-        batch_size: int = 10,
-        attempts: int = 2,
-        temperature: float = 0.0,
-        max_tokens: int = 2048,
-        seed: int = 0,
+        self, teacher: TeacherInterface, options: SkillTeacherOptions, *, seed: int = 0
     ) -> None:
-        for name, value in (("batch_size", batch_size), ("attempts", attempts)):
-            if value < 1:
-                raise ConfigurationError(f"skills.{name} is {value}, expected 1 or more")
+        self.batch_size, self.attempts = options.batch_size, options.attempts
+        limits = {"skills.batch_size": self.batch_size, "skills.attempts": self.attempts}
+        check_at_least(1, **limits)
         self.teacher = teacher
-        self.label_prompt = as_prompt(label_prompt, needs=("problems",), may=("count", "known"))
-        self.merge_prompt = as_prompt(merge_prompt, needs=("skills",), may=("count",))
-        self.batch_size = batch_size
-        self.attempts = attempts
+        self.label_prompt = as_prompt(
+            options.label_prompt, needs=("problems",), may=("count", "known")
+        )
+        self.merge_prompt = as_prompt(options.merge_prompt, needs=("skills",), may=("count",))
         self.sampling = SamplingParameters(
-            temperature=temperature, max_tokens=max_tokens, seed=seed
+            temperature=options.temperature, max_tokens=options.max_tokens, seed=seed
         )
 
     def name_skills(self, questions: Sequence[str], known: Sequence[str] = ()) -> list[str | None]:

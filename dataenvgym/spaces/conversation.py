@@ -13,7 +13,6 @@ import numpy as np
 from gymnasium.error import Error
 from pydantic import TypeAdapter
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Conversation, Message
 
 T = TypeVar("T")
@@ -22,15 +21,10 @@ T = TypeVar("T")
 class RecordSpace(gymnasium.Space[T], Generic[T]):
     """A space of Python objects that pydantic reads and writes.
 
-    A subclass defines its `adapter`, its `parameters` (the attributes that distinguish two spaces
-    of one class), `contains` and `draw`.
+    A subclass defines its `adapter`, `contains` and `draw`. Spaces of one class are equal.
     """
 
     adapter: ClassVar[TypeAdapter[Any]]
-    parameters: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, *, seed: int | np.random.Generator | None = None):
-        super().__init__(seed=seed)
 
     @abstractmethod
     def contains(self, x: Any) -> bool:
@@ -67,14 +61,10 @@ class RecordSpace(gymnasium.Space[T], Generic[T]):
         return False
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._values() == other._values()
+        return type(self) is type(other)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
-        return f"{type(self).__name__}({values})"
-
-    def _values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.parameters}
+        return f"{type(self).__name__}()"
 
 
 def is_tuple_of(value: Any, *models: type) -> bool:
@@ -83,31 +73,21 @@ def is_tuple_of(value: Any, *models: type) -> bool:
 
 
 class TextSpace(RecordSpace[str]):
-    """Any Unicode text of at most `max_length` characters, also the empty one.
+    """Any Unicode text, also the empty one.
 
     A lone surrogate is not Unicode text: UTF-8, and so every file and model, cannot represent it.
     """
 
     adapter = TypeAdapter(str)
-    parameters: ClassVar = ("max_length",)
-
-    def __init__(
-        self, max_length: int | None = None, *, seed: int | np.random.Generator | None = None
-    ):
-        if max_length is not None and max_length < 0:
-            raise ConfigurationError(f"max_length is {max_length}, expected 0 or more, or None")
-        self.max_length = max_length
-        super().__init__(seed=seed)
 
     def contains(self, x: Any) -> bool:
-        if not isinstance(x, str) or (self.max_length is not None and len(x) > self.max_length):
+        if not isinstance(x, str):
             return False
         return x.isascii() or not any("\ud800" <= character <= "\udfff" for character in x)
 
     def draw(self, rng: np.random.Generator) -> str:
         problem = draw_problem(rng)
-        text = problem.question if rng.random() < 0.5 else problem.solution
-        return text[: self.max_length]
+        return problem.question if rng.random() < 0.5 else problem.solution
 
 
 class ConversationSpace(RecordSpace[Conversation]):

@@ -51,14 +51,9 @@ To add a domain, write two classes:
   `error` and counts neither as right nor as wrong. A bad answer is an `Outcome`, not an exception.
 - `load` refuses gold answers that no scorer can read, naming the instance.
 - A `Domain` of your own (`super().__init__(domain=EchoDomain())`, or the class attribute `domain`)
-  has the method `make_environment` in place of the task, and may have more. `overlap_key(text)`
-  says when two problems are the same, if wording does not decide it: training records with the key
-  of an evaluation instance are dropped. `answer_class` and `same_answer` find equal replies for
-  majority votes, and `answer_form` asks a teacher for answers that they can read. `judge_record`
-  says whether a training record is right, and `ways_to_answer` how to write a gold answer as a
-  reply. If the student is given more than an instruction, such as tools, `text_of` returns the
-  whole problem for a teacher, and `frame` turns the teacher's text into a chat record
-  (docs/tool_use_calls.md).
+  has the method `make_environment` in place of the task, and says more about its problems: when two
+  are the same, when two answers are equal, whether a training record is right, how to write a gold
+  answer as a reply (docs/write_your_own_domain.md).
 - A gold record of a problem with several turns is made by holding the conversation:
   `DialogueDomain` (`dialogue.py`) does so with the messages of `gold_replies`.
 - Give the environment an id: `gymnasium.register("me/Echo-v0", entry_point="my_module:make_echo")`.

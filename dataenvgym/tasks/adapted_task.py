@@ -8,27 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
-from itertools import islice
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, first_fault
-from dataenvgym.interfaces import (
-    PredictorInterface,
-    SamplingParameters,
-    TaskInterface,
-    TeacherInterface,
-)
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
-from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, template_read_off
 from dataenvgym.tasks.source import SPLITS, Split
-from dataenvgym.tasks.task_parts import checked_instances
+from dataenvgym.tasks.task_parts import TaskAsDomain, checked_instances
 
 OPTIONS = ("sampling", "chunk_size", "threads")
 """Options of attempts. A task of another class that has all of them is tried one by one."""
@@ -64,25 +57,31 @@ def known_instances(task: TaskInterface) -> tuple[TaskInstance, ...]:
 
 
 class AdaptedTask(Task):
-    """A task of another class, which may have any method of `Task` or `Domain`.
+    """A task of another class, which may also have parts of a `Task`.
 
-    Using a missing method raises a ConfigurationError that names it; `offers` checks beforehand.
-    The task itself may have the methods of a domain. A task with its own `domain` and
-    `make_environment` is tried in its own environments.
+    These are `instances`, `make_environment`, a `domain`, `on` with `splits`, and options. Using a
+    missing one raises a ConfigurationError that names it; `offers` checks beforehand. A task with
+    its own `domain` and `make_environment` is tried in its own environments.
     """
 
     def __init__(self, task: TaskInterface) -> None:
+        options: dict[str, Any] = {name: getattr(task, name, None) for name in _OPTIONS}
+        options = {n: value for n, value in options.items() if isinstance(value, _OPTIONS[n])}
+        if options.get("split") not in SPLITS:
+            options.pop("split", None)
         own = getattr(task, "domain", None)
-        domain = own if isinstance(own, Domain) else _AdaptedDomain(task)
-        options: dict[str, Any] = {
-            name: value for name, fits in _FITS.items() if fits(value := getattr(task, name, None))
-        }
+        domain = own if isinstance(own, Domain) else None
+        if domain is None and (misplaced := _OF_A_DOMAIN.intersection(dir(task))):
+            raise ConfigurationError(
+                f"{type(task).__name__} has {', '.join(sorted(misplaced))}, which only a domain "
+                "has: give the task an attribute `domain`, a dataenvgym.tasks.Domain, with it"
+            )
         super().__init__(domain=domain, name=_name_of(task), **options)
         self.inner: Any = task
 
     def offers(self, *names: str) -> bool:
         there = {name for name in names if getattr(self.inner, name, None) is not None}
-        if not isinstance(self.domain, _AdaptedDomain):  # it makes environments
+        if not isinstance(self.domain, TaskAsDomain):  # it makes environments
             there.add("make_environment")
         return there.issuperset(names)
 
@@ -104,7 +103,7 @@ class AdaptedTask(Task):
         self.domain.close()
 
     def _making(self, instances: Sequence[TaskInstance]) -> Callable[[], TaskEnvironment]:
-        if isinstance(self.domain, _AdaptedDomain) or hasattr(self.inner, "make_environment"):
+        if isinstance(self.domain, TaskAsDomain) or hasattr(self.inner, "make_environment"):
             own: Callable[[], TaskEnvironment] = needed(self.inner, "make_environment", _TRIED)
             return own
         return partial(self.domain.make_environment, instances)
@@ -114,14 +113,6 @@ class AdaptedTask(Task):
         if not self.offers("on"):
             return ("validation",)
         return tuple(self.inner.splits) if self.offers("splits") else ("validation", "test")
-
-    @property
-    def has_one_source(self) -> bool:
-        return self.offers("has_one_source") and bool(self.inner.has_one_source)
-
-    def share(self) -> str | None:
-        share: str | None = self.inner.share() if self.offers("share") else None
-        return share
 
     def on(self, split: Split) -> Task:  # type: ignore[override]
         """The task on that split; a task without a method `on` has only the validation split."""
@@ -135,9 +126,6 @@ class AdaptedTask(Task):
             "does not need it (an engine that takes records from a file: path=...)"
         )
 
-    def whole(self) -> Task:  # type: ignore[override]
-        return task_of(needed(self.inner, "whole", "which puts all its splits together")())
-
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
         return evaluated_by(self.inner, predictor)
 
@@ -147,40 +135,20 @@ class AdaptedTask(Task):
         return report_of(self.inner, completed)
 
 
-class _AdaptedDomain(Domain):
-    """The domain of a task of another class, made of the task's own methods."""
-
-    def __init__(self, task: TaskInterface) -> None:
-        self._task: Any = task
-        for name in _OF_A_DOMAIN:
-            if hasattr(task, name):
-                setattr(self, name, getattr(task, name))
-
-    @property
-    def judges_records(self) -> bool:
-        return hasattr(self._task, "judge_record")
-
-    @cached_property
-    def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
-        own = getattr(self._task, "prompt_template", None)
-        if isinstance(own, PromptTemplate):
-            return own
-        if not hasattr(self._task, "make_environment"):
-            return PLAIN
-        instances = tuple(islice(getattr(self._task, "instances", ()), 2))
-        return template_read_off(self._task.make_environment, instances)
-
-    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
-        environment: TaskEnvironment = needed(self._task, "make_environment", _TRIED)()
-        return environment
-
-
 _TRIED = "in which a student could try its problems"
-_OF_A_DOMAIN = (
-    *("check_ready", "prompt", "judge", "answer_class", "same_answer", "gives", "overlap_key"),
-    *("overlap_answer", "gold_record", "ways_to_answer", "judge_record", "problem_of_record"),
-    "answer_form",
+_OF_A_DOMAIN = frozenset(
+    {"answer_class", "answer_form", "gold_record", "judge_record", "overlap_key"}
+    | {"problem_of_record", "same_answer", "ways_to_answer"}
 )
+_OPTIONS: dict[str, Any] = {
+    "split": str,
+    "sampling": SamplingParameters,
+    "chunk_size": int,
+    "threads": int,
+    "student": str,
+    "others": Mapping,
+}
+"""Options of a `Task`, which the task may have, and their types."""
 
 
 def evaluated_by(task: TaskInterface, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
@@ -232,22 +200,6 @@ def report_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -
 
 def _name_of(task: TaskInterface) -> str:
     return str(getattr(task, "name", type(task).__name__))
-
-
-_FITS: Mapping[str, Callable[[Any], bool]] = {
-    "split": lambda value: value in SPLITS,
-    "sampling": lambda value: isinstance(value, SamplingParameters),
-    "chunk_size": lambda value: isinstance(value, int),
-    "threads": lambda value: isinstance(value, int),
-    "student": lambda value: isinstance(value, str),
-    "others": lambda value: (
-        isinstance(value, Mapping)
-        and all(
-            isinstance(model, PredictorInterface | TeacherInterface) for model in value.values()
-        )
-    ),
-}
-"""Options of a `Task`, which the task may have, and whether a value is of the right kind."""
 
 
 def needed(task: TaskInterface, name: str, purpose: str) -> Any:

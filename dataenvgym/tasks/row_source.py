@@ -82,7 +82,10 @@ class RowSource(Source):
         fractions, limit = options.fractions, options.limit
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
-        if not _are_shares(fractions):
+        are_shares = isinstance(fractions, Mapping) and not fractions.keys() - set(SPLITS)
+        if not are_shares or not all(
+            isinstance(s, int | float) and 0 <= s < math.inf for s in fractions.values()
+        ):
             raise ConfigurationError(
                 f"fractions are {fractions!r}, expected shares of {', '.join(SPLITS)}, such as "
                 "{train: 0.8, validation: 0.1, test: 0.1}"
@@ -137,7 +140,10 @@ class RowSource(Source):
         """
         problems = self._located(split)
         if self._keeps_test_apart and "test" in self.places and split not in self._sharing("test"):
-            problems = self._without(problems, self._located("test"))
+            others = [p.instance for p in self._located("test")]
+            ids, contents = {i.id for i in others}, set(map(self._content, others))
+            problems = [p for p in problems if p.instance.id not in ids]
+            problems = [p for p in problems if self._content(p.instance) not in contents]
         self._totals[split] = len(problems)
         chosen = self._chosen(split, problems)
         if problems and not chosen:
@@ -239,16 +245,6 @@ class RowSource(Source):
                     f"{again}, which repeats {before}: {so}"
                 )
 
-    def _without(self, problems: Sequence[Located], others: Sequence[Located]) -> list[Located]:
-        """The problems that are not among the others."""
-        ids = {p.instance.id for p in others}
-        contents = {self._content(p.instance) for p in others}
-        return [
-            p
-            for p in problems
-            if p.instance.id not in ids and self._content(p.instance) not in contents
-        ]
-
     def _content(self, instance: TaskInstance) -> tuple[str, str | None]:
         text = self._text_of(instance) if self._text_of else instance.instruction
         return text, instance.answer
@@ -280,14 +276,6 @@ class RowSource(Source):
 
     def _fraction_of(self, splits: Sequence[Split]) -> float:
         return sum(self._fractions.get(s, 0.0) for s in splits)
-
-
-def _are_shares(fractions: Any) -> bool:
-    return (
-        isinstance(fractions, Mapping)
-        and not fractions.keys() - set(SPLITS)
-        and all(isinstance(s, int | float) and 0 <= s < math.inf for s in fractions.values())
-    )
 
 
 def _by_split(sources: Places) -> dict[Split, Path | HubDataset]:

@@ -75,7 +75,7 @@ def read_rows(source: Path | HubDataset) -> Iterator[SourceRow]:
         InvalidInstanceError: if a row is not a JSON object, naming file and line.
     """
     if isinstance(source, HubDataset):
-        return _from_repository(source) if source.files else _from_hub(source)
+        return _from_hub(source)
     if not source.exists():
         error = ConfigurationError(
             f"there is no file or folder {str(source)!r}, expected one with problems, such as "
@@ -157,6 +157,11 @@ def _from_folder(folder: Path) -> Iterator[SourceRow]:
 
 
 def _from_hub(source: HubDataset) -> Iterator[SourceRow]:
+    for file in source.files:
+        name = source_name(source.model_copy(update={"files": (file,)}))
+        yield from _from_file(_downloaded(source, file), name, f"{source.dataset}/{file}")
+    if source.files:
+        return
     try:
         import datasets
     except ImportError:
@@ -174,12 +179,6 @@ def _from_hub(source: HubDataset) -> Iterator[SourceRow]:
         ) from error
     for number, values in enumerate(rows, start=1):
         yield SourceRow(f"{source_name(source)}-{number}", f"{where}, row {number}", dict(values))
-
-
-def _from_repository(source: HubDataset) -> Iterator[SourceRow]:
-    for file in source.files:
-        name = source_name(source.model_copy(update={"files": (file,)}))
-        yield from _from_file(_downloaded(source, file), name, f"{source.dataset}/{file}")
 
 
 def _downloaded(source: HubDataset, file: str) -> Path:

@@ -42,15 +42,13 @@ def check_parts(own: type[Task], base: type[Task], source: Any, domain: Any) -> 
     if source is not None and not isinstance(source, Source):
         raise ConfigurationError(
             f"source is {shorten(repr(source))}, expected a Source, such as RowSource or a class "
-            "with a "
-            "method `load(split)`"
+            "with a method `load(split)`"
         )
     named: Any = own.domain
     if named is not base.domain and domain is not None:
         raise ConfigurationError(
             f"{own.__name__} has a domain of its own, {shorten(repr(named))}, and is given "
-            "another one, "
-            f"{shorten(repr(domain))}: leave one of the two out"
+            f"another one, {shorten(repr(domain))}: leave one of the two out"
         )
     if named is not base.domain and not hasattr(named, "__get__"):  # not a property
         domain = named
@@ -72,7 +70,9 @@ class TaskAsDomain(Domain):
     @cached_property
     def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
         """The text around the instructions in the prompts of the task's first two problems."""
-        return template_read_off(self.make_environment, self._task.instances[:2])
+        task = self._task
+        instances = task.instances[:2] if task.offers("instances", "make_environment") else ()
+        return template_read_off(self.make_environment, instances)
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
         environment = self._task.make_environment()
@@ -107,7 +107,6 @@ def checked_instances(found: Any, where: str, what: str) -> tuple[TaskInstance, 
         if not isinstance(instance, TaskInstance):
             raise InvalidInstanceError(
                 f"{where}: item {i} of {what} is {shorten(repr(instance))}, expected a "
-                "TaskInstance: "
-                "TaskInstance(id=..., task=self.name, instruction=..., answer=...)"
+                "TaskInstance: TaskInstance(id=..., task=self.name, instruction=..., answer=...)"
             )
     return instances

@@ -44,7 +44,17 @@ def turn_weights(
         ConfigurationError: for another normalization, a discount outside 0..1, or a score that is
             not finite.
     """
-    returns = [discounted_returns(scores, discount) for scores in dialogues]
+    if not 0.0 <= discount <= 1.0:
+        raise ConfigurationError(f"discount is {discount}, expected a number in 0..1")
+    returns: list[list[float]] = []
+    for scores in dialogues:
+        if not all(map(math.isfinite, scores)):
+            raise ConfigurationError(f"scores are {list(scores)}, expected finite numbers")
+        value, values = 0.0, []
+        for score in reversed(scores):
+            value = score + discount * value
+            values.append(value)
+        returns.append(values[::-1])
     sizes = [max(map(abs, values), default=0.0) for values in returns]
     if normalize == "group":
         sizes = [max(sizes, default=0.0)] * len(sizes)
@@ -84,20 +94,3 @@ def turn_scores(n_turns: int, named: Collection[int], final: float) -> tuple[flo
     if n_turns - 1 not in named:
         scores[-1] = final
     return tuple(scores)
-
-
-def discounted_returns(scores: Sequence[float], discount: float = DISCOUNT) -> tuple[float, ...]:
-    """The return of each turn: its score plus the discounted scores of the turns that follow.
-
-    Raises:
-        ConfigurationError: for a discount outside 0..1, or a score that is not finite.
-    """
-    if not 0.0 <= discount <= 1.0:
-        raise ConfigurationError(f"discount is {discount}, expected a number in 0..1")
-    if not all(map(math.isfinite, scores)):
-        raise ConfigurationError(f"scores are {list(scores)}, expected finite numbers")
-    value, values = 0.0, []
-    for score in reversed(scores):
-        value = score + discount * value
-        values.append(value)
-    return tuple(reversed(values))

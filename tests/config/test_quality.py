@@ -4,6 +4,7 @@ import pytest
 
 from dataenvgym.cli.listing import first_comment
 from dataenvgym.config import build_environment, compose, config_directory
+from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.environments import TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
@@ -71,7 +72,7 @@ def test_wrong_answer_needs_a_judge_and_strict_does_not():
 
 def test_the_teacher_is_handed_to_the_check():
     class Numbers(Mute):
-        answer_form = 'Reply with "#### " and the number alone.'
+        domain = MathDomain()
 
     environment = build_environment(
         compose(["quality=wrong_answer"]), predictor=STUDENT, task=Numbers(), teacher=Teacher()

@@ -62,12 +62,17 @@ def test_a_judge_that_flatters_to_the_end_is_unscored_and_never_zero(server):
     assert (len(server.requests), teacher.usage.malformed) == (3, 3)
 
 
-def test_a_failed_call_is_unscored_and_not_asked_again_here(server):
+def test_a_failed_call_is_unscored_and_not_asked_again_here_but_a_refused_key_is_for_the_user(
+    server,
+):
     server.say = lambda messages: 500 if messages[0]["content"] == "bad" else verdict(5)
     judged = Judge({"a": server.teacher()}, Score).ask(asked("good", "bad"))
     assert scores(judged) == [5, None]
     assert "500" in judged[1].unscored["a"]
     assert len(server.requests) == 2
+    server.say = lambda messages: 401
+    with pytest.raises(ServerError):
+        Judge({"a": server.teacher()}, Score).ask(asked("1"))
 
 
 def test_the_other_judges_decide_if_enough_of_them_answered(server):
@@ -94,12 +99,6 @@ def test_a_spent_budget_leaves_the_rest_unscored(server):
     assert "budget" in judged[2].unscored["a"]
     again = Judge({"a": server.teacher(max_requests=0)}, Score).ask(asked("1"))
     assert scores(again) == [None]
-
-
-def test_a_refused_key_is_for_the_user(server):
-    server.say = lambda messages: 401
-    with pytest.raises(ServerError):
-        Judge({"a": server.teacher()}, Score).ask(asked("1"))
 
 
 def test_verdicts_are_cached_and_written_down(server, tmp_path):

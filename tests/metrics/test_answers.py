@@ -1,21 +1,29 @@
 """Answers in replies, and equality of answers."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.metrics.answers import answers_of, classes_of, sameness_of
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks import Domain
 
 
-class Reader:
-    """A task that reads the last word."""
+class Reader(Domain):
+    """Reads the last word."""
 
-    threads = 2
+    def make_environment(self, instances=()):
+        raise AssertionError
 
     def answer_class(self, instance, reply):
         if reply == "crash":
             raise SandboxError("no room")
         return reply.split()[-1] if reply else None
+
+
+def task(domain):
+    return SimpleNamespace(domain=domain, threads=2)
 
 
 def test_without_a_reader_the_stripped_message_is_the_answer(completed):
@@ -25,26 +33,26 @@ def test_without_a_reader_the_stripped_message_is_the_answer(completed):
 
 def test_a_task_reads_its_own_answers_and_none_of_a_failed_call(completed):
     replies = [completed("it is 7"), completed(""), completed("it is 8", error="the line is dead")]
-    assert answers_of(Reader(), replies) == [("7", None), (None, None), (None, None)]
+    assert answers_of(task(Reader()), replies) == [("7", None), (None, None), (None, None)]
 
 
 def test_a_reader_that_fails_takes_nobodys_vote(completed):
-    ((answer, note),) = answers_of(Reader(), [completed("crash")])
+    ((answer, note),) = answers_of(task(Reader()), [completed("crash")])
     assert answer == "crash"
     assert "SandboxError: no room" in note
 
 
 def test_an_answer_is_text(completed):
-    class Wrong:
+    class Wrong(Reader):
         def answer_class(self, instance, reply):
             return 7
 
     with pytest.raises(ConfigurationError, match="answer_class gave 7 for 'i'"):
-        answers_of(Wrong(), [completed("7")])
+        answers_of(task(Wrong()), [completed("7")])
 
 
 def test_equal_text_is_one_class_where_the_task_compares_nothing(completed):
-    same = sameness_of(Reader(), completed("").instance)
+    same = sameness_of(task(Reader()), completed("").instance)
     assert classes_of(["a", None, "b", "a"], same) == (["a", "b"], [0, None, 1, 0])
 
 
@@ -62,7 +70,7 @@ def test_the_task_compares_answers_that_differ_as_text(completed):
             assert instance.id == "i"
             return one.casefold() == other.casefold()
 
-    same = sameness_of(Caseless(), completed("").instance)
+    same = sameness_of(task(Caseless()), completed("").instance)
     assert classes_of(["Yes", "no", "yes"], same) == (["Yes", "no"], [0, 1, 0])
 
 

@@ -100,13 +100,10 @@ def test_failed_tries_that_cannot_change_the_verdict_do_not_matter():
     assert passes == [False, True]
 
 
-def test_a_student_that_answers_nothing_at_all_ends_the_check():
+def test_a_student_that_answers_nothing_at_all_not_even_a_greeting_ends_the_check():
     check = AlreadyKnownCheck(PocketMathTask(chunk_size=2))
     with pytest.raises(PredictionError, match=r"none of 4 questions .* greeting: lost.*checks"):
         check.passes([record(str(i)) for i in range(4)], Student(lambda prompt, sampling: LOST))
-
-
-def test_questions_that_a_student_cannot_answer_do_not_end_the_check():
     student = student_of({"long": ["FAIL"], "longer": ["FAIL"]})
     check = AlreadyKnownCheck(TASK)
     assert check.passes([record("long"), record("longer")], student) == [LOST, LOST]

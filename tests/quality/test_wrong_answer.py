@@ -1,5 +1,5 @@
-import logging
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
@@ -143,35 +143,23 @@ def test_a_missing_answer_leaves_no_verdict_unless_the_others_decide():
     assert passes(check, *asked) == [LOST, False, True]
 
 
-def test_questions_that_a_teacher_cannot_answer_do_not_end_the_check():
+def test_a_teacher_that_answers_nothing_at_all_not_even_a_greeting_ends_the_check():
     teacher = Teacher({"a riddle": ["FAIL"], "Hello!": ["Hi"]})
-    assert passes(
-        WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher), record("a riddle")
-    ) == [LOST]
-
-
-def test_a_teacher_that_answers_nothing_at_all_ends_the_check():
+    check = WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher)
+    assert passes(check, record("a riddle")) == [LOST]
     teacher = Teacher({"a riddle": ["FAIL"], "Hello!": ["FAIL"]})
     with pytest.raises(PredictionError, match=r"the teacher answered none of 1 questions.*lost"):
         passes(WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher), record("a riddle"))
 
 
 def test_a_record_that_the_task_could_not_judge_is_unjudged():
-    class Boxless:
+    class Boxless(MathDomain):
         def judge_record(self, record):
             raise SandboxError("no bwrap")
 
-    (verdict,) = passes(WrongAnswerCheck(Boxless()), record("one"))  # type: ignore[arg-type]
+    task = SimpleNamespace(domain=Boxless())
+    (verdict,) = passes(WrongAnswerCheck(task), record("one"))
     assert verdict == Failure(reason="SandboxError: no bwrap")
-
-
-def test_without_a_failure_nothing_is_logged(caplog):
-    with caplog.at_level(logging.WARNING):
-        passes(
-            WrongAnswerCheck(MathTask("none.jsonl"), teacher=Teacher({"one": ["#### 1"]})),
-            record("one"),
-        )
-    assert not caplog.records
 
 
 def test_without_any_judge_it_refuses_by_default():
@@ -182,9 +170,6 @@ def test_without_any_judge_it_refuses_by_default():
         WrongAnswerCheck(Silent())  # type: ignore[arg-type]
     check = WrongAnswerCheck(Silent(), needs_judge=False)  # type: ignore[arg-type]
     assert passes(check, record("one", "9")) == [True]
-
-
-def test_no_samples_are_refused():
     with pytest.raises(ConfigurationError, match="samples is 0"):
         WrongAnswerCheck(PocketMathTask(), samples=0)
 

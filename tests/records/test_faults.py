@@ -35,15 +35,9 @@ MIXED = [
 ]
 
 
-def test_a_wrong_answer_is_the_students_and_a_solved_instance_nobodys():
+def test_each_instance_that_is_not_solved_has_one_fault():
     assert [fault_of(c) for c in MIXED[:3]] == [None, "student", "student"]
-
-
-def test_an_error_without_a_fault_is_the_infrastructures():
     assert fault_of(completed("user: HTTP 503")) == "infrastructure"
-
-
-def test_a_fault_without_an_error_is_refused():
     with pytest.raises(ValidationError, match="fault is 'user' without an error"):
         completed(fault="user")
 

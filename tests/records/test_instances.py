@@ -18,15 +18,6 @@ def test_the_response_of_a_completed_instance_is_the_students_last_message():
     assert CompletedTaskInstance.model_validate_json(completed.model_dump_json()) == completed
 
 
-@pytest.mark.parametrize(
-    "outcome", [{"reward": 1.0, "was_correct": False}, {"reward": 0.0, "was_correct": True}]
-)
-def test_an_instance_with_an_error_cannot_be_scored(outcome):
-    instance = TaskInstance(id="1", task="t", instruction="q")
-    with pytest.raises(ValidationError, match="error"):
-        CompletedTaskInstance(instance=instance, transcript=(), error="timeout", **outcome)
-
-
 def test_two_problems_of_one_id_are_refused():
     problems = [TaskInstance(id=name, task="t", instruction="?") for name in "abc"]
     check_ids(problems, "task 't'")
@@ -34,11 +25,12 @@ def test_two_problems_of_one_id_are_refused():
         check_ids([*problems, problems[1]], "task 't'")
 
 
-def test_an_instance_with_an_error_has_no_scores():
+def test_an_instance_with_an_error_is_not_scored():
     problem = TaskInstance(id="a", task="t", instruction="?")
     fields = {"instance": problem, "transcript": (), "reward": 0.0, "was_correct": False}
     assert CompletedTaskInstance(**fields, scores={"kind": 0.5}).scores == {"kind": 0.5}
-    with pytest.raises(ValueError, match="and no scores"):
-        CompletedTaskInstance(**fields, error="HTTP 503", scores={"kind": 0.5})
-    with pytest.raises(ValueError, match="finite"):
+    for scored in ({"scores": {"kind": 0.5}}, {"reward": 1.0}, {"was_correct": True}):
+        with pytest.raises(ValidationError, match="and no scores"):
+            CompletedTaskInstance(**{**fields, **scored, "error": "HTTP 503"})
+    with pytest.raises(ValidationError, match="finite"):
         CompletedTaskInstance(**fields, scores={"kind": float("inf")})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from dataenvgym.records import (
     ChatDatum,
     KTODatum,
@@ -80,15 +78,9 @@ def test_a_preference_for_a_turn_of_a_conversation_labels_nothing():
     assert pair.with_questions(str.upper).messages[2].content == "Q"
 
 
-@pytest.mark.parametrize("is_right", [True, False])
-def test_a_label_holds_if_the_verdict_agrees(is_right):
-    answer = LabeledAnswer((ASKED,), "a", is_right)
-    assert [answer.holds(gives) for gives in (True, False, None)] == [is_right, not is_right, None]
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "together"),
-    [([], None), ([True, True], True), ([True, None], None), ([None, False], False)],
-)
-def test_all_labels_have_to_hold(verdicts, together):
-    assert all_hold(verdicts) is together
+def test_a_label_holds_if_the_verdict_agrees_and_all_labels_have_to():
+    for right in (True, False):
+        answer = LabeledAnswer((ASKED,), "a", right)
+        assert [answer.holds(gives) for gives in (True, False, None)] == [right, not right, None]
+    verdicts = ([], [True, True], [True, None], [None, False])
+    assert list(map(all_hold, verdicts)) == [None, True, None, False]

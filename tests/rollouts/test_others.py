@@ -134,12 +134,13 @@ def test_a_failure_of_another_speaker_is_an_error_under_its_name_and_no_wrong_an
 
 
 @both_modes
-def test_a_speaker_that_is_not_there_is_an_error_under_its_name(make):
-    completed = interviewed(make, others={"user": Predictor(shout)}, n=2)
-    for c in completed:
+def test_a_speaker_that_is_missing_or_breaks_its_contract_is_named(make):
+    for c in interviewed(make, others={"user": Predictor(shout)}, n=2):
         assert c.error.startswith("judge: the environment asks it, and there is no such speaker")
         assert "(there are: user)" in c.error
         assert "task.others.judge" in c.error
+    with pytest.raises(PredictionError, match=r"user: Predictor.predict returned None, expected a"):
+        interviewed(make, answer=lambda conversation: None)
 
 
 @both_modes
@@ -180,12 +181,6 @@ def test_another_speaker_that_cannot_work_at_all_says_so_to_the_caller(make, mak
         rollout(student, instances(5), Closing, sampling=SAMPLING, others=others, threads=2)
     assert raised.value is error
     assert "i3" in closed
-
-
-@both_modes
-def test_a_speaker_that_breaks_its_contract_is_named(make):
-    with pytest.raises(PredictionError, match=r"user: Predictor.predict returned None, expected a"):
-        interviewed(make, answer=lambda conversation: None)
 
 
 @both_modes

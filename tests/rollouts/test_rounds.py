@@ -32,37 +32,22 @@ def test_chunks_are_fixed_by_the_order_of_the_instances():
     assert predictor.chunks[6:8] == [say[2:4], say[4:5]]
 
 
-def test_an_exception_in_predict_is_the_error_of_its_chunk():
-    class Breaking(Predictor):
-        def predict(self, conversations, sampling):
-            if "Sag 2!" in [c[0].content for c in conversations]:
-                raise ConnectionError("server gone")
-            return super().predict(conversations, sampling)
-
-    completed = rollout(Breaking(say_digits), instances(6), Echo, sampling=SAMPLING, chunk_size=2)
-    error = "predictor: ConnectionError: server gone"
-    assert [c.error for c in completed] == [None, None, error, error, None, None]
-    assert not any(c.was_correct for c in completed[2:4])
-
-
-@pytest.mark.parametrize("n", [0, 2, 4])
-def test_a_predictor_with_too_few_or_too_many_replies_is_a_bug(n):
-    class Miscounting(Predictor):
-        def predict(self, conversations, sampling):
-            return [Reply(text="1")] * n
-
-    with pytest.raises(PredictionError, match=f"returned {n} replies to 3 conversations"):
-        rollout(Miscounting(say_digits), instances(3), Echo, sampling=SAMPLING)
-
-
-@pytest.mark.parametrize("replies", [None, 7])
-def test_a_predictor_without_a_list_of_replies_is_a_bug_and_no_failed_call(replies):
-    class Silent(Predictor):
+@pytest.mark.parametrize(
+    ("replies", "expected"),
+    [
+        (None, "gave None, expected"),
+        (7, "gave 7, expected"),
+        ([], "returned 0 replies to 3 conversations"),
+        ([Reply(text="1")] * 4, "returned 4 replies to 3 conversations"),
+    ],
+)
+def test_a_predictor_without_a_reply_for_each_conversation_is_a_bug(replies, expected):
+    class Odd(Predictor):
         def predict(self, conversations, sampling):
             return replies
 
-    for predictor in (Silent(say_digits), TimedPredictor(Silent(say_digits))):
-        with pytest.raises(PredictionError, match=rf"Silent\.predict gave {replies}, expected"):
+    for predictor in (Odd(say_digits), TimedPredictor(Odd(say_digits))):
+        with pytest.raises(PredictionError, match=rf"Odd\.predict {expected}"):
             rollout(predictor, instances(3), Echo, sampling=SAMPLING)
 
 
@@ -119,7 +104,10 @@ def test_a_predictor_that_fails_at_everything_is_not_asked_for_every_conversatio
 def test_a_predictor_that_is_out_of_reach_is_asked_once_a_chunk():
     predictor = Stumbling(0, error=ConnectionError("server gone"))
     completed = rollout(predictor, instances(8), Echo, sampling=SAMPLING, chunk_size=4)
-    assert [c.error is None for c in completed] == [False] * 4 + [True] * 4
+    error = "predictor: ConnectionError: server gone"
+    assert [(c.error, c.was_correct) for c in completed] == [(error, False)] * 4 + [
+        (None, True)
+    ] * 4
     assert predictor.calls == 2
 
 
@@ -157,11 +145,8 @@ def test_asks_of_generators_are_answered_together_and_failures_reach_their_gener
     assert judge.chunks == [["Sag 20!", "Sag 10!"], ["Sag 20!"], ["Sag 10!"], ["Sag 21!"]]
     assert answered_together([], {"judge": judge}) == []
 
-
-def test_a_spent_budget_is_a_failure_of_asks_outside_of_rollouts():
-    def answer(conversation):
+    def spent(conversation):
         raise BudgetSpentError("max_requests is 0")
 
-    assert answered_together([asks(1)], {"judge": Predictor(answer)}) == [
-        ["not asked: max_requests is 0"]
-    ]
+    found = answered_together([asks(1)], {"judge": Predictor(spent)})
+    assert found == [["not asked: max_requests is 0"]]

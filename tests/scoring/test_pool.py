@@ -57,12 +57,6 @@ def test_replies_come_in_the_order_of_the_requests(pool):
     assert {reply.error for reply in replies} == {None}
 
 
-def test_no_requests_need_no_worker():
-    pool = WorkerPool(2)
-    assert pool.run([], LIMIT) == []
-    assert pool.worker_pids() == []
-
-
 def test_a_hanging_worker_is_killed_and_does_not_delay_others(pool):
     before = set(pool.worker_pids())
     done = threading.Event()
@@ -173,34 +167,26 @@ def _start_script(then, last):
     process = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
     return process, [int(pid) for pid in process.stdout.readline().split()]
 
 
-def test_no_worker_outlives_a_script_that_is_interrupted_while_one_hangs():
-    process, pids = _start_script(_HANG_IN_THREAD, "raise KeyboardInterrupt")
-    process.communicate(timeout=60)
+@pytest.mark.parametrize(
+    ("then", "last", "is_killed"),
+    [
+        (_HANG_IN_THREAD, "raise KeyboardInterrupt", False),
+        (_HANG_IN_THREAD, "threading.Event().wait()", True),
+        ("pass", "threading.Event().wait()", True),
+        ("pass", 'print("done")', False),
+    ],
+)
+def test_no_worker_outlives_a_script_which_needs_no_main_guard(then, last, is_killed):
+    process, pids = _start_script(then, last)
     assert pids
-    wait_for(lambda: not any(map(_is_running, pids)))
-
-
-@pytest.mark.parametrize("then", ["pass", _HANG_IN_THREAD])
-def test_no_worker_outlives_a_killed_parent(then):
-    process, pids = _start_script(then, "threading.Event().wait()")
-    assert pids
-    process.kill()
-    process.communicate()
-    wait_for(lambda: not any(map(_is_running, pids)))
-
-
-def test_a_script_needs_no_main_guard_and_its_output_stays_its_own():
-    process, pids = _start_script("pass", 'print("done")')
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdout.read() == "done\n"
-    assert process.stderr.read() == ""
-    assert process.wait(20) == 0
-    assert pids
+    if is_killed:
+        process.kill()
+    said = process.communicate(timeout=60)
+    if "done" in last:
+        assert (said, process.returncode) == (("done\n", ""), 0)  # its output stays its own
     wait_for(lambda: not any(map(_is_running, pids)))
 
 
@@ -210,6 +196,7 @@ def test_a_worker_that_cannot_start_makes_errors_and_no_endless_series(monkeypat
     replies = pool.run([LN, LN, LN], LIMIT)
     assert all("start of the grading worker" in (reply.error or "") for reply in replies)
     assert not any(reply.exhausted for reply in replies)
+    assert pool.run([], LIMIT) == []
     assert pool.worker_pids() == []
 
 

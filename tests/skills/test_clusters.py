@@ -73,21 +73,23 @@ def test_questions_without_telling_words_are_clustered_all_the_same(questions):
     assert len(catalog.labels) == len(questions)
 
 
-def test_without_categories_there_are_none(task):
-    assert {s.category for s in ClusteredSkills(task=task, categories=None).catalog.skills} == {
-        None
-    }
-
-
-@pytest.mark.parametrize("options", [{"clusters": 0}, {"categories": 0}, {"splits": ["test"]}])
-def test_impossible_options_are_refused(task, options):
-    with pytest.raises(ConfigurationError):
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"clusters": 0}, "skills.clusters is 0, expected 1 or more"),
+        ({"categories": 0}, "skills.categories is 0, expected 1 or more"),
+        ({"splits": []}, "skills.splits is empty"),
+        ({"splits": ["validation", "test"]}, "never found in test questions"),
+    ],
+)
+def test_impossible_options_are_refused(task, options, expected):
+    with pytest.raises(ConfigurationError, match=expected):
         ClusteredSkills(task=task, **options)
 
 
-def test_test_questions_are_never_looked_at(task):
-    with pytest.raises(ConfigurationError, match="never found in test questions"):
-        ClusteredSkills(task=task, splits=["validation", "test"])
-    catalog = ClusteredSkills(task=task, splits=["validation", "train"]).catalog
+def test_test_questions_are_never_looked_at_and_categories_can_be_left_out(task):
+    labeler = ClusteredSkills(task=task, splits=["validation", "train"], categories=None)
+    catalog = labeler.catalog
+    assert {skill.category for skill in catalog.skills} == {None}
     seen = {label.question for label in catalog.labels}
     assert seen == {i.instruction for s in ("validation", "train") for i in task.on(s).instances}

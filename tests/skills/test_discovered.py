@@ -115,9 +115,6 @@ def test_a_budget_that_is_spent_half_way_leaves_the_rest_to_similarity(task):
     assert len(labeler.label(task.instances)) == 120
     assert labeler.catalog.counts["labeled by similarity"] == 60
     assert len(labeler.catalog.skills) <= 20
-
-
-def test_a_budget_that_allows_nothing_is_a_spent_budget(task):
     with pytest.raises(BudgetSpentError):
         discovered(KeywordTeacher(budget=0), task).label(task.instances)
 
@@ -161,14 +158,9 @@ def test_a_resumed_run_does_not_ask_again(task, tmp_path):
     assert read_catalog(tmp_path).options["skills"] == 20
 
 
-@pytest.mark.parametrize(
-    "options", [{"skills": 0}, {"categories": 0}, {"batch_size": 0}, {"attempts": 0}]
-)
-def test_impossible_options_are_refused(task, options):
-    with pytest.raises(ConfigurationError, match="expected 1 or more"):
-        discovered(KeywordTeacher(), task, **options)
-
-
-def test_a_prompt_that_lacks_the_problems_is_refused(task):
+@pytest.mark.parametrize("name", ["skills", "categories", "batch_size", "attempts"])
+def test_impossible_options_are_refused(task, name):
+    with pytest.raises(ConfigurationError, match=f"skills.{name} is 0, expected 1 or more"):
+        discovered(KeywordTeacher(), task, **{name: 0})
     with pytest.raises(ConfigurationError, match="problems"):
         discovered(KeywordTeacher(), task, label_prompt={"user": "Name {count} skills."})

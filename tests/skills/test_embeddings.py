@@ -34,11 +34,6 @@ def test_a_row_of_numbers_is_one_mask(text, expected):
     assert masked(text) == expected
 
 
-def test_other_forms_of_a_word_are_near():
-    near, far = "Sorting it, in a rising order", "plus or minus"
-    assert nearest([near, far], CORPUS, TfidfEmbedder()) == [0, 2]
-
-
 @pytest.mark.parametrize("text", ["", "?!", "...", "世界", " \n"])
 def test_texts_without_words_are_allowed(text):
     rows = TfidfEmbedder().embed([text], [text, text])
@@ -46,7 +41,9 @@ def test_texts_without_words_are_allowed(text):
     assert np.isfinite(rows.toarray()).all()
 
 
-def test_the_first_of_equally_similar_texts_is_the_nearest():
+def test_other_forms_of_a_word_are_near_and_of_equal_texts_the_first():
+    near, far = "Sorting it, in a rising order", "plus or minus"
+    assert nearest([near, far], CORPUS, TfidfEmbedder()) == [0, 2]
     assert nearest(["one two"], ["three", "one two", "one two"], TfidfEmbedder()) == [1]
     assert nearest([], CORPUS, TfidfEmbedder()) == []
 

@@ -24,16 +24,12 @@ def test_another_run_labels_the_same_questions_in_the_same_way(task, earlier, tm
     assert found == [label.skill for label in before.labels]
     kept = read_catalog(tmp_path / "run")
     assert (kept.skills, kept.labels, kept.method) == (before.skills, before.labels, "clusters")
-
-
-def test_the_run_keeps_a_copy_and_no_longer_needs_the_file(task, earlier, tmp_path):
-    first = SavedSkills(earlier, task=task, directory=tmp_path / "run")
-    described = first.describe()
-    (earlier / "skills.json").unlink()
+    described = labeler.describe()
+    (earlier / "skills.json").unlink()  # which the run no longer needs
     assert SavedSkills(earlier, task=task, directory=tmp_path / "run").describe() == described
 
 
-def test_questions_it_does_not_know_are_placed_by_similarity(earlier):
+def test_questions_it_does_not_know_are_placed_by_similarity_or_a_teacher(earlier):
     other = PocketMathTask(n_validation=120, seed=5)
     labeler = SavedSkills(earlier, task=other)
     found = [label.skill for label in labeler.label(other.instances)]
@@ -42,10 +38,6 @@ def test_questions_it_does_not_know_are_placed_by_similarity(earlier):
     assert {label.question for label in labeler.catalog.labels} == {
         i.instruction for i in other.instances
     }
-
-
-def test_questions_it_does_not_know_are_placed_by_a_teacher_if_there_is_one(earlier):
-    other = PocketMathTask(n_validation=20, seed=5)
     teacher = KeywordTeacher()
     labeler = SavedSkills(earlier, task=other, teacher=teacher)
     assert {label.skill[:3] for label in labeler.label(other.instances)} >= {"do "}
@@ -63,8 +55,5 @@ def test_a_catalog_of_another_task_is_refused_unless_it_is_asked_for(earlier):
     labeler = SavedSkills(earlier, task=Riddles(), other_task=True)
     assert "rising" in labeler.label(Riddles.instances)[0].skill
     assert labeler.catalog.task == "riddles"
-
-
-def test_a_path_without_a_catalog_is_named(task, tmp_path):
     with pytest.raises(ConfigurationError, match="there is no skill catalog"):
-        SavedSkills(tmp_path / "nowhere", task=task).label(task.instances)
+        SavedSkills(earlier / "nowhere", task=Riddles()).label(Riddles.instances)

@@ -30,6 +30,10 @@ class Echo(TaskEnvironment):
         return Outcome(reward=float(right), was_correct=right)
 
 
+def says(text):
+    return ScriptedPredictor(lambda conversation: text)
+
+
 def theirs(**has):
     """A task of another class that has these attributes, and nothing else."""
     return SimpleNamespace(**has)
@@ -67,8 +71,8 @@ def test_a_task_that_offers_nothing_has_a_name_one_split_and_a_plain_domain():
         (lambda task: task.instances, "has no `instances`, which are its problems"),
         (lambda task: task.make_environment(), "has no `make_environment`, in which a student"),
         (lambda task: attemptable(task), "has no `make_environment`"),
+        (lambda task: task.attempt(says("hi"), [WORD]), "has no `make_environment`"),
         (lambda task: task.on("test"), r"has no splits \(no method `on`\), so its test split"),
-        (lambda task: task.whole(), "has no `whole`, which puts all its splits together"),
     ],
 )
 def test_a_missing_method_of_a_task_is_named_where_it_is_needed(ask, expected):
@@ -76,27 +80,17 @@ def test_a_missing_method_of_a_task_is_named_where_it_is_needed(ask, expected):
         ask(task_of(theirs()))
 
 
-def test_methods_of_a_task_are_known_beforehand_and_none_counts_as_missing():
-    task = task_of(theirs(instances=[WORD], make_environment=None))
+def test_problems_without_environments_are_the_current_ones_and_cannot_be_tried():
+    task = task_of(theirs(instances=[], make_environment=None))
+    assert known_instances(task) == ()
+    task.inner.instances.append(WORD)
+    assert known_instances(task) == task.instances == (WORD,)
     assert task.offers("instances")
     assert not task.offers("instances", "make_environment")
     assert task_of(PocketMathTask()).offers("instances", "make_environment", "on")
-
-
-def test_problems_without_environments_are_known_and_cannot_be_tried():
-    task = task_of(theirs(name="theirs", instances=[WORD]))
-    assert known_instances(task) == task.instances == (WORD,)
     assert task.domain.prompt_template == PLAIN
     with pytest.raises(ConfigurationError, match="has no `make_environment`"):
         task.domain.gold_record(WORD)
-
-
-def test_its_problems_are_always_the_current_ones():
-    inner = theirs(instances=[])
-    task = task_of(inner)
-    assert known_instances(task) == ()
-    inner.instances.append(WORD)
-    assert known_instances(task) == (WORD,)
 
 
 def test_problems_with_environments_are_tried_as_those_of_a_task_are():
@@ -113,7 +107,7 @@ def test_problems_with_environments_are_tried_as_those_of_a_task_are():
     assert task is not None
     assert (task.sampling.max_tokens, task.chunk_size, task.threads) == (3, 2, 1)
     assert task.domain.prompt_template == frame
-    completed = task.attempt(ScriptedPredictor(lambda conversation: "hi"), samples=2)
+    completed = task.attempt(says("hi"), samples=2)
     assert [c.was_correct for c in completed] == [True, True]
     gold = task.domain.gold_record(WORD)
     assert gold is not None
@@ -127,41 +121,18 @@ def test_options_of_another_kind_are_passed_over(odd):
     assert task_of(theirs(**odd)).split == "validation"
 
 
-def test_splits_sources_and_shares_are_handed_on():
+def test_splits_are_handed_on():
     test = theirs(name="test", instances=[WORD])
-    whole = theirs(instances=[WORD, WORD])
-    inner = theirs(
-        on={"test": test}.__getitem__,
-        splits=["test"],
-        share=lambda: "1 of 2 problems",
-        has_one_source=True,
-        whole=lambda: whole,
-    )
-    task = task_of(inner)
-    assert (task.splits, task.has_one_source) == (("test",), True)
-    assert task.share() == "1 of 2 problems"
+    task = task_of(theirs(on={"test": test}.__getitem__, splits=["test"]))
+    assert task.splits == ("test",)
     assert task.on("test").name == "test"
-    assert len(task.whole().instances) == 2
     assert task_of(theirs(on=None)).splits == ("validation",)
     assert task_of(theirs(on=lambda split: test)).splits == ("validation", "test")
 
 
-def test_a_task_may_have_the_methods_of_a_domain_itself():
-    task = theirs(
-        prompt_template=PromptTemplate(template="Do: {instruction}"),
-        overlap_key=str.upper,
-        answer_class=lambda instance, reply: reply[0],
-        same_answer=lambda instance, one, other: one.casefold() == other.casefold(),
-        judge_record=lambda record: record.output == "ho",
-        problem_of_record=lambda record: WORD,
-    )
-    domain = task_of(task).domain
-    assert domain.prompt_template.template == "Do: {instruction}"
-    assert domain.overlap_key("a") == "A"
-    assert domain.gives(WORD, "Hello", "h") is True
-    assert domain.gives(WORD, "Hello", "j") is False
-    assert (domain.judges_records, domain.judge_record(RECORD)) == (True, True)
-    assert domain.problem_of_record(RECORD) == WORD
+def test_a_method_that_only_a_domain_has_is_refused_on_the_task():
+    with pytest.raises(ConfigurationError, match=r"has judge_record, .* attribute `domain`"):
+        task_of(theirs(judge_record=lambda record: True))
 
 
 def test_a_task_of_another_class_may_have_a_domain():
@@ -171,9 +142,8 @@ def test_a_task_of_another_class_may_have_a_domain():
 
 
 def test_evaluations_and_reports_are_its_own_and_checked():
-    completed = task_of(theirs(instances=[WORD], make_environment=lambda: Echo([WORD]))).attempt(
-        ScriptedPredictor(lambda conversation: "hi")
-    )
+    inner = theirs(instances=[WORD], make_environment=lambda: Echo([WORD]))
+    completed = task_of(inner).attempt(says("hi"))
     task = task_of(
         theirs(
             evaluate=lambda predictor: iter(completed),
@@ -196,10 +166,6 @@ class Asking(TaskEnvironment):
         return Outcome(reward=float(verdict == "yes"), was_correct=verdict == "yes")
 
 
-def says(text):
-    return ScriptedPredictor(lambda conversation: text)
-
-
 def test_its_environments_ask_its_other_speakers():
     task = task_of(theirs(make_environment=Asking, others={"judge": says("yes")}))
     (completed,) = task.attempt(says("hi"), [WORD])
@@ -212,39 +178,19 @@ class Right(Domain):
         return Echo(instances)
 
 
-def test_a_task_with_a_domain_alone_is_tried_in_the_environments_of_the_domain():
+def test_a_task_with_a_domain_is_tried_in_its_environments_unless_it_makes_its_own():
     options = {"sampling": SamplingParameters(), "chunk_size": 1, "threads": 1}
     inner = theirs(instances=[WORD], domain=Right(), **options)
     assert attemptable(inner).offers("make_environment", "domain")
     (completed,) = one_by_one(inner).attempt(says("hi"))
     assert completed.was_correct
-
-
-def test_a_task_with_a_domain_is_tried_in_its_own_environments_if_it_makes_some():
-    inner = theirs(domain=Right(), make_environment=lambda: Echo(template="{instruction}!"))
+    inner.make_environment = lambda: Echo(template="{instruction}!")
     (completed,) = task_of(inner).attempt(says("hi"), [WORD])
     assert completed.transcript[0].content == "Say hi.!"
 
 
-def test_a_task_that_cannot_be_tried_refuses_an_attempt_as_a_whole():
-    with pytest.raises(ConfigurationError, match="SimpleNamespace has no `make_environment`"):
-        task_of(theirs()).attempt(says("hi"), [WORD])
-
-
-def test_it_judges_teaches_and_closes_in_its_own_way():
+def test_it_closes_in_its_own_way():
     closed = []
-    domain = task_of(
-        theirs(
-            prompt=lambda instance: ("asked",),
-            judge=lambda instance, reply: reply == "ha",
-            gives=lambda instance, reply, right: None,
-            gold_record=lambda instance: RECORD,
-            ways_to_answer=lambda instance: iter(["ho"]),
-        )
-    ).domain
-    assert domain.prompt(WORD) == ("asked",)
-    assert (domain.judge(WORD, "ha"), domain.gives(WORD, "hi", "hi")) == (True, None)
-    assert (domain.gold_record(WORD), list(domain.ways_to_answer(WORD))) == (RECORD, ["ho"])
     task_of(theirs(close=lambda: closed.append("task"))).close()
     assert closed == ["task"]
 

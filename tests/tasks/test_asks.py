@@ -156,13 +156,11 @@ def forgets(self, *arguments):
     yield Ask("user", (message("?"),))
 
 
-def test_the_return_value_of_a_generator_is_checked_like_any_result():
-    others = {"user": SHOUT}
-    with pytest.raises(EvaluationError, match=r"Odd.begin\(\) returned None"):
-        type("Odd", (Talk,), {"begin": forgets})(INSTANCES, others=others).reset()
-    environment = type("Odd", (Talk,), {"respond": forgets})(INSTANCES, others=others)
-    environment.reset()
-    with pytest.raises(EvaluationError, match=r"Odd.respond\(\) returned None"):
+@pytest.mark.parametrize("method", ["begin", "respond"])
+def test_the_return_value_of_a_generator_is_checked_like_any_result(method):
+    environment = type("Odd", (Talk,), {method: forgets})(INSTANCES, others={"user": SHOUT})
+    with pytest.raises(EvaluationError, match=rf"Odd.{method}\(\) returned None"):  # noqa: PT012
+        environment.reset()
         environment.step("ja")
 
 

@@ -19,15 +19,12 @@ FAMILIES = [family for student in STUDENTS.values() for family in student.famili
 FAMILY_OF = {skill: family for family in FAMILIES for skill in family.phrasings}
 
 
-def test_no_skill_belongs_to_two_families():
-    assert len(FAMILY_OF) == sum(len(family.phrasings) for family in FAMILIES)
-
-
 @pytest.mark.parametrize(
     "make", [PocketMathTask, PocketCodeTask, PocketToolsTask, PocketSocialTask]
 )
 def test_the_same_problems_come_again_in_equal_shares_of_the_skills_each_in_one_split(make):
     task, skills = make(), family_of(make()).skills
+    assert family_of(task).name == task.name
     assert len(skills) >= 16
     assert len({skill.category for skill in skills.values()}) >= 4
     counts = Counter(instance.skill for instance in task.instances)
@@ -54,7 +51,8 @@ def test_every_exercise_is_read_back_in_every_phrasing(skill):
             assert read_exercise(reworded.question) == reworded
 
 
-def test_no_phrasing_belongs_to_two_skills():
+def test_no_skill_belongs_to_two_families_and_no_phrasing_to_two_skills():
+    assert len(FAMILY_OF) == sum(len(family.phrasings) for family in FAMILIES)
     phrasings = [p for skill in FAMILY_OF for p in FAMILY_OF[skill].phrasings[skill]]
     shapes = {re.sub(r"\{(a|b|c|x|y|xs)\}", "{xs}", p) for p in phrasings}
     assert len(shapes) == len(phrasings)
@@ -80,15 +78,8 @@ def test_another_output_does_not_hold():
         assert not family.holds(exercise, "")
 
 
-def test_a_pocket_task_has_its_family_and_another_task_is_refused():
-    assert family_of(PocketMathTask()).name == "pocket_math"
-    assert family_of(PocketCodeTask()).name == "pocket_code"
-    assert family_of(PocketToolsTask()).name == "pocket_tools"
-    assert family_of(PocketSocialTask()).name == "pocket_social"
+def test_another_task_and_an_unknown_skill_are_refused():
     with pytest.raises(ConfigurationError, match="task 'math' has no pocket family"):
         family_of(MathTask("none.jsonl"))
-
-
-def test_an_unknown_skill_is_named_with_a_suggestion():
     with pytest.raises(ConfigurationError, match="Did you mean 'descending'"):
         find_skill(FAMILIES[0], "decending")

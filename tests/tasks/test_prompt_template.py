@@ -33,11 +33,8 @@ def test_the_instruction_is_found_again_in_its_prompt(template, instruction):
 )
 def test_a_text_that_is_not_in_the_template_stays_as_it_is(text):
     assert FRAMED.instruction_in(text) == TWICE.instruction_in(text) == text
-
-
-def test_a_template_without_a_place_for_the_instruction_is_refused():
     with pytest.raises(ConfigurationError, match=r"expected a text with \{instruction\}"):
-        PromptTemplate(template="Solve it.")
+        PromptTemplate(template=text)
 
 
 @pytest.mark.parametrize("template", [PLAIN, FRAMED, TWICE, FEW_SHOT])
@@ -110,16 +107,16 @@ class OwnEnvironment(TaskEnvironment):
         return Outcome()
 
 
-@pytest.mark.parametrize("template", [PLAIN, FRAMED, TWICE, FEW_SHOT])
+AMBIGUOUS = ("Only one of one: {instruction}", "{instruction}: one or none?")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [PLAIN, FRAMED, TWICE, FEW_SHOT, *(PromptTemplate(template=text) for text in AMBIGUOUS)],
+)
 def test_the_template_of_your_own_task_is_read_from_its_environment(template):
     task = Own(lambda instance: template.conversation(instance.instruction))
     assert task.domain.prompt_template == template
-
-
-@pytest.mark.parametrize("text", ["Only one of one: {instruction}", "{instruction}: one or none?"])
-def test_an_instruction_that_is_in_the_words_around_it_too_is_found(text):
-    task = Own(lambda instance: PromptTemplate(template=text).conversation(instance.instruction))
-    assert task.domain.prompt_template == PromptTemplate(template=text)
 
 
 def test_prompts_that_have_no_template_are_none():

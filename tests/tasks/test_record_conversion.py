@@ -43,9 +43,9 @@ def tried(*transcript) -> CompletedTaskInstance:
     )
 
 
-def test_one_turn_is_a_supervised_record_with_the_whole_prompt():
+def test_one_turn_is_a_supervised_record_with_the_whole_prompt_and_nothing_behind():
     prompt = (SYSTEM, user("1+1?"), student("2"), user("2+2?"))
-    record = record_of(tried(*prompt, student("4")), prompt)
+    record = record_of(tried(*prompt, student("4"), user("You won.")), prompt)
     assert isinstance(record, SupervisedDatum)
     assert (record.prompt, record.output, record.provenance.skill) == (prompt, "4", "s")
 
@@ -57,11 +57,6 @@ def test_several_turns_are_a_chat_record_with_all_that_the_student_said():
     assert (record.system, record.messages, record.provenance.skill) == ("Be brief.", turns, "s")
 
 
-def test_turns_after_the_last_message_of_the_student_are_left_out():
-    record = record_of(tried(user("Hi"), student("Bye"), user("You won.")), (user("Hi"),))
-    assert (record.instruction, record.output) == ("Hi", "Bye")
-
-
 @pytest.mark.parametrize("before", [(), (SYSTEM,)])
 def test_tools_that_the_first_message_declares_are_those_of_the_record(before):
     tools = (Tool(name="add", parameters={"type": "object"}),)
@@ -71,9 +66,6 @@ def test_tools_that_the_first_message_declares_are_those_of_the_record(before):
     assert isinstance(record, ChatDatum)
     assert (record.tools, record.messages) == (tools, turns[-2:])
     assert record.conversation == declared
-
-
-def test_calls_of_tools_are_a_chat_record():
     call = student("", ToolCall(name="add", arguments={"a": 1}))
     turns = (user("1+1?"), call, Message(role="tool", content="2"), student("2"))
     assert record_of(tried(*turns), turns[:1]).messages == turns

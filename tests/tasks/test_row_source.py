@@ -30,9 +30,8 @@ def test_a_task_gives_the_share_of_its_source_in_a_split(problems):
     assert MathTask(own, split="train").share() == "16 of 20 problems (train is 80%)"
     limited = MathTask(own, split="train", limit=5)
     assert limited.share() == "5 of 20 problems (train is 80%, limit is 5)"
-
-
-def test_a_split_with_its_own_source_has_no_share(problems):
+    with pytest.raises(InvalidInstanceError, match=r"0 of 2 problems \(validation is 10%\)"):
+        _ = MathTask(problems("small.jsonl", 2)).instances
     task = MathTask({"validation": problems("a.jsonl", 3), "test": problems("b.jsonl", 4)})
     assert (task.share(), task.on("test").share()) == (None, None)
     assert task.splits == ("validation", "test")
@@ -46,11 +45,6 @@ def test_a_task_with_one_source_can_be_taken_whole(problems):
     assert len(task.instances) == 2
     with pytest.raises(ConfigurationError, match="choose one of validation"):
         MathTask({"validation": problems("a.jsonl", 3)}).whole()
-
-
-def test_a_share_without_problems_says_how_small_the_source_is(problems):
-    with pytest.raises(InvalidInstanceError, match=r"0 of 2 problems \(validation is 10%\)"):
-        _ = MathTask(problems("own.jsonl", 2)).instances
 
 
 def rows_of_pairs(path):

@@ -53,15 +53,12 @@ def test_a_folder_has_one_problem_per_file_at_any_depth_in_a_fixed_order(tmp_pat
     assert rows[0].values == OBJECTS[1]
 
 
-def test_values_that_are_not_json_objects_are_named_by_file_and_line(tmp_path):
+def test_rows_that_cannot_be_read_are_refused_by_name(tmp_path):
     path = tmp_path / "bad.jsonl"
     for line, complaint in (("{oops", "not valid JSON"), ("[1, 2]", "expected a JSON object")):
         path.write_text(f'{{"a": 1}}\n{line}\n')
         with pytest.raises(InvalidInstanceError, match=rf"bad\.jsonl:2: .*{complaint}"):
             list(read_rows(path))
-
-
-def test_a_source_that_is_not_there_or_of_no_known_kind_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="no file or folder"):
         read_rows(tmp_path / "absent.jsonl")
     (tmp_path / "rows.csv").write_text("a,b")
@@ -80,13 +77,9 @@ def test_a_dataset_is_loaded_by_name_through_the_datasets_library(tmp_path):
     rows = list(read_rows(HubDataset(dataset=str(folder), split="test")))
     assert [row.values for row in rows] == OBJECTS
     assert rows[1].id == "my-gsm-test-2"
-
-
-def test_a_dataset_that_cannot_be_loaded_is_an_error_that_names_it(tmp_path):
-    pytest.importorskip("datasets", reason="needs the extra [datasets]")
-    source = HubDataset(dataset=str(tmp_path / "absent"), split="test")
+    absent = HubDataset(dataset=str(tmp_path / "absent"), split="test")
     with pytest.raises(ConfigurationError, match=r"absent.*split 'test' could not be loaded"):
-        list(read_rows(source))
+        list(read_rows(absent))
 
 
 def test_files_of_a_dataset_are_loaded_by_name_and_again_without_the_network(hub):

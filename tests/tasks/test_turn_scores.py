@@ -3,7 +3,7 @@ import math
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.tasks.turn_scores import discounted_returns, turn_scores, turn_weights
+from dataenvgym.tasks.turn_scores import turn_scores, turn_weights
 
 
 def weights(n_turns: int, named: tuple[int, ...], final: float) -> tuple[float, ...]:
@@ -40,21 +40,14 @@ def test_by_group_a_bad_end_weighs_less():
     assert good == pytest.approx([0.9801, 0.99, 1.0])
 
 
-def test_without_normalization_weights_are_the_returns():
+def test_without_normalization_weights_are_the_returns_and_with_it_they_keep_their_sign():
     (found,) = turn_weights([(1.0, 0.0, 0.8)], normalize="none")
-    assert found == discounted_returns((1.0, 0.0, 0.8)) == pytest.approx([1.78408, 0.792, 0.8])
-
-
-def test_normalization_keeps_the_sign():
+    assert found == pytest.approx([1.78408, 0.792, 0.8])
     # returns [.5 - .5, -.5] with a discount of 1
-    (found,) = turn_weights([(0.5, -0.5)], discount=1.0)
-    assert found == (0.0, -1.0)
-
-
-@pytest.mark.parametrize("normalize", ["dialogue", "group", "none"])
-def test_all_zero_stays_zero(normalize):
-    assert turn_weights([(0.0, 0.0), ()], normalize=normalize) == [(0.0, 0.0), ()]  # type: ignore[arg-type]
-    assert turn_weights([], normalize=normalize) == []  # type: ignore[arg-type]
+    assert turn_weights([(0.5, -0.5)], discount=1.0) == [(0.0, -1.0)]
+    for normalize in ("dialogue", "group", "none"):  # all zero stays zero
+        assert turn_weights([(0.0, 0.0), ()], normalize=normalize) == [(0.0, 0.0), ()]
+        assert turn_weights([], normalize=normalize) == []
 
 
 @pytest.mark.parametrize(

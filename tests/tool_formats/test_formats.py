@@ -2,13 +2,12 @@
 
 import json
 import random
-import time
 from typing import Any
 
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.records import Conversation, Message, Tool, ToolCall
+from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.tool_formats import (
     HERMES,
     LLAMA3,
@@ -140,28 +139,20 @@ def test_mistral_is_a_list_behind_a_mark():
     )
 
 
-def test_native_leaves_tools_to_the_server():
+def test_a_conversation_without_tools_and_names_stays_as_it_is_and_native_leaves_both():
+    for plain in ((), (system(), user("a"), said("b"), user("c"), user("d"))):
+        assert all(known.flatten(plain) is plain for known in TOOL_FORMATS.values())
     assert NATIVE.flatten(CHAT) is CHAT
     assert NATIVE.parse(as_reply(CHAT[2])) == CHAT[2]
 
 
-@pytest.mark.parametrize("name", TOOL_FORMATS)
-def test_a_conversation_without_tools_and_names_stays_as_it_is(name):
-    for plain in ((), (system(), user("a"), said("b"), user("c"), user("d"))):
-        assert TOOL_FORMATS[name].flatten(plain) is plain
-
-
 @pytest.mark.parametrize("name", TEXT_FORMATS)
-def test_tools_without_a_system_message_get_one(name):
+def test_tools_without_a_system_message_get_one_and_calls_without_tools_declare_none(name):
     first = user("1+1?").model_copy(update={"tools": (ADD,)})
     flat = TOOL_FORMATS[name].flatten((first, said("2")))
     with_empty = TOOL_FORMATS[name].flatten((system("", tools=(ADD,)), user("1+1?"), said("2")))
     assert flat == with_empty
     assert [m.role for m in flat] == ["system", "user", "assistant"]
-
-
-@pytest.mark.parametrize("name", TEXT_FORMATS)
-def test_calls_without_declared_tools_declare_none(name):
     flat = TOOL_FORMATS[name].flatten((system(), *CHAT[1:]))
     assert flat == (system(), *TOOL_FORMATS[name].flatten(CHAT)[1:])
 
@@ -226,6 +217,8 @@ def test_any_calls_are_read_as_they_were_written(name):
         if (name, message.content) != ("llama3", "<tool_call>"):  # together a call without its end
             assert read_reply(declared, flat.content) == message
         assert read_reply(declared, as_reply(message)) == message
+    for undeclared in ((), (system(), user("q"))):
+        assert read_reply(undeclared, flat.content) == said(flat.content)
 
 
 @pytest.mark.parametrize(
@@ -276,41 +269,13 @@ def test_malformed_calls_stay_text(text):
     assert read_reply((system(tools=(ADD,)),), text) == said(text)
 
 
-def test_calls_are_read_only_where_tools_are_declared():
-    text = as_reply(said("", ONE))
-    no_tools: tuple[Conversation, ...] = ((), (system(), user("q")))
-    for conversation in no_tools:
-        assert read_reply(conversation, text) == said(text)
-    assert read_reply((system(tools=(ADD,)), user("q")), text) == said("", ONE)
-
-
-@pytest.mark.parametrize("name", ["hermes", "llama_factory", "mistral"])
-def test_a_long_reply_is_read_in_time(name):
-    """Processor time is measured; a pattern that is not linear takes minutes."""
-    for unit in (
-        *("<tool_call>", "<tool_call> ", '<tool_call>{"', '<tool_call>{"a":[', "</tool_call>"),
-        *('<tool_call>{":1,"', '<tool_call>{"name": "', '<tool_call>{"a":1}', "[", "{", '"', " "),
-        *("Action:", "Action Input:", 'Action: a\nAction Input: {"', "Action: a\nAction Input: {["),
-        *("[TOOL_CALLS]", "[TOOL_CALLS]a", "[TOOL_CALLS]a{", "a[ARGS]", "a[ARGS]{", "a[CALL_ID]a"),
-        *('Action Input: {"a":"', "Action Input: ```", '\\"', '{"a":', "1", "a\n"),
-    ):
-        for begin in ("", '<tool_call>{"name": "f", "arguments": ', "Action: f\nAction Input: {"):
-            text = begin + unit * (100_000 // len(unit))
-            before = time.process_time()
-            assert TOOL_FORMATS[name].parse(text) == said(text)
-            assert time.process_time() - before < 15, unit
-
-
 # --- names of formats ---
 
 
-def test_an_unknown_format_is_refused_with_a_hint():
+def test_an_unknown_format_is_refused_with_a_hint_and_native_is_not_for_training():
     assert tool_format("hermes") is HERMES
+    assert training_format("llama_factory") is LLAMA_FACTORY
     with pytest.raises(ConfigurationError, match=r"'hermse', expected one of .* mean 'hermes'"):
         tool_format("hermse")
-
-
-def test_a_student_is_trained_only_on_text():
-    assert training_format("llama_factory") is LLAMA_FACTORY
     with pytest.raises(ConfigurationError, match=r"'native', which is for API models.*hermes"):
         training_format("native")

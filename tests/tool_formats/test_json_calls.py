@@ -106,12 +106,9 @@ def test_json_that_does_not_call_a_declared_tool_is_an_answer(text):
     assert read(text) == (text, ())
 
 
-def test_bare_json_is_a_call_only_where_tools_are_declared():
+def test_bare_json_is_a_call_only_of_a_declared_tool_and_marked_json_of_any_other_too():
     for text in (written(), openai(ONE), f"[TOOL_CALLS][{written()}]"):
         assert not read_reply((DECLARED[0].model_copy(update={"tools": ()}),), text).tool_calls
-
-
-def test_marked_calls_of_unknown_tools_are_calls_too():
     other = ToolCall(name="minus", arguments={"a": 1})
     for text in (openai(other), f"[TOOL_CALLS][{written(other)}]"):
         assert read(text) == ("", (other,))

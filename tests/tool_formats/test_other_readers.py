@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dataenvgym.records import Message, Tool, ToolCall
-from dataenvgym.tool_formats import HERMES, LLAMA3, MISTRAL, as_function, malformed_call, read_reply
+from dataenvgym.tool_formats import HERMES, malformed_call, read_reply
 
 TOOLS = (Tool(name="f"), Tool(name="g.h-i_1", description="ö", parameters={"type": "object"}))
 DECLARED = (Message(role="user", content="?", tools=TOOLS),)
@@ -182,19 +182,3 @@ def test_hermes_writes_the_text_of_qwen3s_template():
         assert chat == qwen3(tuple(conversation))
         emitted = next(m.content for m in flat if "<tool_call>" in m.content and m.role != "system")
         assert read_reply(DECLARED, emitted) == conversation[-2 - len(calls)]
-
-
-def test_the_prompt_of_llama3_leaves_the_date_to_the_chat_template():
-    (system, _) = LLAMA3.flatten(DECLARED)
-    listed = "".join(
-        f"{json.dumps(as_function(t), indent=4, ensure_ascii=False)}\n\n" for t in TOOLS
-    )
-    assert system.content.startswith("You have access to the following functions. ")
-    assert system.content.endswith(listed)
-    assert "Date" not in system.content
-
-
-def test_mistral_writes_one_list():
-    calls = (ToolCall(name="f"), ToolCall(name="f", arguments={"a": 1}))
-    (flat,) = MISTRAL.flatten((Message(role="assistant", content="Now: ", tool_calls=calls),))
-    assert mistral_in_vllm(flat.content, is_new=False) == [("f", {}), ("f", {"a": 1})]

@@ -1,7 +1,6 @@
 """What of a reply is said, and what is only thought."""
 
 import random
-import time
 
 import pytest
 
@@ -113,16 +112,6 @@ def test_a_draft_of_a_call_in_a_thought_is_not_run(name):
         assert read_reply(TOOLS, as_reply(message)) == message
         thought = read_reply(TOOLS, before or f"<think>\n{written(STAY)}")
         assert (thought.tool_calls, malformed_call(thought.content)) == ((), None)
-
-
-@pytest.mark.parametrize("unit", ["<think>", "</think>", '"', '\\"', '"\n', "<", "'", '"a" ', "\\"])
-def test_a_long_reply_is_read_in_time(unit):
-    """Processor time is measured."""
-    before = time.process_time()
-    for begin in ("", "<think>", '"', "a</think>"):
-        text = begin + unit * (200_000 // len(unit))
-        said_in(text), blanked(text)
-    assert time.process_time() - before < 4
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,6 @@ def test_a_helper_before_a_fence_that_was_cut_off_comes_along():
     assert value(
         extract_code(fenced(HELPER, "    return double(x) + 1\n"), "f", starter="def f(x):\n")
     )
-
-
-def test_a_helper_of_a_program_comes_along():
     program = "print(double(int(input())))\n"
     assert extract_code(fenced(HELPER, program), None) == HELPER + program
 
@@ -54,9 +51,6 @@ def test_a_helper_of_a_program_comes_along():
 )
 def test_unused_helpers_and_those_with_side_effects_are_left_out(other):
     assert with_helpers(CODE, [other]) == CODE
-
-
-def test_code_that_lacks_nothing_stays_as_it_is():
     whole = f"{HELPER}{CODE}"
     assert with_helpers(whole, ["def double(x):\n    return 0\n"]) == whole
     assert with_helpers("def f(:", [HELPER]) == "def f(:"

@@ -109,6 +109,7 @@ REPLIES = {
     "in a list, by a tab": "- So:\n" + textwrap.indent(fenced(GOOD), "\t"),
     "in a list, the code is not": f"1. So:\n   ```python\n{GOOD}   ```\n",
     "closed at the body's margin": f"```python\n{GOOD}    ```\nUsage:\n{USAGE}",
+    "closed behind the code, at once": f"```python\n{GOOD.rstrip()}```",
     "closed behind the code": f"```python\n{GOOD.rstrip()}```\nIt gives\n```\n2\n```\n",
     "opened behind words": f"Here: ```python\n{GOOD}```\nUsage:\n{USAGE}",
     "other languages": f"{fenced(GOOD)}{fenced('function f(x) {}' + chr(10), info='js')}",

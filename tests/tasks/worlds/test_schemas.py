@@ -80,13 +80,6 @@ def test_the_schema_has_types_choices_defaults_and_required_fields():
     assert "title" not in str(TOOL.parameters)
 
 
-def test_an_argument_called_title_stays():
-    def add(self, title: str) -> None:
-        """Add."""
-
-    assert list(Arguments(add).schema({})["properties"]) == ["title"]
-
-
 def test_arguments_arrive_in_the_types_of_the_method():
     given = {
         "product": "tea",
@@ -136,9 +129,6 @@ def test_wrong_arguments_get_a_short_sentence(change, complaint):
         ARGUMENTS.read(REQUIRED | change)
     assert complaint in str(refused.value)
     assert len(str(refused.value)) < 250
-
-
-def test_a_missing_argument_is_named():
     with pytest.raises(ValueError, match="argument 'quantity' is missing"):
         ARGUMENTS.read({"product": "tea"})
 
@@ -191,8 +181,10 @@ def test_a_method_without_arguments_takes_none():
         arguments.read({"x": 1})
 
 
-def test_moments_are_read_from_text():
-    def at(self, when: datetime) -> str: ...
+def test_moments_are_read_from_text_and_an_argument_called_title_stays():
+    def at(self, title: datetime) -> str: ...
 
-    read = Arguments(at).read({"when": "2026-01-05T09:30"})
-    assert read == {"when": datetime(2026, 1, 5, 9, 30)}
+    arguments = Arguments(at)
+    assert list(arguments.schema({})["properties"]) == ["title"]
+    read = arguments.read({"title": "2026-01-05T09:30"})
+    assert read == {"title": datetime(2026, 1, 5, 9, 30)}
