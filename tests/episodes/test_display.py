@@ -13,6 +13,8 @@ from dataenvgym.episodes.display import Display, EpisodeDisplay, Row, showing_pr
 from dataenvgym.errors import TrainingError
 from dataenvgym.progress import ProgressMessage, counting, tell
 
+from .echo import Student
+
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
 
@@ -93,9 +95,9 @@ def test_a_resumed_run_shows_where_it_continues(play, tmp_path):
 
 @pytest.mark.parametrize("error", [None, TrainingError("no loss"), KeyboardInterrupt()])
 def test_a_terminal_keeps_the_lines_and_loses_the_rows_also_after_an_exception(
-    play, tmp_path, make_student_of_echo, error
+    play, tmp_path, error
 ):
-    class Failing(make_student_of_echo):
+    class Failing(Student):
         def train(self, training_data, run):
             if error is not None:
                 raise error

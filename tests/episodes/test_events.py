@@ -4,6 +4,8 @@ from dataenvgym.episodes.events import EventLog, EventReader
 from dataenvgym.progress import ProgressMessage, counting, tell
 from dataenvgym.storage import read_jsonl
 
+from .echo import Student
+
 
 def events(directory):
     found = list(read_jsonl(directory / "events.jsonl"))
@@ -11,10 +13,8 @@ def events(directory):
     return found
 
 
-def test_a_reader_can_follow_the_plan_the_phases_and_their_progress(
-    play, tmp_path, make_student_of_echo
-):
-    class Told(make_student_of_echo):
+def test_a_reader_can_follow_the_plan_the_phases_and_their_progress(play, tmp_path):
+    class Told(Student):
         def train(self, training_data, run):
             tell("a server starts \ud800")
             with counting("training steps", 2) as count:

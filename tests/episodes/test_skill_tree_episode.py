@@ -12,7 +12,7 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.storage import read_json
 
-from .killing import Killed
+from .echo import Killed
 
 AGENTS = ("skill_tree", "skill_tree_fill_balanced", "skill_tree_random", "skill_tree_configurable")
 

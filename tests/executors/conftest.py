@@ -1,7 +1,5 @@
 """A user's folder with students and agents of their own, and episodes composed in it."""
 
-import json
-import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -18,6 +16,7 @@ from dataenvgym.executors import (
     ProcessExecutor,
     RayExecutor,
 )
+from tests.run_contents import contents
 
 MY_STUDENTS = (Path(__file__).parents[1] / "my_students.py").read_text()
 
@@ -139,12 +138,6 @@ def real(folder):
     return make
 
 
-@pytest.fixture
-def comparable():
-    """All that two runs of the same episode have in common: no times, and no folders of theirs."""
-    return _comparable
-
-
 @pytest.fixture(scope="session")
 def known():
     """The files of episodes that have run in process, by their overrides."""
@@ -162,30 +155,7 @@ def undisturbed(scripted, known):
                 episode = make(*overrides, f"episode.iterations={n}", "runs_dir=undisturbed")
                 (outcome,) = InProcessExecutor().run([episode])
                 outcome.result()
-            known[key] = _comparable(episode.directory)
+            known[key] = contents(episode.directory)
         return known[key]
 
     return run
-
-
-def _comparable(directory: Path) -> dict[str, object]:
-    files: dict[str, object] = {}
-    for path in sorted(directory.rglob("*")):
-        name = path.relative_to(directory).as_posix()
-        if not path.is_file() or name in ("events.jsonl", "config.yaml", "log.txt"):
-            continue
-        data: object = path.read_bytes()
-        if path.name in ("iteration.json", "summary.json"):
-            data = _without_seconds(json.loads(path.read_bytes()))
-        elif path.suffix in (".yaml", ".json"):
-            data = path.read_text().replace(str(directory.resolve()), "DIRECTORY")
-        elif path.name == "report.md":
-            data = re.sub(r"(?s)## Timings.*", "", path.read_text())
-        files[name] = data
-    return files
-
-
-def _without_seconds(value: object) -> object:
-    if isinstance(value, dict):
-        return {k: _without_seconds(v) for k, v in value.items() if k != "seconds"}
-    return [_without_seconds(v) for v in value] if isinstance(value, list) else value

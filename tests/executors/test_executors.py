@@ -28,6 +28,7 @@ from dataenvgym.executors.worker import (
     run_request,
 )
 from dataenvgym.storage import read_json
+from tests.run_contents import contents
 
 from ..waiting import wait_for
 
@@ -47,14 +48,14 @@ def test_it_is_an_executor(executor):
 
 @elsewhere
 def test_an_episode_comes_to_the_same_and_is_heard_the_same_as_in_this_process(
-    executor, scripted, listener, comparable
+    executor, scripted, listener
 ):
     near, far = listener(), listener()
     here, there = scripted("runs_dir=here", callbacks=[near]), scripted(callbacks=[far])
     for where, episode in ((InProcessExecutor(), here), (executor, there)):
         (outcome,) = where.run([episode])
         outcome.result()
-    assert comparable(there.directory) == comparable(here.directory)
+    assert contents(there.directory) == contents(here.directory)
     assert far.heard[0] == ("start", there.directory.name, there.directory)
     assert far.heard[1:] == near.heard[1:]
     assert ("phase", "end", 1, "train") in far.heard
@@ -62,13 +63,11 @@ def test_an_episode_comes_to_the_same_and_is_heard_the_same_as_in_this_process(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["processes", "ray"], indirect=True)
-def test_the_real_students_weights_are_the_same_as_in_this_process(
-    executor, real, comparable, undisturbed
-):
+def test_the_real_students_weights_are_the_same_as_in_this_process(executor, real, undisturbed):
     episode = real()
     (outcome,) = executor.run([episode])
     outcome.result()
-    files = comparable(episode.directory)
+    files = contents(episode.directory)
     assert "iterations/002/adapter/adapter_model.safetensors" in files
     assert files == undisturbed(make=real)
 
@@ -106,7 +105,7 @@ def test_an_episode_that_cannot_work_leaves_nothing_behind(executor, scripted, f
 
 
 def test_a_mistake_in_a_callback_ends_its_episode_alone_which_continues_later(
-    executor, scripted, listener, comparable, undisturbed
+    executor, scripted, listener, undisturbed
 ):
     wrong = listener(OSError("disk full"))
     stopped = scripted("runs_dir=there", callbacks=[wrong])
@@ -117,11 +116,11 @@ def test_a_mistake_in_a_callback_ends_its_episode_alone_which_continues_later(
     assert wrong.heard[-1] == ("end", "failed")
     assert status_of(stopped) == "failed"
     executor.run([scripted("runs_dir=there")])
-    assert comparable(stopped.directory) == undisturbed()
+    assert contents(stopped.directory) == undisturbed()
 
 
 def test_an_interrupt_ends_all_which_another_executor_continues(
-    executor, scripted, listener, comparable, undisturbed
+    executor, scripted, listener, undisturbed
 ):
     hasty = listener(KeyboardInterrupt())
     stopped = scripted("runs_dir=there", callbacks=[hasty])
@@ -130,7 +129,7 @@ def test_an_interrupt_ends_all_which_another_executor_continues(
     assert hasty.heard[-1] == ("end", "interrupted")
     assert status_of(stopped) == "interrupted"
     InProcessExecutor().run([scripted("runs_dir=there")])
-    assert comparable(stopped.directory) == undisturbed()
+    assert contents(stopped.directory) == undisturbed()
 
 
 def test_an_interrupt_of_the_episode_itself_ends_all(executor, scripted):
@@ -164,12 +163,12 @@ def test_fresh_starts_over(executor, scripted):
 
 
 @elsewhere
-def test_it_continues_where_another_executor_left_off(executor, scripted, comparable, undisturbed):
+def test_it_continues_where_another_executor_left_off(executor, scripted, undisturbed):
     InProcessExecutor().run([scripted("episode.iterations=1", "name=mixed")])
     mixed = scripted("name=mixed")
     (outcome,) = executor.run([mixed])
     outcome.result()
-    assert comparable(mixed.directory) == undisturbed(calls=(1, 2))
+    assert contents(mixed.directory) == undisturbed(calls=(1, 2))
 
 
 @elsewhere
@@ -233,14 +232,14 @@ def test_a_lost_process_fails_its_episode_alone_which_continues_later(
 
 @pytest.mark.slow
 def test_ray_replaces_a_lost_process_by_one_that_continues(
-    executor_of, scripted, listener, folder, comparable, undisturbed
+    executor_of, scripted, listener, folder, undisturbed
 ):
     hearing = listener()
     killed = scripted(FRAGILE, "runs_dir=there", callbacks=[hearing])
     (outcome,) = executor_of("ray").run([killed])
     outcome.result()
     assert (folder / "died-teaching").exists()
-    assert comparable(killed.directory) == undisturbed(FRAGILE)
+    assert contents(killed.directory) == undisturbed(FRAGILE)
     told = [what for what in hearing.heard if what[0] in ("start", "iteration", "end")]
     assert told == [
         ("start", killed.directory.name, killed.directory),
@@ -253,7 +252,7 @@ def test_ray_replaces_a_lost_process_by_one_that_continues(
 
 @pytest.mark.slow
 def test_a_student_that_dies_while_it_answers_or_learns_is_replaced_with_its_adapter(
-    executor_of, scripted, folder, comparable, undisturbed
+    executor_of, scripted, folder, undisturbed
 ):
     kind = "predictor._target_=my_students.Mortal"
     killed = scripted(kind, "runs_dir=there")
@@ -261,12 +260,12 @@ def test_a_student_that_dies_while_it_answers_or_learns_is_replaced_with_its_ada
     outcome.result()
     assert (folder / "died-answering").exists()
     assert (folder / "died-training").exists()
-    assert comparable(killed.directory) == undisturbed(kind)
+    assert contents(killed.directory) == undisturbed(kind)
 
 
 @pytest.mark.slow
 def test_a_student_that_cannot_live_fails_the_episode_which_continues_later(
-    executor_of, scripted, folder, comparable, undisturbed
+    executor_of, scripted, folder, undisturbed
 ):
     kind = "predictor._target_=my_students.Sickly"
     episode = scripted(kind, "runs_dir=there")
@@ -279,7 +278,7 @@ def test_a_student_that_cannot_live_fails_the_episode_which_continues_later(
     (folder / "sick").unlink()
     (outcome,) = executor_of("ray").run([episode])
     outcome.result()
-    assert comparable(episode.directory) == undisturbed(kind)
+    assert contents(episode.directory) == undisturbed(kind)
 
 
 # --- storage --------------------------------------------------------------------------------------
