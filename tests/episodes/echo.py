@@ -1,8 +1,13 @@
 """A small task, a student that gets better with every record, an agent that can be resumed.
 
-And a run that is killed before its next file appears.
+Also runs that are killed before their next file appears, and summaries.
 """
 
+from contextlib import suppress
+
+import pytest
+
+from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
@@ -102,8 +107,35 @@ class FilesLeft:
 
     def __init__(self) -> None:
         self.seen: list[str] = []
-        self.allow_all()
-
-    def allow_all(self) -> None:
-        """Let the run live."""
         self.left = 10**6
+
+    def killed(self, play, folder, first=0, last=None):
+        """Runs by `play(directory)`, killed before each file that it wrote, and resumed.
+
+        Each is killed once more in the resumed run.
+        """
+        for survived in range(len(self.seen))[first:last]:
+            run = folder / f"killed-before-{survived}"
+            self.left = survived
+            with pytest.raises(Killed):
+                play(run)
+            self.left = survived // 2
+            with suppress(Killed):
+                play(run)
+            self.left = 10**6
+            play(run)
+            yield run
+
+
+def iteration(number, score=0.5, records=0, **more):
+    """The summary of an iteration."""
+    values = {"n_val": 10, "n_errors": 0, "n_records": records, "n_records_total": records,
+              "dropped": {}, "seconds": {}, "val_score_by_skill": {}, **more}  # fmt: skip
+    return IterationSummary(iteration=number, val_score=score, **values)
+
+
+def summary(*iterations, **more):
+    """The summary of an episode; by default its last iteration is the best."""
+    values = {"task": "t", "agent": "a", "seed": 0, "status": "finished",
+              "best_iteration": len(iterations) - 1, **more}  # fmt: skip
+    return Summary(iterations=iterations, **values)

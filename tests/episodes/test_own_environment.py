@@ -87,21 +87,20 @@ def test_an_environment_that_does_not_resume_is_named_and_its_old_test_answers_a
     assert (summary.best_iteration, summary.test_score_after) == (2, 5 / 12)
 
 
-def test_a_truncated_episode_ends_and_says_so(tmp_path):
-    own = OwnEnvironment(EchoTask(), Student(), tmp_path)
-    environment = gymnasium.wrappers.TimeLimit(own, 2)
-    summary = run_episode(environment, Writer(size=1), iterations=4)
-    assert len(summary.iterations) == 3
-    assert summary.status == "finished"
-    assert summary.ended == "the environment truncated it after 2 of 4 iterations"
-
-
-@pytest.mark.parametrize("steps", [2, 5])
-def test_a_limit_of_as_many_steps_or_more_is_no_early_end(tmp_path, steps):
-    own = OwnEnvironment(EchoTask(), Student(), tmp_path)
-    environment = gymnasium.wrappers.TimeLimit(own, steps)
-    summary = run_episode(environment, Writer(size=1), iterations=2)
-    assert (len(summary.iterations), summary.ended) == (3, None)
+@pytest.mark.parametrize(
+    ("limit", "iterations", "ended"),
+    [
+        (2, 4, "the environment truncated it after 2 of 4 iterations"),
+        (2, 2, None),
+        (5, 2, None),
+    ],
+)
+def test_an_episode_that_is_truncated_says_so(tmp_path, limit, iterations, ended):
+    environment = gymnasium.wrappers.TimeLimit(
+        OwnEnvironment(EchoTask(), Student(), tmp_path), limit
+    )
+    summary = run_episode(environment, Writer(size=1), iterations=iterations)
+    assert (len(summary.iterations), summary.status, summary.ended) == (3, "finished", ended)
 
 
 def test_it_needs_nothing_that_the_protocol_does_not_say(tmp_path):

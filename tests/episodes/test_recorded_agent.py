@@ -8,10 +8,10 @@ from rich.console import Console
 from dataenvgym.agents import Agent, GoldEngine, NoEngine, NoPolicy
 from dataenvgym.episodes.report import write_report
 from dataenvgym.episodes.tables import outcome
-from dataenvgym.errors import InvalidActionError
+from dataenvgym.errors import InvalidActionError, TrainingError
 from dataenvgym.storage import read_json
 
-from .echo import EchoTask, Writer
+from .echo import EchoTask, Student, Writer
 
 
 class Forgetful:
@@ -45,6 +45,18 @@ def test_resuming_an_agent_without_a_state_warns_that_its_memory_is_lost(play, t
     ((iteration, lost),) = [(n, text) for n, text in texts(summary) if "start over" in text]
     assert iteration == 2
     assert lost.startswith("the run was resumed, and the agent 'forgetful' has no state_dict()")
+
+
+def test_an_agent_without_a_state_is_resumed_with_the_records_it_gave(play, tmp_path):
+    class Failing(Student):
+        def train(self, training_data, run):
+            raise TrainingError("no loss")
+
+    with pytest.raises(TrainingError):
+        play(tmp_path / "run", iterations=1, agent=Forgetful(), student=Failing())
+    agent = Forgetful()
+    play(tmp_path / "run", iterations=1, agent=agent)
+    assert agent.calls == 0
 
 
 def test_nothing_is_lost_before_its_first_call_or_with_a_state(play, tmp_path):

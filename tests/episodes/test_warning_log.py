@@ -16,7 +16,7 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_jsonl
 from tests.run_contents import contents
 
-from .echo import EchoTask, Killed, Student, Writer
+from .echo import EchoTask, Student, Writer
 
 
 @pytest.fixture
@@ -121,14 +121,8 @@ def test_a_run_killed_before_any_file_appears_ends_with_the_same_warnings(
     play(tmp_path / "whole", iterations=2, **noisy())
     expected = contents(tmp_path / "whole")
     assert "warnings.jsonl" in expected
-    for survived in range(len(files.seen)):
-        run = tmp_path / f"killed-{survived}"
-        files.left = survived
-        with pytest.raises(Killed):
-            play(run, iterations=2, **noisy())
-        files.allow_all()
-        play(run, iterations=2, **noisy())
-        assert contents(run) == expected, f"killed before file {survived}"
+    for run in files.killed(lambda run: play(run, iterations=2, **noisy()), tmp_path):
+        assert contents(run) == expected, run.name
 
 
 def test_warnings_of_several_threads_are_all_kept(tmp_path):

@@ -1,8 +1,6 @@
 """A user's folder with students and agents of their own, and episodes composed in it."""
 
-import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +15,7 @@ from dataenvgym.executors import (
     RayExecutor,
 )
 from tests.run_contents import contents
-
-MY_STUDENTS = (Path(__file__).parents[1] / "my_students.py").read_text()
+from tests.studies.conftest import enter
 
 SCRIPTED = (
     "predictor=custom",
@@ -106,10 +103,7 @@ def listener():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The current folder, with `my_students.py` in it."""
-    (tmp_path / "my_students.py").write_text(MY_STUDENTS)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "my_students", raising=False)
+    enter(tmp_path, monkeypatch)
     return tmp_path
 
 

@@ -8,17 +8,10 @@ import pytest
 from rich.console import Console
 
 from dataenvgym.episodes.callbacks import EpisodePlan
-from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.progress import ProgressMessage
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
-
-
-def iteration(number, score, records=0):
-    return IterationSummary(
-        iteration=number, val_score=score, n_val=4, n_errors=0, n_records=records,
-        n_records_total=records,
-        dropped={}, seconds={}, val_score_by_skill={},
-    )  # fmt: skip
+from tests.episodes.echo import iteration
+from tests.episodes.echo import summary as make_summary
 
 
 def plan(name):
@@ -27,8 +20,7 @@ def plan(name):
 
 def summary(status, **more):
     iterations = (iteration(0, 0.5), iteration(1, 0.5, records=3))
-    return Summary(task="t", agent="a", seed=0, status=status, iterations=iterations,
-                   best_iteration=0, **more)  # fmt: skip
+    return make_summary(*iterations, status=status, best_iteration=0, **more)
 
 
 @pytest.fixture

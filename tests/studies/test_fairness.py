@@ -13,6 +13,7 @@ from dataenvgym.studies.checks import (
     record_budget,
     result_differences,
 )
+from tests.studies.conftest import made_run
 
 
 def differences(a, b, role="strategy"):
@@ -79,7 +80,7 @@ def test_only_compared_keys_can_be_allowed_to_differ():
         check_allowed_keys(["trainer.lora_rnk"], [compose([])])
 
 
-def test_runs_of_another_student_or_other_instances_are_found(made_run):
+def test_runs_of_another_student_or_other_instances_are_found():
     same = {"a": made_run(0, (0.5, 0.6)), "b": made_run(0, (0.5, 0.7))}
     assert result_differences(same) == []
     other = made_run(0, (0.5, 0.6), identity={"student": {"weights": "v"}, "instances": "j"})
@@ -90,7 +91,7 @@ def test_runs_of_another_student_or_other_instances_are_found(made_run):
         allowed(found, ["student"])
 
 
-def test_more_records_than_the_budget_are_found(made_run):
+def test_more_records_than_the_budget_are_found():
     runs = {"a": made_run(0, (0.5, 0.6), records=101), "b": made_run(0, (0.5, 0.6), records=99)}
     (difference,) = over_budget(runs, {"a": 100, "b": 100})
     assert str(difference) == "records: 101 of 100 (a)"
