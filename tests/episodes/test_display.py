@@ -14,6 +14,7 @@ from dataenvgym.errors import TrainingError
 from dataenvgym.progress import ProgressMessage, counting, tell
 
 from .echo import Student
+from .screen import Clock, count, drawn, terminal, unescaped
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
@@ -25,44 +26,14 @@ class CountingStream(io.StringIO):
         self.flushed = self.getvalue()
 
 
-def terminal(**options):
-    return Console(
-        file=io.StringIO(), force_terminal=True, legacy_windows=False,
-        **{"width": 80, "height": 30, "_environ": {"TERM": "xterm"}, **options},
-    )  # fmt: skip
-
-
-def unescaped(written: str) -> list[str]:
-    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r", "\n").splitlines()
-    return [line.rstrip() for line in lines if line.strip()]
-
-
-def drawn(display: Display) -> list[str]:
-    console = terminal(width=display.console.width)
-    console.print(display.bars.get_renderable())
-    return unescaped(console.file.getvalue())
-
-
 def make_plan(**options):
     values = {"name": "run", "task": "t", "agent": "a", "seed": 0, "n_iterations": 3,
               "n_finished": 0, "directory": Path("run"), **options}  # fmt: skip
     return EpisodePlan(**values)
 
 
-def count(done: int, total: int, skipped: int = 0) -> ProgressMessage:
-    message = ProgressMessage(f"{done} of {total}")
-    message.done, message.total, message.skipped = done, total, skipped
-    return message
-
-
 @pytest.fixture
 def clock():
-    class Clock:
-        now = 100.0
-
-        def __call__(self) -> float:
-            return self.now
-
     return Clock()
 
 

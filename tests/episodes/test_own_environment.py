@@ -6,8 +6,6 @@ import pytest
 from dataenvgym.environments import (
     IterationFiles,
     IterationResult,
-    TeachingEnvironment,
-    TeachingEnvironmentInterface,
 )
 from dataenvgym.episodes import run_episode
 from dataenvgym.episodes.report import write_report
@@ -101,11 +99,6 @@ def test_an_episode_that_is_truncated_says_so(tmp_path, limit, iterations, ended
     )
     summary = run_episode(environment, Writer(size=1), iterations=iterations)
     assert (len(summary.iterations), summary.status, summary.ended) == (3, "finished", ended)
-
-
-def test_it_needs_nothing_that_the_protocol_does_not_say(tmp_path):
-    assert isinstance(OwnEnvironment(EchoTask(), Student(), tmp_path), TeachingEnvironmentInterface)
-    assert not issubclass(OwnEnvironment, TeachingEnvironment)
 
 
 def test_an_agent_that_only_acts_does_not_fit_records(tmp_path):

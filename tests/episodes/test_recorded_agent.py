@@ -1,9 +1,6 @@
 """Warnings about agents that return nothing, or lose their state on resume."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from dataenvgym.agents import Agent, GoldEngine, NoEngine, NoPolicy
 from dataenvgym.episodes.report import write_report
@@ -118,11 +115,3 @@ def test_agents_that_are_to_give_nothing_are_not_warned_about(play, tmp_path):
 def test_an_agent_that_forgot_to_return_gets_a_typed_error(play, tmp_path):
     with pytest.raises(InvalidActionError, match=r"NoneType, expected a list .* does the agent"):
         play(tmp_path / "run", agent=Forgetful(gives=None))
-
-
-def test_the_environment_is_named_when_a_run_starts(play, tmp_path):
-    from dataenvgym.episodes.display import EpisodeDisplay
-
-    stream = io.StringIO()
-    play(tmp_path / "run", iterations=1, callbacks=[EpisodeDisplay(Console(file=stream))])
-    assert stream.getvalue().startswith("echo, taught by writer in SkillList, seed 0: 1 iteration")

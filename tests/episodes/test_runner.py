@@ -283,24 +283,19 @@ def test_an_environment_with_another_directory_is_refused(tmp_path):
     assert run_episode(environment, Writer(), iterations=1, directory=same).best is not None
 
 
-@pytest.mark.parametrize(("progress", "shown"), [(None, False), (True, True), (False, False)])
-def test_progress_is_shown_on_the_standard_error_where_it_is_asked_for(
-    play, tmp_path, capsys, progress, shown
+@pytest.mark.parametrize(
+    ("progress", "in_notebook", "shown"),
+    [(None, False, None), (True, False, "err"), (False, False, None), (None, True, "out")],
+)
+def test_progress_is_shown_where_it_is_asked_for_and_in_a_notebook(
+    play, tmp_path, capsys, monkeypatch, progress, in_notebook, shown
 ):
+    if in_notebook:
+        monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     play(tmp_path / "run", iterations=1, progress=progress)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert ("iteration 1/1: validation" in err) == shown
-
-
-def test_in_a_notebook_progress_is_plain_lines_on_the_standard_output(
-    play, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    play(tmp_path / "run", iterations=1)
-    out, err = capsys.readouterr()
-    assert "iteration 1/1: validation" in out
-    assert err == ""
+    for name, text in capsys.readouterr()._asdict().items():
+        assert ("iteration 1/1: validation" in text) == (name == shown)
+        assert bool(text) == (name == shown)
 
 
 def test_an_episode_in_python_takes_the_lock_of_its_folder(tmp_path, play):

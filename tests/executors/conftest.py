@@ -96,11 +96,6 @@ class Listener(EpisodeCallback):
 
 
 @pytest.fixture
-def listener():
-    return Listener
-
-
-@pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The current folder, with `my_students.py` in it."""
     enter(tmp_path, monkeypatch)
@@ -115,11 +110,6 @@ def scripted(folder):
         return EpisodeJob(compose([*SCRIPTED, *overrides]), **options)
 
     return make
-
-
-@pytest.fixture
-def scripted_overrides():
-    return SCRIPTED
 
 
 @pytest.fixture

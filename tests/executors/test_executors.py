@@ -28,6 +28,7 @@ from dataenvgym.executors.worker import (
     run_request,
 )
 from dataenvgym.storage import read_json
+from tests.executors.conftest import Listener
 from tests.run_contents import contents
 
 from ..waiting import wait_for
@@ -43,10 +44,8 @@ def status_of(episode):
 
 
 @elsewhere
-def test_an_episode_comes_to_the_same_and_is_heard_the_same_as_in_this_process(
-    executor, scripted, listener
-):
-    near, far = listener(), listener()
+def test_an_episode_comes_to_the_same_and_is_heard_the_same_as_in_this_process(executor, scripted):
+    near, far = Listener(), Listener()
     here, there = scripted("runs_dir=here", callbacks=[near]), scripted(callbacks=[far])
     for where, episode in ((InProcessExecutor(), here), (executor, there)):
         (outcome,) = where.run([episode])
@@ -95,9 +94,9 @@ def test_an_episode_that_cannot_work_leaves_nothing_behind(executor, scripted, f
 
 
 def test_a_mistake_in_a_callback_ends_its_episode_alone_which_continues_later(
-    executor, scripted, listener, undisturbed
+    executor, scripted, undisturbed
 ):
-    wrong = listener(OSError("disk full"))
+    wrong = Listener(OSError("disk full"))
     stopped = scripted("runs_dir=there", callbacks=[wrong])
     other = scripted("episode.iterations=1", "name=b")
     failed, finished = executor.run([stopped, other])
@@ -109,10 +108,8 @@ def test_a_mistake_in_a_callback_ends_its_episode_alone_which_continues_later(
     assert contents(stopped.directory) == undisturbed()
 
 
-def test_an_interrupt_ends_all_which_another_executor_continues(
-    executor, scripted, listener, undisturbed
-):
-    hasty = listener(KeyboardInterrupt())
+def test_an_interrupt_ends_all_which_another_executor_continues(executor, scripted, undisturbed):
+    hasty = Listener(KeyboardInterrupt())
     stopped = scripted("runs_dir=there", callbacks=[hasty])
     with pytest.raises(KeyboardInterrupt):
         executor.run([stopped, scripted(ENDLESS, "name=b")])
@@ -129,10 +126,8 @@ def test_an_interrupt_of_the_episode_itself_ends_all(executor, scripted):
     assert status_of(hasty) == "interrupted"
 
 
-def test_iterations_that_an_environment_does_again_are_told_when_they_are_finished(
-    scripted, listener
-):
-    heard = listener()
+def test_iterations_that_an_environment_does_again_are_told_when_they_are_finished(scripted):
+    heard = Listener()
     one = DrivenEpisode(scripted(callbacks=[heard]), opens=False)
     one.request()
     plan = EpisodePlan("run", "task", "agent", 0, 2, n_finished=2, directory=one.directory)
@@ -181,11 +176,9 @@ class Doubtful(PocketMathTask):
 """
 
 
-def test_warnings_while_an_episode_is_built_are_kept_with_the_run(
-    executor, scripted, listener, folder
-):
+def test_warnings_while_an_episode_is_built_are_kept_with_the_run(executor, scripted, folder):
     (folder / "doubtful.py").write_text(DOUBTFUL)
-    hearing = listener()
+    hearing = Listener()
     episode = scripted(
         "task._target_=doubtful.Doubtful", "episode.iterations=1", "name=a", callbacks=[hearing]
     )
@@ -204,9 +197,9 @@ def test_warnings_while_an_episode_is_built_are_kept_with_the_run(
     [("processes", {}), pytest.param("ray", {"max_restarts": 0}, marks=pytest.mark.slow)],
 )
 def test_a_lost_process_fails_its_episode_alone_which_continues_later(
-    executor_of, scripted, listener, name, options
+    executor_of, scripted, name, options
 ):
-    hearing = listener()
+    hearing = Listener()
     fragile = scripted(FRAGILE, "name=a", callbacks=[hearing])
     lost, finished = executor_of(name, **options).run(
         [fragile, scripted("episode.iterations=1", "name=b")]
@@ -222,9 +215,9 @@ def test_a_lost_process_fails_its_episode_alone_which_continues_later(
 
 @pytest.mark.slow
 def test_ray_replaces_a_lost_process_by_one_that_continues(
-    executor_of, scripted, listener, folder, undisturbed
+    executor_of, scripted, folder, undisturbed
 ):
-    hearing = listener()
+    hearing = Listener()
     killed = scripted(FRAGILE, "runs_dir=there", callbacks=[hearing])
     (outcome,) = executor_of("ray").run([killed])
     outcome.result()
