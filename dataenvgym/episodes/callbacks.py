@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.warning_log import RunWarning
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.progress import ProgressMessage
 
 PhaseEvent = Literal["begin", "end"]
@@ -126,12 +126,7 @@ class MetricsCallback(EpisodeCallback):
         directory: Path,
         project: str = "dataenvgym",
     ) -> None:
-        backends = ("tensorboard", "wandb", "mlflow")
-        if backend not in backends:
-            raise ConfigurationError(
-                f"metrics backend is {backend!r}, expected one of {', '.join(backends)}."
-                f"{did_you_mean(backend, backends)}"
-            )
+        check_one_of(("tensorboard", "wandb", "mlflow"), **{"metrics backend": backend})
         self._backend = backend
         self._directory = directory
         self._project = project
@@ -192,11 +187,10 @@ class MetricsCallback(EpisodeCallback):
                 "test/iteration": float(summary.best_iteration),
             }
             self._log(scores, summary.iterations[-1].iteration)
-        is_finished = summary.status == "finished"
         if self._backend == "tensorboard":
             self._tracker.close()
         elif self._backend == "wandb":
-            self._tracker.finish(exit_code=0 if is_finished else 1)
+            self._tracker.finish(exit_code=int(summary.status != "finished"))
         else:
             ends = {"finished": "FINISHED", "interrupted": "KILLED"}
             self._tracker.end_run(status=ends.get(summary.status, "FAILED"))
