@@ -176,7 +176,14 @@ class DrivenEpisode:
         with self._open:
             if self._plan is None or self._callbacks.has_ended:
                 return
-            summary = self._failed_summary(self._plan, error)
+            status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            plan, warnings = self._plan, read_warnings(self.directory)
+            before = whole_summary(self.directory) or Summary(
+                task=plan.task, agent=plan.agent, seed=plan.seed, status=status,
+                iterations=(), best_iteration=0,
+            )  # fmt: skip
+            changes = {"status": status, "error": described(error), "warnings": warnings}
+            summary = before.model_copy(update=changes)
             write_json(self.directory / "summary.json", summary.model_dump(mode="json"))
             EventLog(self.directory).on_end(summary)
             self._callbacks.end(summary)
@@ -203,24 +210,6 @@ class DrivenEpisode:
             result = files.read_result()
             self._n_announced = number + 1  # also if a callback raises
             self._callbacks.tell("on_iteration", IterationSummary.of(result))
-
-    def _failed_summary(self, plan: EpisodePlan, error: BaseException) -> Summary:
-        status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        changes: dict[str, Any] = {
-            "status": status,
-            "error": described(error),
-            "warnings": read_warnings(self.directory),
-        }
-        if (before := whole_summary(self.directory)) is not None:
-            return before.model_copy(update=changes)
-        return Summary(
-            task=plan.task,
-            agent=plan.agent,
-            seed=plan.seed,
-            iterations=(),
-            best_iteration=0,
-            **changes,
-        )
 
 
 class _Drive(Generic[_Worker]):

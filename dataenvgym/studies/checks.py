@@ -200,16 +200,16 @@ def _covers(allowed_key: str, key: str) -> bool:
 
 def study_command(plan: StudyPlan) -> str:
     """The command that runs this study."""
-    words = ["dataenvgym", "study", *plan.overrides, "--name", plan.name]
-    for strategy in plan.named_strategies:
-        words += ["--strategy", strategy]
-    words += ["--baseline", plan.baseline]
-    if plan.test is not None:
-        words += ["--test", plan.test]
-    if plan.looking_for is not None:
-        words += ["--looking-for", str(plan.looking_for)]
-    for key in plan.allow_unequal:
-        words += ["--allow-unequal", key]
+    words = ["dataenvgym", "study", *plan.overrides]
+    for option, values in (
+        ("--name", [plan.name]),
+        ("--strategy", plan.named_strategies),
+        ("--baseline", [plan.baseline]),
+        ("--test", [plan.test]),
+        ("--looking-for", [plan.looking_for]),
+        ("--allow-unequal", plan.allow_unequal),
+    ):
+        words += [str(w) for value in values if value is not None for w in (option, value)]
     if not any(cell.role != "strategy" for cell in plan.cells):
         words.append("--no-bounds")
     return shlex.join(words)

@@ -79,11 +79,7 @@ class StudyPlan:
         directory: `studies/<name>`.
         overrides, named_strategies: the request.
         cells: the episodes in the order of their start: seed by seed.
-        baseline: the strategy that the others are compared with.
-        test: the test in the tables; None lets the number of seeds decide.
-        allow_unequal: keys that may differ between strategies.
-        looking_for: the difference in test gain that the study is for.
-        noise_dir: the folder of noise models (see `noise`).
+        baseline, test, allow_unequal, looking_for, noise_dir: see `StudyOptions`.
     """
 
     directory: Path

@@ -41,16 +41,15 @@ class Cells:
     def fitted(self, width: int) -> Cells:
         """Fit the table to `width`: narrow the gaps if that is enough, else drop columns."""
         closer = replace(self, gap=1)
-        return closer if self._width() > width >= closer._width() else self._airy(width)
-
-    def _airy(self, width: int) -> Cells:
-        if self._width() <= width or not self.expendable:
-            return self
-        gone, *others = self.expendable
-        names = self.names[:gone] + self.names[gone + 1 :]
-        rows = tuple(row[:gone] + row[gone + 1 :] for row in self.rows)
-        left = tuple(i - (i > gone) for i in others)
-        return Cells(self.title, names, rows, left)._airy(width)
+        if self._width() > width >= closer._width():
+            return closer
+        table = self
+        while table._width() > width and table.expendable:
+            gone, *others = table.expendable
+            names = table.names[:gone] + table.names[gone + 1 :]
+            rows = tuple(row[:gone] + row[gone + 1 :] for row in table.rows)
+            table = Cells(table.title, names, rows, tuple(i - (i > gone) for i in others))
+        return table
 
     def hidden_in(self, fitted: Cells) -> list[str]:
         """The columns that `fitted` leaves out; if a name is not unique, with its neighbor's."""
