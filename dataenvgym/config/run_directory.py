@@ -111,11 +111,12 @@ def is_done(config: DictConfig, directory: Path | None = None, *, or_ended: bool
         directory: of the run, where it is known already.
         or_ended: also accept an episode that ended early because its teacher's budget was spent.
     """
-    from dataenvgym.episodes.summary import Goal, is_finished  # a slow import
+    from dataenvgym.episodes.summary import is_finished  # a slow import
 
-    goal = Goal(
+    return is_finished(
+        directory or run_directory(config),
         int(config.episode.iterations),
-        config.environment.get("target_score"),
-        config.environment.get("max_records"),
+        target_score=config.environment.get("target_score"),
+        max_records=config.environment.get("max_records"),
+        or_ended=or_ended,
     )
-    return is_finished(directory or run_directory(config), goal, or_ended=or_ended)

@@ -6,11 +6,9 @@ bookkeeping the summary, the test scores, the end
 callbacks   notified while it runs, such as those of experiment trackers
 events      `events.jsonl`, written while it runs
 display     the display while it runs
-log         the log messages of libraries while it runs
 summary     the result: `summary.json`
 run_files   reads a run directory
-report      `report.md` (its sections in `report_sections`) and the short version for a terminal;
-            `plots` draws `curve.png`
+report      `report.md`, and the short version for a terminal; `plots` draws `curve.png`
 show        its records and transcripts, before and after
 export      its records and adapters, for use elsewhere
 """

@@ -7,7 +7,7 @@ to the test split.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import read_completed, write_completed
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.student import load_adapter
-from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
+from dataenvgym.episodes.callbacks import CallbackList, EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.events import EventLog
 from dataenvgym.episodes.summary import (
     IterationSummary,
@@ -73,13 +73,13 @@ class Bookkeeping:
         self.directory = directory
         self.clock = PhaseClock()
         self._log = EventLog(directory, waits=True)
-        self.callbacks = (self._log, *callbacks)
+        self._callbacks = CallbackList((self._log, *callbacks))
         self._tasks = {"validation": teaching.task, "test": test_task}
-        self.warnings = WarningLog(self.directory, self._show)
+        self.warnings = WarningLog(
+            self.directory, lambda warning: self._callbacks.tell("on_warning", warning)
+        )
         self._writes_nothing = is_spent(agent)
         self._announced = 0
-        self._started: list[EpisodeCallback] = []
-        self._has_ended = False
         self._n_before = 0
         self._progress_error: Exception | None = None
 
@@ -121,12 +121,10 @@ class Bookkeeping:
         self.clock.listeners.append(self._on_phase)
         try:
             with run_warnings.listening(self.warnings.hear), progress.listening(self._hear):
-                for callback in self.callbacks:
-                    self._started.append(callback)
-                    callback.on_start(plan)
+                self._callbacks.start(plan)
                 yield
         except BaseException as error:
-            if not self._has_ended:
+            if not self._callbacks.has_ended:
                 self._end_badly(error)
             raise
         finally:
@@ -152,8 +150,7 @@ class Bookkeeping:
     def announce(self) -> None:
         """Report the iterations that were finished since the last call."""
         for result in self.teaching.results[self._announced :]:
-            for callback in self.callbacks:
-                callback.on_iteration(IterationSummary.of(result))
+            self._callbacks.tell("on_iteration", IterationSummary.of(result))
         self._announced = len(self.teaching.results)
         self._write(self._summary("running"))
 
@@ -173,7 +170,7 @@ class Bookkeeping:
         scores = {"test_score_before": before, "test_score_after": after}
         summary = self._summary("finished", **scores, ended=ended)
         self._write(summary)
-        self._tell_end(summary)
+        self._callbacks.end(summary)
         return summary
 
     def _test_score(self, task: TaskInterface, iteration: int) -> float:
@@ -206,8 +203,7 @@ class Bookkeeping:
         self.warnings.iteration = None if phase == "test" else iteration
         if self._progress_error is not None:
             raise self._progress_error
-        for callback in self.callbacks:
-            callback.on_phase(event, iteration, phase, seconds)
+        self._callbacks.tell("on_phase", event, iteration, phase, seconds)
 
     def _open(self) -> None:
         """Write warnings and events from now on: the directory has accepted the episode."""
@@ -216,14 +212,9 @@ class Bookkeeping:
 
     def _hear(self, message: ProgressMessage) -> None:
         try:
-            for callback in self._started:
-                callback.on_progress(message)
+            self._callbacks.tell("on_progress", message)
         except Exception as error:  # noqa: BLE001  raised when the phase ends: here it would count as the student's or the teacher's
             self._progress_error = self._progress_error or error
-
-    def _show(self, warning: RunWarning) -> None:
-        for callback in self._started:
-            callback.on_warning(warning)
 
     def _end_badly(self, error: BaseException) -> None:
         """Write a summary so far, unless the directory refused the episode."""
@@ -234,18 +225,11 @@ class Bookkeeping:
                 changes = {"status": status, "error": summary.error, "warnings": summary.warnings}
                 summary = before.model_copy(update=changes)
             if isinstance(error, RunDirectoryError):
-                self._tell_end(summary)
+                self._callbacks.end(summary)
                 return
         self._log.open()
         self._write(summary)
-        self._tell_end(summary)
-
-    def _tell_end(self, summary: Summary) -> None:
-        """Notify every callback of the end, even if another one raises."""
-        self._has_ended = True
-        with ExitStack() as stack:
-            for callback in reversed(self._started):
-                stack.callback(callback.on_end, summary)
+        self._callbacks.end(summary)
 
     def _summary(self, status: Status, **more: Any) -> Summary:
         """The summary so far, with these further fields."""

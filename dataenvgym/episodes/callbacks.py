@@ -8,14 +8,15 @@ in `display`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.warning_log import RunWarning
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.progress import ProgressMessage
 
 PhaseEvent = Literal["begin", "end"]
@@ -72,6 +73,39 @@ class EpisodeCallback:
         """Called when the episode is finished, interrupted or failed."""
 
 
+class CallbackList:
+    """Notifies the callbacks of one episode.
+
+    Attributes:
+        started: those that know of the start; only they are notified of anything else.
+        has_ended: True if they were notified of the end.
+    """
+
+    def __init__(self, callbacks: Sequence[EpisodeCallback]) -> None:
+        self._callbacks = callbacks
+        self.started: list[EpisodeCallback] = []
+        self.has_ended = False
+
+    def start(self, plan: EpisodePlan) -> None:
+        """Notify them of the start."""
+        for callback in self._callbacks:
+            self.started.append(callback)
+            callback.on_start(plan)
+
+    def tell(self, method: str, *arguments: Any, **named: Any) -> None:
+        """Call this method of each."""
+        for callback in self.started:
+            getattr(callback, method)(*arguments, **named)
+
+    def end(self, summary: Summary) -> None:
+        """Notify each of the end, once, even if another one raises."""
+        if not self.has_ended:
+            self.has_ended = True
+            with ExitStack() as stack:
+                for callback in reversed(self.started):
+                    stack.callback(callback.on_end, summary)
+
+
 class MetricsCallback(EpisodeCallback):
     """Sends each iteration's scores to an experiment tracker, which is imported at first use.
 
@@ -92,12 +126,7 @@ class MetricsCallback(EpisodeCallback):
         directory: Path,
         project: str = "dataenvgym",
     ) -> None:
-        backends = ("tensorboard", "wandb", "mlflow")
-        if backend not in backends:
-            raise ConfigurationError(
-                f"metrics backend is {backend!r}, expected one of {', '.join(backends)}."
-                f"{did_you_mean(backend, backends)}"
-            )
+        check_one_of(("tensorboard", "wandb", "mlflow"), **{"metrics backend": backend})
         self._backend = backend
         self._directory = directory
         self._project = project
@@ -158,11 +187,10 @@ class MetricsCallback(EpisodeCallback):
                 "test/iteration": float(summary.best_iteration),
             }
             self._log(scores, summary.iterations[-1].iteration)
-        is_finished = summary.status == "finished"
         if self._backend == "tensorboard":
             self._tracker.close()
         elif self._backend == "wandb":
-            self._tracker.finish(exit_code=0 if is_finished else 1)
+            self._tracker.finish(exit_code=int(summary.status != "finished"))
         else:
             ends = {"finished": "FINISHED", "interrupted": "KILLED"}
             self._tracker.end_run(status=ends.get(summary.status, "FAILED"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
@@ -60,7 +61,7 @@ class Display:
             expand=True,
         )
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         self.bars.start()
         return self
 

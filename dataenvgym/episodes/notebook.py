@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from dataenvgym.episodes.summary import Summary
 
-_HTML = "<pre>{code}</pre>"
-
 
 def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
     """See `Summary.to_pandas`."""
@@ -58,13 +56,13 @@ def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
 def to_html(summary: Summary) -> str:
     """The outcome, the terminal's table of iterations, and the curve, in self-contained HTML."""
     console = Console(record=True, file=StringIO(), width=100, highlight=False)
-    title = f"{summary.task}, taught by {summary.agent}, seed {summary.seed}"
-    console.print(Text(plain(title), style="bold"))
+    console.print(Text(plain(summary.title), style="bold"))
     for line in (outcome(summary), *shares(summary.problems)):
         console.print(Text(line), soft_wrap=True)
+    if summary.iterations:
+        console.print(iteration_table(summary.iterations, console.width), crop=False)
+    text = console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
     if not summary.iterations:
-        return console.export_html(inline_styles=True, code_format=_HTML)
-    console.print(iteration_table(summary.iterations, console.width), crop=False)
+        return text
     image = base64.b64encode(curve_bytes(summary)).decode()
-    text = console.export_html(inline_styles=True, code_format=_HTML)
     return f'{text}\n<img src="data:image/png;base64,{image}" width="720">'

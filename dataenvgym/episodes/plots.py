@@ -96,8 +96,7 @@ def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | Non
         _draw_scores(axes[0], summary)
         if has_skills:
             _draw_skills(axes[1], summary, skills, categories or {})
-        title = f"{summary.task}, taught by {summary.agent}, seed {summary.seed}"
-        figure.suptitle(one_line(title), fontsize=13, fontweight="bold", parse_math=False)
+        figure.suptitle(one_line(summary.title), fontsize=13, fontweight="bold", parse_math=False)
     return figure
 
 

@@ -6,18 +6,42 @@ Both use only the run directory. The same run gives the same report, except for 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
+from dataenvgym.environments import PHASES
+from dataenvgym.environments.rendering import forest_rows
 from dataenvgym.episodes.plots import draw_curve
-from dataenvgym.episodes.report_sections import learned_and_forgotten, report_lines, title
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.tables import iteration_table, outcome, print_warnings, shares
-from dataenvgym.episodes.texts import change, one_line, plain, sparkline
+from dataenvgym.episodes.texts import (
+    by_fault,
+    cell,
+    change,
+    conversation,
+    counts,
+    difference,
+    fenced,
+    markdown_table,
+    one_line,
+    plain,
+    record,
+    score,
+    sparkline,
+)
+from dataenvgym.episodes.warning_log import warning_lines
+from dataenvgym.records import SkillReport
 from dataenvgym.storage import write_text
+
+_SAMPLES = 3
+_MOST_NAMED = 3
+"""The most named scores with columns in the table of skills; more get a separate table."""
+_T = TypeVar("_T")
 
 
 def write_report(run_directory: str | Path) -> Path:
@@ -26,7 +50,7 @@ def write_report(run_directory: str | Path) -> Path:
     categories = {s.skill: s.category for s in run.results[0].report.skills}
     draw_curve(run.summary, run.directory / "curve.png", categories=categories)
     path = run.directory / "report.md"
-    write_text(path, "\n".join(report_lines(run)) + "\n")
+    write_text(path, "\n".join(_lines(run)) + "\n")
     return path
 
 
@@ -41,7 +65,7 @@ def write_missing_report(run_directory: str | Path) -> None:
 def render_report(run_directory: str | Path, console: Console) -> None:
     """Show the short version: the result, the iterations, the skills learned and forgotten."""
     run = RunFiles(run_directory)
-    console.print(Text(plain(title(run)), style="bold"))
+    console.print(Text(plain(run.summary.title), style="bold"))
     console.print(Text(outcome(run.summary)))
     for line in shares(run.summary.problems):
         console.print(Text(line), soft_wrap=True)
@@ -50,7 +74,7 @@ def render_report(run_directory: str | Path, console: Console) -> None:
     if not console.options.ascii_only:
         scores = [i.val_score for i in run.summary.iterations]
         console.print(Text(f"validation {sparkline(scores)}", style="cyan"))
-    learned, forgotten = learned_and_forgotten(run)
+    learned, forgotten = _learned_and_forgotten(run)
     for name, skills, style in (("learned", learned, "green"), ("forgot", forgotten, "red")):
         if skills:
             shown = ", ".join(f"{one_line(s, 30)} {change(by)}" for s, by in skills)
@@ -59,3 +83,219 @@ def render_report(run_directory: str | Path, console: Console) -> None:
     for name in ("report.md", "curve.png"):
         if (run.directory / name).exists():
             console.print(Text(plain(str(run.directory / name)), style="dim"), soft_wrap=True)
+
+
+# --- sections of report.md ---
+
+
+def _lines(run: RunFiles) -> Iterator[str]:
+    """The lines of `report.md`; the timings come last."""
+    yield f"# {cell(run.summary.title)}"
+    yield ""
+    yield f"**{cell(outcome(run.summary))}**"
+    yield ""
+    if run.summary.warnings:
+        yield "## Warnings"
+        yield ""
+        yield from (f"- {cell(line)}" for line in warning_lines(run.summary.warnings))
+        yield ""
+    yield "![Validation score by iteration, overall and by skill](curve.png)"
+    yield from _what_ran(run)
+    yield from _iterations(run)
+    yield from _skills(run)
+    yield from _forest(run)
+    yield from _records(run)
+    yield from _still_wrong(run)
+    yield from _files(run)
+    yield from _timings(run)
+
+
+def _what_ran(run: RunFiles) -> Iterator[str]:
+    summary = run.summary
+    rows: dict[str, object] = {
+        "task": summary.task,
+        "agent": summary.agent,
+        "seed": summary.seed,
+        "student": run.student,
+        "environment": run.environment.get("environment", "-"),
+        "mode": run.environment.get("mode", "-"),
+        "status": summary.status,
+        "iterations": len(summary.iterations) - 1,
+        "validation instances": summary.problems.get("validation", summary.iterations[0].n_val),
+        "training records": summary.iterations[-1].n_records_total,
+    }
+    if "test" in summary.problems:
+        rows["test instances"] = summary.problems["test"]
+    if (usage := summary.teacher) is not None:
+        numbers = {
+            "requests": usage.requests,
+            "cached": usage.cached,
+            "unasked for lack of budget": usage.unasked,
+            "failed": usage.failed,
+            "unanswered": usage.unanswered,
+            "unusable": usage.malformed,
+            "tokens": usage.prompt_tokens + usage.completion_tokens,
+        }
+        cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
+        rows["teacher"] = ", ".join([*(f"{n} {name}" for name, n in numbers.items() if n), cost])
+    yield from _section("Setup")
+    yield from markdown_table(["", ""], rows.items())
+
+
+def _iterations(run: RunFiles) -> Iterator[str]:
+    yield from _section("Iterations")
+    iterations = run.summary.iterations
+    named = run.summary.score_names
+    rows = [
+        (
+            f"{one.iteration} (best)" if one.iteration == run.best else one.iteration,
+            score(one.val_score),
+            change(one.val_score - iterations[i - 1].val_score if i else None),
+            *(score(one.named_scores.get(name)) for name in named),
+            by_fault(one.n_errors, one.faults),
+            one.n_records,
+            one.n_records_total,
+            counts(one.dropped),
+        )
+        for i, one in enumerate(iterations)
+    ]
+    names = ["iteration", "validation", "change", *named]
+    names += ["failed calls", "records", "in all", "dropped"]
+    yield from markdown_table(names, rows)
+
+
+def _skills(run: RunFiles) -> Iterator[str]:
+    pairs = _base_and_best(run)
+    if not any(base.skill for base, _ in pairs):
+        return
+    yield from _section("Skills")
+    reports = (run.results[0].report, run.results[run.best].report)
+    named = sorted({name for report in reports for s in report.skills for name in s.scores})
+    apart, named = (named, []) if len(named) > _MOST_NAMED else ([], named)
+    rows, rows_apart = [], []
+    for base, best in pairs:
+        after, scores = (best.score, best.scores) if best else (None, {})
+        skill = (base.category or "-", base.skill or "(none)")
+        both = {name: (score(base.scores.get(name)), score(scores.get(name)))
+                for name in named + apart}  # fmt: skip
+        gain = change(difference(after, base.score))
+        told = (text for name in named for text in both[name])
+        rows.append((*skill, score(base.score), score(after), gain, *told, base.n))
+        rows_apart.append((*skill, *(" -> ".join(both[name]) for name in apart)))
+    when = ("base", f"iteration {run.best}")
+    names = ["category", "skill", *when, "change"]
+    names += [f"{name}, {one}" for name in named for one in when]
+    yield from markdown_table([*names, "n"], rows)
+    if apart:
+        yield ""
+        yield f"Named scores of the base and of iteration {run.best}:"
+        yield ""
+        yield from markdown_table(["category", "skill", *apart], rows_apart)
+    learned, forgotten = _learned_and_forgotten(run)
+    yield ""
+    for name, skills in (("Learned most", learned), ("Forgot most", forgotten)):
+        shown = ", ".join(f"{cell(s)} ({change(by)})" for s, by in skills)
+        yield f"- {name}: {shown or 'nothing'}"
+
+
+def _forest(run: RunFiles) -> Iterator[str]:
+    forest = run.forest(run.best)
+    if forest is None:
+        return
+    yield from _section(f"The forest after iteration {run.best}")
+    names = ["skill", "subskill", "allocation", "made", "validation", "before training", "training"]
+    rows = (
+        (skill, subskill or "(all)", allocation, made, *map(score, shares))
+        for skill, subskill, allocation, made, *shares in forest_rows(forest)
+    )
+    yield from markdown_table(names, rows)
+
+
+def _records(run: RunFiles) -> Iterator[str]:
+    records = list(run.records())
+    if not records:
+        return
+    yield from _section("Some of the training records")
+    for i, datum in enumerate(_spread(records)):
+        if i:
+            yield ""
+        source = datum.provenance
+        skill = f", skill {cell(source.skill)}" if source.skill else ""
+        yield f"Record {cell(source.id)}, iteration {source.iteration}{skill}:"
+        yield ""
+        yield fenced(record(datum))
+
+
+def _still_wrong(run: RunFiles) -> Iterator[str]:
+    wrong = [c for c in run.completed(run.best) if not c.was_correct and c.error is None]
+    yield from _section(f"Still wrong after iteration {run.best}")
+    n = run.summary.best.n_val - run.summary.best.n_errors
+    yield f"{len(wrong)} of {n} validation instances."
+    for completed in _spread(wrong):
+        yield ""
+        skill = f", skill {cell(completed.instance.skill)}" if completed.instance.skill else ""
+        yield f"Instance {cell(completed.instance.id)}{skill}:"
+        yield ""
+        gold = "" if completed.instance.answer is None else f"\ngold: {completed.instance.answer}"
+        yield fenced(conversation(completed.transcript) + gold)
+
+
+def _files(run: RunFiles) -> Iterator[str]:
+    yield from _section("Files")
+    for name, what in (
+        ("config.yaml", "the configuration"),
+        ("environment.json", "student, task and package versions"),
+        ("summary.json", "the scores of this report"),
+        ("curve.png", "the learning curve"),
+        ("events.jsonl", "all events, with their times"),
+        ("warnings.jsonl", "the warnings"),
+        ("iterations", "of each iteration: records, dataset, training configuration, adapter, "
+                       "answered validation instances"),
+        ("test", "answered test instances"),
+    ):  # fmt: skip
+        if (run.directory / name).exists():
+            yield f"- `{name}`: {what}"
+
+
+def _timings(run: RunFiles) -> Iterator[str]:
+    yield from _section("Timings")
+    yield "Seconds by phase."
+    yield ""
+    names = (*PHASES, "total")
+    rows = [
+        (one.iteration, *(f"{one.seconds.get(name, 0.0):.2f}" for name in names))
+        for one in run.summary.iterations
+    ]
+    yield from markdown_table(["iteration", *names], rows)
+
+
+def _section(name: str) -> Iterator[str]:
+    yield ""
+    yield f"## {name}"
+    yield ""
+
+
+def _base_and_best(run: RunFiles) -> list[tuple[SkillReport, SkillReport | None]]:
+    """Each skill of the base student, with the same one of the best iteration."""
+    best = {(s.category, s.skill): s for s in run.results[run.best].report.skills}
+    return [(s, best.get((s.category, s.skill))) for s in run.results[0].report.skills]
+
+
+def _learned_and_forgotten(
+    run: RunFiles,
+) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """The skills with the largest gains and losses from the base to the best iteration."""
+    changes = (
+        (base.skill or "(none)", difference(best.score if best else None, base.score))
+        for base, best in _base_and_best(run)
+    )
+    known = sorted(((name, by) for name, by in changes if by), key=lambda c: (-c[1], c[0]))
+    gains = [c for c in known if c[1] > 0][:_SAMPLES]
+    losses = [c for c in reversed(known) if c[1] < 0][:_SAMPLES]
+    return gains, losses
+
+
+def _spread(items: Sequence[_T]) -> list[_T]:
+    """Choose `_SAMPLES` items, evenly spaced from the first to the last."""
+    n = min(_SAMPLES, len(items))
+    return [items[i * (len(items) - 1) // max(1, n - 1)] for i in range(n)]

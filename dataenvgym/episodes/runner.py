@@ -24,7 +24,7 @@ from dataenvgym.episodes.bookkeeping import Bookkeeping, name_of
 from dataenvgym.episodes.callbacks import EpisodeCallback
 from dataenvgym.episodes.display import automatic_display
 from dataenvgym.episodes.recorded_agent import RecordedAgent
-from dataenvgym.episodes.summary import Goal, Summary, is_finished, read_summary, whole_summary
+from dataenvgym.episodes.summary import Summary, is_finished, read_summary, whole_summary
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import ActingAgentInterface, TaskInterface, TeachingAgent
 from dataenvgym.spaces import RecordsSpace
@@ -102,10 +102,19 @@ def run_episode(
         # a temporary folder is not found again: each call there is a new episode
         if not is_temporary:
             books.refuse_another_agent()
-            if _is_finished(folder, iterations, tested=test_task is not None):
-                environment.reset(seed=seed, options=options)
-                refuse_damaged_run(folder)
-                return read_summary(folder)
+            summary = whole_summary(folder)
+            if summary is not None and summary.status == "finished":
+                identity = read_identity(folder) or {}
+                if is_finished(
+                    folder,
+                    iterations,
+                    target_score=identity.get("target_score"),
+                    max_records=identity.get("max_records"),
+                    tested=test_task is not None,
+                ):
+                    environment.reset(seed=seed, options=options)
+                    refuse_damaged_run(folder)
+                    return read_summary(folder)
         return _taught(environment, agent, iterations, books, options)
 
 
@@ -183,14 +192,3 @@ def refuse_misfit(environment: gymnasium.Env[Any, Any], agent: object) -> None:
             f"agent {name_of(agent)!r} does not fit {type(environment.unwrapped).__name__}: "
             f"it {way_out}"
         )
-
-
-def _is_finished(directory: Path, iterations: int, *, tested: bool) -> bool:
-    """True if the run is finished and has nothing left to do."""
-    if (summary := whole_summary(directory)) is None or summary.status != "finished":
-        return False
-    identity = read_identity(directory) or {}
-    goal = Goal(
-        iterations, identity.get("target_score"), identity.get("max_records"), tested=tested
-    )
-    return is_finished(directory, goal)

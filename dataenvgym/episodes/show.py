@@ -17,7 +17,7 @@ from dataenvgym.episodes.tables import print_warnings
 from dataenvgym.episodes.texts import conversation, one_line, plain, record, several
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least, did_you_mean
 from dataenvgym.llm.transcript import TeacherCall, calls_file, read_calls
-from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.seeding import derive_rng
 
 
@@ -146,9 +146,9 @@ def show_iteration(
 
 
 def _show_records(files: IterationFiles, console: Console, skill: str | None, limit: int) -> None:
-    accepted = [(r, "") for r in files.read_records() if _is_for(r, skill)]
-    dropped = [(r, reason) for r, reason in files.read_dropped() if _is_for(r, skill)]
-    for name, records in (("accepted", accepted), ("dropped", dropped)):
+    accepted = ((datum, "") for datum in files.read_records())
+    for name, found in (("accepted", accepted), ("dropped", files.read_dropped())):
+        records = [one for one in found if skill in (None, one[0].provenance.skill)]
         if not records and name == "dropped":
             continue
         console.print()
@@ -227,10 +227,6 @@ def _rest(completed: CompletedTaskInstance, start: int) -> str:
     parts += [f"error: {completed.error}"] if completed.error else []
     parts += [f"note: {completed.note}"] if completed.note else []
     return plain("\n".join(parts) or "(no answer)")
-
-
-def _is_for(datum: TrainingDatum, skill: str | None) -> bool:
-    return skill is None or datum.provenance.skill == skill
 
 
 def _tell_left(console: Console, left: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import not_
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -88,6 +87,11 @@ class Summary(Model):
     warnings: tuple[RunWarning, ...] = ()
 
     @property
+    def title(self) -> str:
+        """The task, the agent and the seed."""
+        return f"{self.task}, taught by {self.agent}, seed {self.seed}"
+
+    @property
     def dropped(self) -> dict[str, int]:
         """The number of dropped records of all iterations, by reason."""
         found: Counter[str] = Counter()
@@ -162,27 +166,20 @@ def best_iteration(iterations: Sequence[IterationResult | IterationSummary]) -> 
     return max(iterations, key=lambda i: (i.val_score, -i.iteration)).iteration
 
 
-@dataclass(frozen=True)
-class Goal:
-    """The limits of an episode: it ends when one of the first three is reached.
-
-    Attributes:
-        iterations: their number.
-        target_score: on the validation split, or None.
-        max_records: the most records to train on, or None.
-        tested: True if a test split is scored at the end.
-    """
-
-    iterations: int
-    target_score: float | None = None
-    max_records: int | None = None
-    tested: bool = False
-
-
-def is_finished(directory: Path, goal: Goal, *, or_ended: bool = False) -> bool:
-    """True if the run in a folder is finished and has reached its goal.
+def is_finished(
+    directory: Path,
+    iterations: int,
+    *,
+    target_score: float | None = None,
+    max_records: int | None = None,
+    tested: bool = False,
+    or_ended: bool = False,
+) -> bool:
+    """True if the run in a folder is finished and has reached one of the first three limits.
 
     Args:
+        iterations, target_score, max_records: of the episode; see `TeachingOptions`.
+        tested: a test split is scored at the end.
         or_ended: also accept an episode that ended early because its teacher's budget was spent.
     """
     summary = whole_summary(directory)
@@ -190,13 +187,13 @@ def is_finished(directory: Path, goal: Goal, *, or_ended: bool = False) -> bool:
         return False
     if len(summary.iterations) != count_iterations(directory):  # some were removed, to be redone
         return False
-    if goal.tested and summary.test_score_after is None:
+    if tested and summary.test_score_after is None:
         return False
     last = summary.iterations[-1]
     if or_ended and summary.ended is not None:
         return True
-    return last.iteration >= goal.iterations or aim_reached(
-        last.val_score, last.n_records_total, goal.target_score, goal.max_records
+    return last.iteration >= iterations or aim_reached(
+        last.val_score, last.n_records_total, target_score, max_records
     )
 
 

@@ -17,10 +17,8 @@ NARROW = 72
 """Terminal width below which the table of iterations has only the main columns."""
 
 
-def iteration_table(
-    iterations: Sequence[IterationSummary], width: int, *, last: int | None = None
-) -> Table:
-    """One row for each iteration, or for the `last` ones."""
+def iteration_table(iterations: Sequence[IterationSummary], width: int) -> Table:
+    """One row for each iteration."""
     best = best_iteration(iterations)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     has_errors = any(one.n_errors for one in iterations)
@@ -30,9 +28,7 @@ def iteration_table(
     names += ["failed calls"] * has_errors
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
-    first = 0 if last is None else max(0, len(iterations) - last)
-    for i in range(first, len(iterations)):
-        one = iterations[i]
+    for i, one in enumerate(iterations):
         difference = one.val_score - iterations[i - 1].val_score if i else None
         color = "green" if (difference or 0.0) > 0 else "red"
         table.add_row(

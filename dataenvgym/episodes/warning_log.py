@@ -52,7 +52,7 @@ class WarningLog:
         """All warnings so far, in order."""
         return tuple(self._kept)
 
-    def go_on(self, known: Sequence[RunWarning] = ()) -> None:
+    def go_on(self, known: Sequence[RunWarning]) -> None:
         """Load the warnings of the resumed run.
 
         Args:

@@ -13,14 +13,13 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from dataenvgym.config.resolved import resolved_yaml
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.episodes.bookkeeping import described
-from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
+from dataenvgym.episodes.callbacks import CallbackList, EpisodePlan
 from dataenvgym.episodes.events import EventLog, EventReader
 from dataenvgym.episodes.summary import IterationSummary, Status, Summary, whole_summary
 from dataenvgym.episodes.warning_log import RunWarning, read_warnings
@@ -106,27 +105,31 @@ class DrivenEpisode:
         self._losses = 0
         self._open = ExitStack()
         self._plan: EpisodePlan | None = None
-        self._started: list[EpisodeCallback] = []
+        self._callbacks = CallbackList(episode.callbacks)
         self._n_announced = 0
-        self._has_ended = False
-
-    def open(self) -> None:
-        """Check the configuration; only if it works, lock and open the run directory."""
-        config = self._episode.config
-        with listening(lambda text: None):  # the worker builds it again, and warns then
-            build_episode(config, self.directory)
-        self._open.enter_context(open_run(config, fresh=self._episode.fresh))
 
     def request(self) -> WorkerRequest:
-        """Make the request for a worker; the first call opens the run directory."""
-        if self._opens and not self._losses:
-            self.open()
+        """Make the request for a worker; the first call opens the run directory.
+
+        It is opened and locked only if the configuration works.
+        """
+        config, holder = self._episode.config, None
         if not self._losses:
+            if self._opens:
+                with listening(lambda text: None):  # the worker builds it again, and warns then
+                    build_episode(config, self.directory)
+                self._open.enter_context(open_run(config, fresh=self._episode.fresh))
             self._events = EventReader(self.directory)
+        if self._opens:
+            # with the name of a temporary file, which `workspace.opened` and `_lose` remove
+            name = f".holder.{os.getpid()}-{uuid.uuid4().int}.tmp"
+            holder = self.directory.absolute() / name
+            holder.touch()
+            self._open.callback(holder.unlink, missing_ok=True)
         return WorkerRequest(
-            config=resolved_yaml(self._episode.config),
+            config=resolved_yaml(config),
             fresh=self._episode.fresh,
-            holder=self._hold() if self._opens else None,
+            holder=holder,
             context=WorkerContext.here(),
         )
 
@@ -137,20 +140,21 @@ class DrivenEpisode:
             match event["event"]:
                 case "start":
                     if self._plan is None:
-                        self._start(EpisodePlan(directory=self.directory, **facts))
+                        self._plan = EpisodePlan(directory=self.directory, **facts)
+                        self._callbacks.start(self._plan)
                     self._announce(facts["n_finished"])
                 case "iteration":
                     self._announce(facts["iteration"] + 1)
                 case "end" if (summary := whole_summary(self.directory)) is not None:
-                    self._end(summary)
+                    self._callbacks.end(summary)
                 case "begin":
-                    self._tell("on_phase", "begin", facts["iteration"], facts["phase"], 0.0)
+                    self._callbacks.tell("on_phase", "begin", **facts, seconds=0.0)
                 case "phase":
-                    self._tell("on_phase", "end", **facts)
+                    self._callbacks.tell("on_phase", "end", **facts)
                 case "warning":
-                    self._tell("on_warning", RunWarning(**facts))
+                    self._callbacks.tell("on_warning", RunWarning(**facts))
                 case "progress":
-                    self._tell("on_progress", ProgressMessage.of(**facts))
+                    self._callbacks.tell("on_progress", ProgressMessage.of(**facts))
 
     def end(self, how: End) -> None:
         """The worker has ended; raises the error that ends the episode."""
@@ -162,7 +166,7 @@ class DrivenEpisode:
                 self._lose(how)
             case Summary():
                 self._announce(len(how.iterations))
-                self._end(how)
+                self._callbacks.end(how)
                 self._open.close()
                 self.outcome = EpisodeOutcome(summary=how)
 
@@ -170,23 +174,19 @@ class DrivenEpisode:
         """Report the error in the run directory and to the callbacks, and release the directory."""
         self.outcome = EpisodeOutcome(error=error if isinstance(error, Exception) else None)
         with self._open:
-            if self._plan is None or self._has_ended:
+            if self._plan is None or self._callbacks.has_ended:
                 return
-            summary = self._failed_summary(self._plan, error)
+            status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            plan, warnings = self._plan, read_warnings(self.directory)
+            before = whole_summary(self.directory) or Summary(
+                task=plan.task, agent=plan.agent, seed=plan.seed, status=status,
+                iterations=(), best_iteration=0,
+            )  # fmt: skip
+            changes = {"status": status, "error": described(error), "warnings": warnings}
+            summary = before.model_copy(update=changes)
             write_json(self.directory / "summary.json", summary.model_dump(mode="json"))
             EventLog(self.directory).on_end(summary)
-            self._end(summary)
-
-    def _hold(self) -> Path:
-        """Create a file in the run directory that exists as long as the request is valid.
-
-        It has the name of a temporary file, so `workspace.opened` and `_lose` remove it.
-        """
-        name = f".holder.{os.getpid()}-{uuid.uuid4().int}.tmp"
-        holder = self.directory.absolute() / name
-        holder.touch()
-        self._open.callback(holder.unlink, missing_ok=True)
-        return holder
+            self._callbacks.end(summary)
 
     def _lose(self, lost: Lost) -> None:
         self._losses += 1
@@ -199,54 +199,17 @@ class DrivenEpisode:
             )
         remove_temporaries(self.directory)
         message = ProgressMessage(f"the process of {name!r} {lost.how}: another one continues")
-        self._tell("on_progress", message)
-
-    def _start(self, plan: EpisodePlan) -> None:
-        self._plan = plan
-        for callback in self._episode.callbacks:
-            self._started.append(callback)
-            callback.on_start(plan)
+        self._callbacks.tell("on_progress", message)
 
     def _announce(self, n_finished: int) -> None:
         """Report finished iterations, each once, although a second worker repeats the first."""
-        for number in range(self._n_announced, n_finished if self._started else 0):
+        for number in range(self._n_announced, n_finished if self._callbacks.started else 0):
             files = IterationFiles(self.directory / "iterations", number)
             if not files.is_finished:
                 return  # an environment that does not resume does it again
             result = files.read_result()
             self._n_announced = number + 1  # also if a callback raises
-            self._tell("on_iteration", IterationSummary.of(result))
-
-    def _tell(self, method: str, *arguments: Any, **named: Any) -> None:
-        for callback in self._started:
-            getattr(callback, method)(*arguments, **named)
-
-    def _end(self, summary: Summary) -> None:
-        """Notify every callback of the end, once, even if another one raises."""
-        if self._has_ended:
-            return
-        self._has_ended = True
-        with ExitStack() as stack:
-            for callback in self._started:
-                stack.callback(callback.on_end, summary)
-
-    def _failed_summary(self, plan: EpisodePlan, error: BaseException) -> Summary:
-        status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        changes: dict[str, Any] = {
-            "status": status,
-            "error": described(error),
-            "warnings": read_warnings(self.directory),
-        }
-        if (before := whole_summary(self.directory)) is not None:
-            return before.model_copy(update=changes)
-        return Summary(
-            task=plan.task,
-            agent=plan.agent,
-            seed=plan.seed,
-            iterations=(),
-            best_iteration=0,
-            **changes,
-        )
+            self._callbacks.tell("on_iteration", IterationSummary.of(result))
 
 
 class _Drive(Generic[_Worker]):

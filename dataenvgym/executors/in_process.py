@@ -12,14 +12,10 @@ from dataenvgym import secrets
 from dataenvgym.config.building import check_stored
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
-from dataenvgym.executors.interface import (
-    EpisodeJob,
-    EpisodeOutcome,
-    build_episode,
-    close_speakers_of,
-)
+from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome, build_episode
 from dataenvgym.run_warnings import listening, warn_run
 from dataenvgym.secrets import redact
+from dataenvgym.tasks.adapted_task import task_of
 
 
 class InProcessExecutor:
@@ -40,6 +36,7 @@ def run_here(episode: EpisodeJob, opened: AbstractContextManager[object]) -> Epi
     """
     from dataenvgym.episodes.report import write_report
     from dataenvgym.episodes.runner import run_episode, teaching_of
+    from dataenvgym.rollouts import close_speakers
 
     config, directory = episode.config, episode.directory
     try:
@@ -49,7 +46,9 @@ def run_here(episode: EpisodeJob, opened: AbstractContextManager[object]) -> Epi
                 environment, agent = build_episode(config, directory)
             stack.enter_context(opened)
             stack.enter_context(log_to(directory / "log.txt"))
-            stack.callback(close_speakers_of, environment)
+            # the models that the task's environments ask were made with the task
+            task = task_of(teaching_of(environment).task)
+            stack.callback(close_speakers, task.others)
             summary = run_episode(
                 environment,
                 agent,

@@ -23,7 +23,6 @@ from dataenvgym.config import (
 from dataenvgym.config.instantiation import build_section, check_protocol
 from dataenvgym.config.run_directory import run_directory
 from dataenvgym.interfaces import TeachingAgent
-from dataenvgym.tasks.adapted_task import task_of
 
 if TYPE_CHECKING:
     import gymnasium
@@ -82,14 +81,6 @@ class ExecutorInterface(Protocol):
             KeyboardInterrupt: after Ctrl-C here or in an episode; all episodes have ended then.
         """
         ...
-
-
-def close_speakers_of(environment: gymnasium.Env[Any, Any]) -> None:
-    """Close the models that the task's environments ask; they were made with the task."""
-    from dataenvgym.episodes.runner import teaching_of
-    from dataenvgym.rollouts import close_speakers
-
-    close_speakers(task_of(teaching_of(environment).task).others)
 
 
 def build_executor(config: DictConfig) -> ExecutorInterface:

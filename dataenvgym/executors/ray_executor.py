@@ -77,22 +77,17 @@ def cluster(
                 f"Ray cannot be reached or started (executor.address={address!r}): {error}"
             ) from error
         try:
-            if address is None:  # a cluster may grow
-                refuse_too_small(ray.cluster_resources(), needs)
+            there = ray.cluster_resources()
+            options = {"CPU": "cpus_per_episode", "GPU": "gpus_per_predictor"}
+            for kind, needed in needs.items() if address is None else ():  # others may grow
+                if needed > (has := there.get(kind, 0)):  # it would wait forever
+                    raise ConfigurationError(
+                        f"executor.{options[kind]} is {needed:g}, and the Ray cluster here has "
+                        f"{has:g} {kind}s; ask for fewer, or set executor.num_{kind.lower()}s"
+                    )
             yield
         finally:
             ray.shutdown()
-
-
-def refuse_too_small(there: Mapping[str, float], needs: Mapping[str, float]) -> None:
-    """Refuse an episode that needs more than the cluster has: it would wait forever."""
-    options = {"CPU": "cpus_per_episode", "GPU": "gpus_per_predictor"}
-    for kind, needed in needs.items():
-        if needed > (has := there.get(kind, 0)):
-            raise ConfigurationError(
-                f"executor.{options[kind]} is {needed:g}, and the Ray cluster here has "
-                f"{has:g} {kind}s; ask for fewer, or set executor.num_{kind.lower()}s"
-            )
 
 
 def refuse_unshared(directories: Iterable[Path], needs: Mapping[str, float]) -> None:

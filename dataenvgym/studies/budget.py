@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataenvgym.episodes.texts import minutes, several
 from dataenvgym.executors import build_executor
 from dataenvgym.studies.noise import Measure, NoiseModel, conditions, read_noise
-from dataenvgym.studies.plan import Cell, StudyPlan
+from dataenvgym.studies.plan import StudyPlan
+from dataenvgym.studies.power import detectable_effect
 from dataenvgym.studies.statistics import Test, choose_test
 from dataenvgym.studies.tables import Cells, number
 
@@ -25,8 +26,9 @@ def plan_report(plan: StudyPlan) -> tuple[list[Cells], list[str]]:
         if (model := read_noise(task.name, plan.noise_dir)) is None:
             notes.append(f"{task.name}: {_no_model(plan)}")
         else:
-            tables.append(_table(plan, model, task.name))
-            notes += _origin(plan, model, task.name)
+            budget = _TaskBudget(plan, task.name, model)
+            tables.append(budget.table())
+            notes += budget.origin()
     if tables:
         notes.append(
             "Holm is counted as if one strategy differs. The differences are on these problems, "
@@ -48,14 +50,14 @@ def budget_warnings(plan: StudyPlan) -> list[str]:
             found.append(f"{where}: it is not known whether this budget can show it: "
                          f"{_no_model(plan)}")  # fmt: skip
             continue
-        problems = _problems(plan, model, task.name, "test_gain")
-        least = _detectable(plan, model, "test_gain", n, problems)
+        budget = _TaskBudget(plan, task.name, model)
+        problems = budget.problems("test_gain")
+        least = budget.detectable("test_gain", n, problems)
         if least is not None and least <= wanted:
             continue
         enough = next(
             (more for more in range(n + 1, _MOST_SEEDS + 1)
-             if (d := _detectable(plan, model, "test_gain", more, problems)) is not None
-             and d <= wanted),
+             if (d := budget.detectable("test_gain", more, problems)) is not None and d <= wanted),
             None,
         )  # fmt: skip
         can = "no difference" if least is None else f"{least:.3f} or more"
@@ -67,38 +69,6 @@ def budget_warnings(plan: StudyPlan) -> list[str]:
     return found
 
 
-def _table(plan: StudyPlan, model: NoiseModel, task: str) -> Cells:
-    own = len(plan.grid.seeds)
-    columns = [(measure, _problems(plan, model, task, measure) * factor)
-               for measure in model.variances for factor in (1, 4)]  # fmt: skip
-    names = [f"{'test gain' if m == 'test_gain' else m} (n={p})" for m, p in columns]
-    rows = []
-    for n in sorted({own, 5, 10, 20, 40}):
-        found = [_detectable(plan, model, measure, n, problems) for measure, problems in columns]
-        rows.append((
-            f"{n} (this study)" if n == own else str(n),
-            *("none" if d is None else number(d) for d in found),
-            minutes(_seconds(plan, model, task, n)),
-        ))  # fmt: skip
-    title = f"{task}: smallest difference found with 80% power, by number of seeds and problems (n)"
-    return Cells(title, ("seeds", *names, "time"), tuple(rows))
-
-
-def _origin(plan: StudyPlan, model: NoiseModel, task: str) -> Iterator[str]:
-    n, m = len(plan.grid.seeds), _comparisons(plan)
-    test = "exact sign-flip test" if _test(plan, n) == "sign_flip" else "paired t test"
-    yield (
-        f"{task}: {test}, Holm for {several(m, 'comparison')}. Noise from "
-        f"{several(model.seeds, 'seed')} of {', '.join(model.strategies)}: the true differences "
-        f"may be {model.factor(0.975):.1f} to {model.factor(0.025):.1f} times as large."
-    )
-    own = conditions(_cells(plan, task)[0].config)
-    there = model.conditions
-    changed = [f"{k} {there.get(k)} there, {v} here" for k, v in own.items() if there.get(k) != v]
-    if changed:
-        yield f"{task}: the noise may differ: {'; '.join(changed)}."
-
-
 def _no_model(plan: StudyPlan) -> str:
     return (
         f"there is no noise model of it in {plan.noise_dir}; the same command with --fit-noise and "
@@ -106,38 +76,75 @@ def _no_model(plan: StudyPlan) -> str:
     )
 
 
-def _detectable(
-    plan: StudyPlan, model: NoiseModel, measure: Measure, n: int, problems: int
-) -> float | None:
-    test = _test(plan, n)
-    return model.detectable(measure, n, problems, comparisons=_comparisons(plan), test=test)
+class _TaskBudget:
+    """The budget of a plan's task with this noise model."""
 
+    def __init__(self, plan: StudyPlan, task: str, model: NoiseModel) -> None:
+        self._plan, self._task, self._model = plan, task, model
+        self._n_seeds = len(plan.grid.seeds)
+        self._comparisons = max(1, len(plan.grid.strategies) - 1)
+        self._cells = [c for c in plan.cells if c.task == task and c.seed == plan.grid.seeds[0]]
+        self._config = next(c.config for c in self._cells if c.role == "strategy")
 
-def _test(plan: StudyPlan, n: int) -> Test:
-    return plan.test if plan.test == "t" else choose_test(n)
+    def problems(self, measure: Measure) -> int:
+        """The number of problems of this study, or else of the noise model's."""
+        planned = self._config.task.get(_SPLITS[measure])
+        return int(planned or self._model.variances[measure].problems)
 
+    def detectable(self, measure: Measure, n: int, problems: int) -> float | None:
+        """The smallest difference that n seeds find with 80% power; None if none."""
+        effect = detectable_effect(n, comparisons=self._comparisons, test=self._test(n))
+        return None if effect is None else effect * self._model.variances[measure].sd(problems)
 
-def _comparisons(plan: StudyPlan) -> int:
-    return max(1, len(plan.grid.strategies) - 1)
+    def table(self) -> Cells:
+        """The differences by number of seeds and of problems, and the time."""
+        columns = [(measure, self.problems(measure) * factor)
+                   for measure in self._model.variances for factor in (1, 4)]  # fmt: skip
+        names = [f"{'test gain' if m == 'test_gain' else m} (n={p})" for m, p in columns]
+        rows = []
+        for n in sorted({self._n_seeds, 5, 10, 20, 40}):
+            found = [self.detectable(measure, n, problems) for measure, problems in columns]
+            rows.append((
+                f"{n} (this study)" if n == self._n_seeds else str(n),
+                *("none" if d is None else number(d) for d in found),
+                minutes(self._seconds(n)),
+            ))  # fmt: skip
+        title = "smallest difference found with 80% power, by number of seeds and problems (n)"
+        return Cells(f"{self._task}: {title}", ("seeds", *names, "time"), tuple(rows))
 
+    def origin(self) -> Iterator[str]:
+        """Notes: the test, the study that the noise is from, and in what this one differs."""
+        model = self._model
+        is_exact = self._test(self._n_seeds) == "sign_flip"
+        yield (
+            f"{self._task}: {'exact sign-flip test' if is_exact else 'paired t test'}, Holm for "
+            f"{several(self._comparisons, 'comparison')}. Noise from "
+            f"{several(model.seeds, 'seed')} of {', '.join(model.strategies)}: the true "
+            f"differences may be {model.factor(0.975):.1f} to {model.factor(0.025):.1f} times as "
+            "large."
+        )
+        there = model.conditions
+        changed = [f"{k} {there.get(k)} there, {v} here"
+                   for k, v in conditions(self._config).items() if there.get(k) != v]  # fmt: skip
+        if changed:
+            yield f"{self._task}: the noise may differ: {'; '.join(changed)}."
 
-def _problems(plan: StudyPlan, model: NoiseModel, task: str, measure: Measure) -> int:
-    """The number of problems of this study, or else of the noise model's."""
-    planned = _cells(plan, task)[0].config.task.get(_SPLITS[measure])
-    return int(planned or model.variances[measure].problems)
+    def _test(self, n: int) -> Test:
+        return "t" if self._plan.test == "t" else choose_test(n)
 
+    def _seconds(self, n: int) -> float:
+        """The time of this task with n seeds; a strategy that was not measured counts as the mean.
 
-def _cells(plan: StudyPlan, task: str) -> list[Cell]:
-    return [cell for cell in plan.of_strategies() if cell.task == task]
-
-
-def _seconds(plan: StudyPlan, model: NoiseModel, task: str, n: int) -> float:
-    """The time of this task with n seeds; a strategy that was not measured counts as the mean."""
-    mean = sum(model.seconds.values()) / len(model.seconds)
-    before, seconds = int(model.conditions["iterations"]), 0.0
-    for cell in plan.cells:
-        if cell.task == task and cell.seed == plan.grid.seeds[0]:
+        The floor has one run of one iteration, here as in the study that was measured.
+        """
+        took = self._model.seconds
+        mean = sum(took.values()) / len(took)
+        before, seconds = int(self._model.conditions["iterations"]), 0.0
+        for cell in self._cells:
             share = (int(cell.config.episode.iterations) + 1) / (before + 1)
-            took = model.seconds.get(cell.strategy, mean) * share
-            seconds += took if cell.role == "floor" else took * n
-    return seconds / (getattr(build_executor(plan.cells[0].config), "workers", None) or 1)
+            if cell.role == "floor":
+                seconds += took.get(cell.strategy, mean * share)
+            else:
+                seconds += took.get(cell.strategy, mean) * share * n
+        executor = build_executor(self._plan.cells[0].config)
+        return seconds / (getattr(executor, "workers", None) or 1)

@@ -24,7 +24,7 @@ from dataenvgym.executors import build_executor
 from dataenvgym.executors.interface import build_episode
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.measures import RunMeasures
-from dataenvgym.studies.plan import Cell, StudyPlan
+from dataenvgym.studies.plan import Cell, Role, StudyPlan
 from dataenvgym.workspace import FORMAT, check_format
 
 if TYPE_CHECKING:
@@ -66,12 +66,28 @@ class Difference:
         return f"{self.key}: {shown}"
 
 
-def config_differences(configs: Mapping[str, DictConfig], *, budget: bool) -> list[Difference]:
-    """Find unfair differences between the configurations of strategies on one task and seed.
+def config_differences(
+    members: Iterable[tuple[Role, str, int, DictConfig]],
+) -> list[Difference]:
+    """Find unfair differences between the configurations on one task, seed by seed.
 
     Args:
-        budget: also compare the record budget, which does not limit the ceiling.
+        members: role, name, seed and configuration of each run. The record budget does not limit
+            the ceiling; floors are not compared.
     """
+    by_seed: dict[int, list[tuple[Role, str, DictConfig]]] = {}
+    for role, name, seed, config in members:
+        by_seed.setdefault(seed, []).append((role, name, config))
+    found: list[Difference] = []
+    for of_seed in by_seed.values():
+        taught = {name: config for role, name, config in of_seed if role == "strategy"}
+        found += _unequal(taught, budget=True)
+        both = {name: config for role, name, config in of_seed if role != "floor"}
+        found += _unequal(both, budget=False)
+    return found
+
+
+def _unequal(configs: Mapping[str, DictConfig], *, budget: bool) -> list[Difference]:
     values = {name: _compared(config, budget) for name, config in configs.items()}
     keys = sorted({key for one in values.values() for key in one})
     found = [d for key in keys if (d := _difference(key, values)) is not None]
@@ -184,16 +200,16 @@ def _covers(allowed_key: str, key: str) -> bool:
 
 def study_command(plan: StudyPlan) -> str:
     """The command that runs this study."""
-    words = ["dataenvgym", "study", *plan.overrides, "--name", plan.name]
-    for strategy in plan.named_strategies:
-        words += ["--strategy", strategy]
-    words += ["--baseline", plan.baseline]
-    if plan.test is not None:
-        words += ["--test", plan.test]
-    if plan.looking_for is not None:
-        words += ["--looking-for", str(plan.looking_for)]
-    for key in plan.allow_unequal:
-        words += ["--allow-unequal", key]
+    words = ["dataenvgym", "study", *plan.overrides]
+    for option, values in (
+        ("--name", [plan.name]),
+        ("--strategy", plan.named_strategies),
+        ("--baseline", [plan.baseline]),
+        ("--test", [plan.test]),
+        ("--looking-for", [plan.looking_for]),
+        ("--allow-unequal", plan.allow_unequal),
+    ):
+        words += [str(w) for value in values if value is not None for w in (option, value)]
     if not any(cell.role != "strategy" for cell in plan.cells):
         words.append("--no-bounds")
     return shlex.join(words)
@@ -245,7 +261,15 @@ def check_study(plan: StudyPlan) -> list[Difference]:
     _refuse_less(plan)
     build_executor(plan.cells[0].config)
     check_allowed_keys(plan.allow_unequal, [cell.config for cell in plan.cells])
-    differences = _config_differences(plan)
+    differences = [
+        difference
+        for task in plan.grid.tasks
+        for difference in config_differences(
+            (c.role, "ceiling" if c.role == "ceiling" else c.strategy, c.seed, c.config)
+            for c in plan.cells
+            if c.task == task.name
+        )
+    ]
     allowed(differences, plan.allow_unequal)
     tried: set[tuple[str, str, str]] = set()
     for cell in plan.cells:
@@ -285,15 +309,3 @@ def _refuse_less(plan: StudyPlan) -> None:
             "(study.json has the command), choose another --name, or remove "
             f"{plan.directory}"
         )
-
-
-def _config_differences(plan: StudyPlan) -> list[Difference]:
-    found: list[Difference] = []
-    for task in plan.grid.tasks:
-        for seed in plan.grid.seeds:
-            cells = [c for c in plan.cells if (c.task, c.seed) == (task.name, seed)]
-            taught = {c.strategy: c.config for c in cells if c.role == "strategy"}
-            found += config_differences(taught, budget=True)
-            bound = {"ceiling": c.config for c in cells if c.role == "ceiling"}  # noqa: B035
-            found += config_differences({**taught, **bound}, budget=False)
-    return found

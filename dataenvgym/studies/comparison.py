@@ -31,7 +31,7 @@ from dataenvgym.studies.checks import (
 )
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.notes import study_warnings
-from dataenvgym.studies.plan import CEILING, FLOOR, choose_baseline
+from dataenvgym.studies.plan import CEILING, FLOOR, Role, choose_baseline
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults, task_result
 from dataenvgym.studies.statistics import Test, choose_test
 
@@ -74,7 +74,14 @@ def sum_up(
     Raises:
         ConfigurationError: if runs differ where they must agree.
     """
-    found = [*differences, *(d for task in tasks for d in _differences(task))]
+    found = [*differences]
+    for task in tasks:
+        # seed by seed, because a task may have other instances for another seed
+        for seed in sorted({seed for one in task.strategies for seed in one.runs}):
+            of_seed = [one for one in task.strategies if seed in one.runs]
+            found += result_differences({one.name: one.runs[seed] for one in of_seed})
+            taught = {one.name: one.runs[seed] for one in of_seed if one.role == "strategy"}
+            found += over_budget(taught, task.budgets)
     unequal = allowed(found, allow_unequal)
     seeds = max((len(one.runs) for task in tasks for one in task.strategies), default=0)
     chosen = test or choose_test(seeds)
@@ -99,18 +106,6 @@ def sum_up(
         notes=tuple(notes),
         warnings=tuple(study_warnings(tasks, summed)),
     )
-
-
-def _differences(task: TaskRuns) -> list[Difference]:
-    """Find differences seed by seed, because a task may have other instances for another seed."""
-    seeds = sorted({seed for one in task.strategies for seed in one.runs})
-    found: list[Difference] = []
-    for seed in seeds:
-        runs = {one.name: one.runs[seed] for one in task.strategies if seed in one.runs}
-        found += result_differences(runs)
-        bound = {one.name for one in task.strategies if one.role == "strategy"}
-        found += over_budget({n: r for n, r in runs.items() if n in bound}, task.budgets)
-    return found
 
 
 def compare_runs(
@@ -208,8 +203,9 @@ class _Group:
     name: str = ""
 
     @property
-    def role(self) -> str:
-        return {FLOOR: "floor", CEILING: "ceiling"}.get(self.runs[0].agent, "strategy")
+    def role(self) -> Role:
+        bounds: dict[str, Role] = {FLOOR: "floor", CEILING: "ceiling"}
+        return bounds.get(self.runs[0].agent, "strategy")
 
 
 def _differing(one: _Run, other: _Run) -> list[str]:
@@ -265,20 +261,13 @@ def _task_runs(task: str, groups: Sequence[_Group]) -> TaskRuns:
 
 
 def _config_differences(groups: Sequence[_Group]) -> list[Difference]:
-    found: list[Difference] = []
-    runs = [run for group in groups for run in group.runs]
+    runs = [(group, run) for group in groups for run in group.runs]
     # a run made in Python has no configuration: then compare all runs by their descriptions
-    described = any(is_hand_made(run.directory) for run in runs)
-    configs = {
-        run.directory: described_config(run.directory) if described else run.config for run in runs
-    }
-    for seed in sorted({run.seed for run in runs}):
-        of_seed = [(g, run) for g in groups for run in g.runs if run.seed == seed]
-        taught = {g.name: configs[run.directory] for g, run in of_seed if g.role == "strategy"}
-        found += config_differences(taught, budget=True)
-        both = {g.name: configs[run.directory] for g, run in of_seed if g.role != "floor"}
-        found += config_differences(both, budget=False)
-    return found
+    described = any(is_hand_made(run.directory) for _, run in runs)
+    return config_differences(
+        (g.role, g.name, run.seed, described_config(run.directory) if described else run.config)
+        for g, run in sorted(runs, key=lambda pair: pair[1].seed)
+    )
 
 
 def described_config(directory: Path) -> DictConfig:

@@ -30,6 +30,8 @@ from dataenvgym.progress import ProgressMessage
 class ExpectedTime:
     """Seconds by kind of episode, and the number of iterations left of each kind.
 
+    It is used by one thread at a time: `StudyDisplay` has a lock.
+
     Args:
         workers: episodes that run at the same time; None if unknown.
     """
@@ -40,50 +42,38 @@ class ExpectedTime:
         self._n_left = 0
         self._seconds: dict[str, float] = defaultdict(float)
         self._iterations: dict[str, int] = defaultdict(int)
-        self._lock = threading.Lock()
 
     def plan(self, kind: str, iterations: int) -> None:
         """Add an episode to run."""
-        with self._lock:
-            self._left[kind] += iterations
-            self._n_left += 1
+        self._left[kind] += iterations
+        self._n_left += 1
 
     def end(self, kind: str, iterations: int) -> None:
         """Remove an episode with this number of iterations left."""
         self.advance(kind, iterations)
-        with self._lock:
-            self._n_left -= 1
+        self._n_left -= 1
 
     def advance(self, kind: str, iterations: int = 1) -> None:
         """Remove finished iterations."""
-        with self._lock:
-            self._left[kind] = max(0, self._left[kind] - iterations)
+        self._left[kind] = max(0, self._left[kind] - iterations)
 
     def measured(self, kind: str, iterations: int, seconds: float) -> None:
         """Add the time of an episode."""
         if iterations > 0:
-            with self._lock:
-                self._iterations[kind] += iterations
-                self._seconds[kind] += seconds
+            self._iterations[kind] += iterations
+            self._seconds[kind] += seconds
 
     @property
     def unknown(self) -> list[str]:
         """The remaining kinds without a finished episode."""
-        with self._lock:
-            return [k for k, left in self._left.items() if left and not self._iterations.get(k)]
+        return [k for k, left in self._left.items() if left and not self._iterations.get(k)]
 
     @property
     def seconds(self) -> float:
         """The estimated time for the remaining episodes of the other kinds."""
-        with self._lock:
-            each = {k: self._seconds[k] / n for k, n in self._iterations.items() if n}
-            total = sum(each.get(kind, 0.0) * left for kind, left in self._left.items())
-            return total / max(1, min(self._workers or 1, self._n_left))
-
-    def short(self) -> str:
-        """`about 12 min left`, and the kinds not counted; "" if nothing is known."""
-        kinds = f", not counting {', '.join(self.unknown)}" if self.unknown else ""
-        return f"about {minutes(self.seconds)} left{kinds}" if self.seconds else ""
+        each = {k: self._seconds[k] / n for k, n in self._iterations.items() if n}
+        total = sum(each.get(kind, 0.0) * left for kind, left in self._left.items())
+        return total / max(1, min(self._workers or 1, self._n_left))
 
     def __str__(self) -> str:
         """`about 12 min`, and the kinds not counted."""
@@ -144,10 +134,6 @@ class StudyDisplay(Display):
         self._row.bar(done, total)
         self.advance("")
 
-    def __enter__(self) -> StudyDisplay:
-        super().__enter__()
-        return self
-
     def watch(self, label: str, kind: str) -> EpisodeCallback:
         """The callback for the episode with this label.
 
@@ -165,8 +151,11 @@ class StudyDisplay(Display):
             self._row.label(f"{self._number}/{self._total} episodes done")
             parts = [f"{self._n_running} running"]
             parts += [f"{self._n_failed} failed"] if self._n_failed else []
-            parts.append(self.expected.short().replace(self.prefix, ""))
-            self._row.text = ", ".join(filter(None, parts))
+            if self.expected.seconds:
+                parts += [f"about {minutes(self.expected.seconds)} left"]
+                if unknown := ", ".join(self.expected.unknown):
+                    parts += [f"not counting {unknown.replace(self.prefix, '')}"]
+            self._row.text = ", ".join(parts)
 
     def end(self, watch: _Watch, summary: Summary) -> None:
         """An episode has ended."""

@@ -103,22 +103,14 @@ def parse_grid(
             f"there are {names.count(twins[0])} strategies {twins[0]!r}; give each its own name: "
             '--strategy "NAME: KEY=VALUE ..."'
         )
-    return _labeled(grid, config_dir)
-
-
-def _labeled(grid: Grid, config_dir: str | Path | None) -> Grid:
-    """Name agent and task by the composed configuration if they were not typed.
-
-    They may come from an experiment instead of the defaults.
-    """
     (strategy, *_), (task, *_) = grid.strategies, grid.tasks
-    if strategy.name and task.name:
-        return grid
-    config = compose(grid.overrides(strategy, task), config_dir=config_dir)
-    if not strategy.name:
-        grid = replace(grid, strategies=(replace(strategy, name=short_name(config.agent)),))
-    if not task.name:
-        grid = replace(grid, tasks=(replace(task, name=task_name(config)),))
+    if not (strategy.name and task.name):
+        # not typed: the composed configuration, perhaps of an experiment, has their names
+        config = compose(grid.overrides(strategy, task), config_dir=config_dir)
+        if not strategy.name:
+            grid = replace(grid, strategies=(replace(strategy, name=short_name(config.agent)),))
+        if not task.name:
+            grid = replace(grid, tasks=(replace(task, name=task_name(config)),))
     return grid
 
 

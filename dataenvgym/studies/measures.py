@@ -13,7 +13,7 @@ import orjson
 
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import refuse_damaged_run
-from dataenvgym.episodes.summary import Summary, read_summary
+from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, Model, Scores, TaskInstance, hashed_json
@@ -117,8 +117,30 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
     environment = read_identity(directory) or {}
     predictor = dict(environment.get("predictor", {}))
     training = predictor.pop("training", None)
+    scores = [one.val_score for one in summary.iterations]
+    scores += [scores[-1]] * (iterations + 1 - len(scores))
+    first, last, usage = summary.test_score_before, summary.test_score_after, summary.teacher
+    result = SeedResult(
+        seed=summary.seed,
+        run=directory.name,
+        val_scores=tuple(scores),
+        best_iteration=best,
+        val_gain=summary.val_score_gain,
+        test_before=first,
+        test_after=last,
+        test_gain=None if first is None or last is None else last - first,
+        area=sum(score - scores[0] for score in scores[1:]) / max(1, len(scores) - 1),
+        records=summary.iterations[-1].n_records_total,
+        requests=usage.requests if usage is not None else 0,
+        cost=usage.cost if usage is not None else 0.0,
+        seconds=sum(one.seconds.get("total", 0.0) for one in summary.iterations),
+        ended=summary.ended,
+        score_gains=difference(summary.best.named_scores, summary.iterations[0].named_scores),
+        errors_before=dict(before),
+        errors=dict(after),
+    )
     return RunMeasures(
-        result=_numbers(summary, directory.name, iterations, before, after),
+        result=result,
         directory=directory,
         val_before_rewards=val_before,
         val_best_rewards=val_best,
@@ -132,34 +154,6 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         },
         records_hash=_records_hash(directory),
         warnings=tuple(warning_lines(summary.warnings)),
-    )
-
-
-def _numbers(
-    summary: Summary, run: str, iterations: int, errors_before: Faults, errors: Faults
-) -> SeedResult:
-    scores = [one.val_score for one in summary.iterations]
-    scores += [scores[-1]] * (iterations + 1 - len(scores))
-    base, best, usage = summary.iterations[0], summary.best, summary.teacher
-    before, after = summary.test_score_before, summary.test_score_after
-    return SeedResult(
-        seed=summary.seed,
-        run=run,
-        val_scores=tuple(scores),
-        best_iteration=summary.best_iteration,
-        val_gain=summary.val_score_gain,
-        test_before=before,
-        test_after=after,
-        test_gain=None if before is None or after is None else after - before,
-        area=sum(score - scores[0] for score in scores[1:]) / max(1, len(scores) - 1),
-        records=summary.iterations[-1].n_records_total,
-        requests=usage.requests if usage is not None else 0,
-        cost=usage.cost if usage is not None else 0.0,
-        seconds=sum(one.seconds.get("total", 0.0) for one in summary.iterations),
-        ended=summary.ended,
-        score_gains=difference(best.named_scores, base.named_scores),
-        errors_before=dict(errors_before),
-        errors=dict(errors),
     )
 
 

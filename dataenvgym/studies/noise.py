@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -27,8 +27,6 @@ from dataenvgym.records import Model
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.checks import record_budget
 from dataenvgym.studies.measures import RunMeasures, difference, mean_validation_rewards
-from dataenvgym.studies.power import detectable_effect
-from dataenvgym.studies.statistics import Test
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -76,13 +74,6 @@ class NoiseModel(Model):
     variances: dict[Measure, Variances]
     seconds: dict[str, float]
 
-    def detectable(
-        self, measure: Measure, seeds: int, problems: int, *, comparisons: int, test: Test
-    ) -> float | None:
-        """The smallest difference that such a study finds with 80% power; None if none."""
-        effect = detectable_effect(seeds, comparisons=comparisons, test=test)
-        return None if effect is None else effect * self.variances[measure].sd(problems)
-
     def factor(self, tail: float) -> float:
         """A bound of the true standard deviation, relative to the fitted one (chi-squared)."""
         from scipy import stats
@@ -122,13 +113,20 @@ def fit_noise(
             f"the noise of {task!r} cannot be fitted from {len(runs)} strategies with {len(seeds)} "
             "finished seeds in common; 2 strategies and 3 seeds are the least, and 10 seeds better"
         )
+    of_measures: dict[Measure, Callable[[RunMeasures], dict[str, float]]] = {
+        "test_gain": lambda run: difference(run.test_after_rewards, run.test_before_rewards),
+        "area": lambda run: difference(
+            mean_validation_rewards(run.directory, iterations=len(run.result.val_scores) - 1),
+            run.val_before_rewards,
+        ),
+    }
     variances: dict[Measure, Variances] = {}
-    for measure in ("test_gain", "area"):
-        gains = {name: [_gains(of[seed], measure) for seed in seeds] for name, of in runs.items()}
-        shared = sorted(set.intersection(*(set(one) for of in gains.values() for one in of)))
+    for measure, gains_of in of_measures.items():
+        gains = [[gains_of(of[seed]) for seed in seeds] for of in runs.values()]
+        shared = sorted(set.intersection(*(set(one) for of in gains for one in of)))
         if len(shared) > 1:
             variances[measure] = _variances(
-                [np.array([[one[i] for i in shared] for one in of]) for of in gains.values()]
+                [np.array([[one[i] for i in shared] for one in of]) for of in gains]
             )
     if not variances:
         raise ConfigurationError(
@@ -142,13 +140,6 @@ def fit_noise(
         variances=variances,
         seconds=dict(seconds),
     )
-
-
-def _gains(run: RunMeasures, measure: Measure) -> dict[str, float]:
-    if measure == "test_gain":
-        return difference(run.test_after_rewards, run.test_before_rewards)
-    means = mean_validation_rewards(run.directory, iterations=len(run.result.val_scores) - 1)
-    return difference(means, run.val_before_rewards)
 
 
 def _variances(strategies: Sequence[NDArray[np.float64]]) -> Variances:
@@ -184,21 +175,20 @@ def _correlation(strategies: Sequence[NDArray[np.float64]]) -> float | None:
     return float(np.mean(found))
 
 
-def noise_path(folder: str | Path, task: str) -> Path:
-    """The file of a task's noise model in a folder."""
+def _path(folder: str | Path, task: str) -> Path:
     return Path(folder).expanduser() / (re.sub(r"[^\w.-]+", "_", task) + ".json")
 
 
 def write_noise(model: NoiseModel, folder: str | Path) -> Path:
     """Write a noise model; return its path."""
-    path = noise_path(folder, model.task)
+    path = _path(folder, model.task)
     write_json(path, model.model_dump(mode="json"))
     return path
 
 
 def read_noise(task: str, folder: str | Path) -> NoiseModel | None:
     """The noise model of a task, in `folder` or else in the package; None without one."""
-    for path in (noise_path(folder, task), noise_path(SHIPPED, task)):
+    for path in (_path(folder, task), _path(SHIPPED, task)):
         if path.exists():
             return NoiseModel.model_validate(read_json(path))
     return None

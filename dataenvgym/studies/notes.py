@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from dataenvgym.episodes.texts import one_line, several
@@ -99,25 +100,20 @@ def _floor_notes(task: TaskResult, *, several_tasks: bool) -> list[str]:
     return notes
 
 
-def _smallest_p(results: StudyResults) -> list[str]:
+def _smallest_p(results: StudyResults) -> Iterator[str]:
     """Say which p value the number of seeds can reach at best."""
-    if results.test != "sign_flip":
-        return []
-    found = [
-        (len(one.comparisons["val_gain"].seeds), sum(bool(o.comparisons) for o in task.strategies))
-        for task in results.tasks
-        for one in task.strategies
-        if one.comparisons
-    ]
-    worst = [(n, m) for n, m in found if n and 2.0 / 2**n * m > 0.05]
-    if not worst:
-        return []
-    n, m = worst[0]
-    return [
-        f"With {several(n, 'pair')} no sign-flip p is below {2.0 / 2**n:.3g}, "
-        f"or {min(1.0, 2.0 / 2**n * m):.3g} after Holm for {several(m, 'comparison')}: "
-        "only more seeds can give a significant difference (.05 or less)."
-    ]
+    for task in results.tasks if results.test == "sign_flip" else ():
+        compared = [one.comparisons["val_gain"] for one in task.strategies if one.comparisons]
+        m = len(compared)
+        for n in (len(one.seeds) for one in compared):
+            least = 2.0 / 2**n
+            if n and least * m > 0.05:
+                yield (
+                    f"With {several(n, 'pair')} no sign-flip p is below {least:.3g}, or "
+                    f"{min(1.0, least * m):.3g} after Holm for {several(m, 'comparison')}: only "
+                    "more seeds can give a significant difference (.05 or less)."
+                )
+                return
 
 
 # --- warnings ---
@@ -146,10 +142,9 @@ def study_warnings(runs: Sequence[TaskRuns], results: Sequence[TaskResult]) -> l
     where = [f"{task.task}: " if len(results) > 1 else "" for task in results]
     found: list[str] = []
     for place, of_runs, result in zip(where, runs, results, strict=True):
-        found += [place + text for text in _identical(of_runs.strategies)]
-        found += [place + text for text in _the_same(of_runs.strategies)]
-        found += [place + text for text in _no_ceilings(result)]
-        found += [place + text for text in _more_errors(result)]
+        one = of_runs.strategies
+        doubts = (_identical(one), _the_same(one), _no_ceilings(result), _more_errors(result))
+        found += [place + text for text in chain(*doubts)]
     for place, of_runs in zip(where, runs, strict=True):
         found += [place + text for text in _of_runs(of_runs.strategies)]
     return found
@@ -157,28 +152,45 @@ def study_warnings(runs: Sequence[TaskRuns], results: Sequence[TaskResult]) -> l
 
 def _identical(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
     for one in strategies:
-        if one.role != "strategy":
-            continue
-        seeds: dict[str, list[int]] = {}
-        for seed, run in sorted(one.runs.items()):
-            if run.records_hash is not None:
-                seeds.setdefault(run.records_hash, []).append(seed)
-        for same in seeds.values():
-            if len(same) > 1:
+        hashes = {seed: [run.records_hash] for seed, run in one.runs.items() if run.records_hash}
+        for seeds in _by_text(hashes).values() if one.role == "strategy" else ():
+            if len(seeds) > 1:
                 yield (
-                    f"{one.name}: seeds {', '.join(map(str, same))} trained on identical records, "
+                    f"{one.name}: seeds {', '.join(map(str, seeds))} trained on identical records, "
                     "so they are not independent runs, and n, intervals and p overstate the "
                     "evidence. Does the agent use its `seed`?"
                 )
 
 
+def _by_text(texts: Mapping[int, Sequence[str]]) -> dict[str, list[int]]:
+    """The seeds that have each text."""
+    seeds: dict[str, list[int]] = {}
+    for seed, of_seed in sorted(texts.items()):
+        for text in of_seed:
+            seeds.setdefault(text, []).append(seed)
+    return seeds
+
+
 def _the_same(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
-    """Strategies that differ in name only: the same records and scores at every shared seed."""
+    """Strategies that differ in name only: the same records and scores at every shared seed.
+
+    Equal records alone do not count: replay or the trainer may differ.
+    """
+
+    def outcome(run: RunMeasures) -> tuple[object, ...]:
+        return run.records_hash, run.result.val_scores, run.test_after_rewards
+
+    def are_equal(one: StrategyRuns, other: StrategyRuns) -> bool:
+        shared = [(one.runs[s], other.runs[s]) for s in one.runs if s in other.runs]
+        return bool(shared) and all(
+            a.records_hash is not None and outcome(a) == outcome(b) for a, b in shared
+        )
+
     groups: list[list[StrategyRuns]] = []
     for one in strategies:
         if one.role != "strategy":
             continue
-        group = next((g for g in groups if _all_equal(g[0], one)), None)
+        group = next((g for g in groups if are_equal(g[0], one)), None)
         if group is None:
             groups.append(group := [])
         group.append(one)
@@ -188,20 +200,6 @@ def _the_same(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
                 f"{', '.join(one.name for one in group)} have identical records and scores at "
                 "every seed: the options in which they differ had no effect here."
             )
-
-
-def _all_equal(one: StrategyRuns, other: StrategyRuns) -> bool:
-    """Equal records alone do not count: replay or the trainer may differ."""
-    seeds = one.runs.keys() & other.runs.keys()
-    return bool(seeds) and all(
-        one.runs[seed].records_hash is not None
-        and _outcome(one.runs[seed]) == _outcome(other.runs[seed])
-        for seed in seeds
-    )
-
-
-def _outcome(run: RunMeasures) -> tuple[object, ...]:
-    return run.records_hash, run.result.val_scores, run.test_after_rewards
 
 
 def _no_ceilings(task: TaskResult) -> Iterator[str]:
@@ -237,13 +235,10 @@ def _more_errors(task: TaskResult) -> Iterator[str]:
 def _of_runs(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
     """The warnings of the runs themselves, each text once per strategy."""
     for one in strategies:
-        seeds: dict[str, list[int]] = {}
-        for seed, run in sorted(one.runs.items()):
-            for text in run.warnings:
-                seeds.setdefault(text, []).append(seed)
-        for text, of_seeds in seeds.items():
-            noun = "seed" if len(of_seeds) == 1 else "seeds"
-            yield f"{one.name}, {noun} {', '.join(map(str, of_seeds))}: {text}"
+        texts = {seed: run.warnings for seed, run in one.runs.items()}
+        for text, seeds in _by_text(texts).items():
+            noun = "seed" if len(seeds) == 1 else "seeds"
+            yield f"{one.name}, {noun} {', '.join(map(str, seeds))}: {text}"
 
 
 def _measure(ceiling: StrategyResult) -> str:

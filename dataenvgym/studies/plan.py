@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from dataenvgym.config.composition import compose
 from dataenvgym.config.identity import check_folder_name, free_keys
-from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.overrides import Override, parse_overrides
 from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.options import refuse_unknown
@@ -79,11 +79,7 @@ class StudyPlan:
         directory: `studies/<name>`.
         overrides, named_strategies: the request.
         cells: the episodes in the order of their start: seed by seed.
-        baseline: the strategy that the others are compared with.
-        test: the test in the tables; None lets the number of seeds decide.
-        allow_unequal: keys that may differ between strategies.
-        looking_for: the difference in test gain that the study is for.
-        noise_dir: the folder of noise models (see `noise`).
+        baseline, test, allow_unequal, looking_for, noise_dir: see `StudyOptions`.
     """
 
     directory: Path
@@ -159,14 +155,11 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
     else:
         check_folder_name(name, "--name")
     directory = Path(options.get("studies_dir", "studies")).expanduser() / name
-    is_chosen = any(parse_overrides([text])[0].key == "executor" for text in grid.fixed)
+    is_chosen = any(_first(text).key == "executor" for text in grid.fixed)
     extra = [] if is_chosen else ["executor=processes"]
     extra += [] if workers is None else [f"executor.workers={workers}"]
-    cells = _Cells(grid, directory / "runs", extra, config_dir)
-    planned = cells.of_strategies()
-    if options.get("bounds", True):
-        planned += cells.of_bounds()
-    planned.sort(key=lambda cell: (grid.seeds.index(cell.seed), cell.role != "floor"))
+    bounds = options.get("bounds", True)
+    planned = _cells(grid, directory / "runs", extra, config_dir, bounds=bounds)
     first: dict[Path, Cell] = {}
     for cell in planned:
         other = first.setdefault(cell.directory, cell)
@@ -209,66 +202,49 @@ def choose_baseline(strategies: Sequence[str], wanted: str | None) -> str:
     return wanted
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """Makes cells: composes each strategy and task once, and fills in the seeds."""
+def _cells(
+    grid: Grid, runs: Path, extra: Sequence[str], config_dir: str | Path | None, *, bounds: bool
+) -> list[Cell]:
+    """The cells of the strategies, and the bounds; each strategy and task is composed once."""
 
-    grid: Grid
-    runs: Path
-    extra: Sequence[str]
-    config_dir: str | Path | None
-
-    def of_strategies(self) -> list[Cell]:
-        return [
-            cell
-            for task in self.grid.tasks
-            for strategy in self.grid.strategies
-            for cell in self._seeded(
-                "strategy", strategy.name, task, self.grid.overrides(strategy, task)
-            )
-        ]
-
-    def of_bounds(self) -> list[Cell]:
-        fixed = [t for t in self.grid.fixed if parse_overrides([t])[0].section not in _OF_AGENTS]
+    def seeded(role: Role, name: str, task: Choice, overrides: Sequence[str]) -> list[Cell]:
+        first = f"seed={grid.seeds[0]}"
+        composed = compose([*overrides, *extra, first], config_dir=config_dir)
         cells = []
-        for task in self.grid.tasks:
-            shared = [*fixed, *task.overrides]
-            floor = [
-                *(t for t in shared if parse_overrides([t])[0].key != "episode.iterations"),
-                *_agent_of_bound(FLOOR),
-                "episode.iterations=1",
-            ]
-            ceiling = [
-                *(t for t in shared if parse_overrides([t])[0].key != "environment.max_records"),
-                *_agent_of_bound(CEILING),
-                "environment.max_records=null",
-            ]
-            cells += self._seeded("floor", FLOOR, task, floor)[:1]
-            cells += self._seeded("ceiling", CEILING, task, ceiling)
-        return cells
-
-    def _seeded(
-        self, role: Role, strategy: str, task: Choice, overrides: Sequence[str]
-    ) -> list[Cell]:
-        first = f"seed={self.grid.seeds[0]}"
-        composed = compose([*overrides, *self.extra, first], config_dir=self.config_dir)
-        cells = []
-        for seed in self.grid.seeds:
+        for seed in grid.seeds:
             config: Any = copy.deepcopy(composed)
-            config.seed, config.runs_dir = seed, str(self.runs)
-            cells.append(Cell(role, strategy, task.name, seed, config))
+            config.seed, config.runs_dir = seed, str(runs)
+            cells.append(Cell(role, name, task.name, seed, config))
         return cells
 
+    def bound(agent: str, task: Choice, without: str) -> list[str]:
+        """With all parts of the bound's agent: an experiment may choose another engine."""
+        kept = [text for text in (*fixed, *task.overrides) if _first(text).key != without]
+        return [*kept, f"agent={agent}", "agent/policy=none", f"agent/engine={agent}"]
 
-def _agent_of_bound(name: str) -> list[str]:
-    """The overrides of a bound's agent, with its parts: an experiment may choose another engine."""
-    return [f"agent={name}", "agent/policy=none", f"agent/engine={name}"]
+    fixed = [text for text in grid.fixed if _first(text).section not in _OF_AGENTS]
+    cells = []
+    for task in grid.tasks:
+        for strategy in grid.strategies:
+            overrides = grid.overrides(strategy, task)
+            cells += seeded("strategy", strategy.name, task, overrides)
+    for task in grid.tasks if bounds else ():
+        floor = [*bound(FLOOR, task, "episode.iterations"), "episode.iterations=1"]
+        ceiling = bound(CEILING, task, "environment.max_records")
+        cells += seeded("floor", FLOOR, task, floor)[:1]
+        cells += seeded("ceiling", CEILING, task, [*ceiling, "environment.max_records=null"])
+    cells.sort(key=lambda cell: (grid.seeds.index(cell.seed), cell.role != "floor"))
+    return cells
+
+
+def _first(text: str) -> Override:
+    return parse_overrides([text])[0]
 
 
 def _default_name(grid: Grid, config_dir: str | Path | None) -> str:
     """The tasks and a hash of the common overrides, so more seeds or strategies extend a study."""
     name = "-".join(re.sub(r"[^\w.-]+", "_", task.name) for task in grid.tasks).strip("._") or "all"
-    fixed = [(text, parse_overrides([text])[0]) for text in grid.fixed]
+    fixed = [(text, _first(text)) for text in grid.fixed]
     from omegaconf import OmegaConf
 
     first = grid.overrides(grid.strategies[0], grid.tasks[0])

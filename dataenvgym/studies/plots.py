@@ -5,13 +5,15 @@ The file does not depend on the time or the machine.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.episodes.plots import default_settings, png_of
 from dataenvgym.episodes.texts import one_line
+from dataenvgym.metrics.estimators import Estimate
 from dataenvgym.storage import write_bytes
-from dataenvgym.studies.aggregate import SuiteScores
+from dataenvgym.studies.aggregate import Interval, SuiteScores
 from dataenvgym.studies.notes import ceiling_title, stronger_than
 from dataenvgym.studies.results import StudyResults, TaskResult
 
@@ -87,10 +89,7 @@ def _draw_curves(axes: Axes, task: TaskResult, styles: dict[str, dict[str, Any]]
                       label=f"gold data ({ceiling_title(one, task)})", zorder=2)  # fmt: skip
             continue
         style = styles[one.name]
-        if all(point.low is not None for point in one.curve):
-            axes.fill_between(numbers, [_at(point.low) for point in one.curve],
-                              [_at(point.high) for point in one.curve], color=style["color"],
-                              alpha=0.14, linewidth=0, zorder=1)  # fmt: skip
+        _draw_band(axes, numbers, one.curve, style["color"])
         axes.plot(numbers, means, linewidth=1.9, markersize=5.5, markeredgecolor="white",
                   markeredgewidth=0.6, label=one_line(one.name, 34), zorder=3, **style)  # fmt: skip
     if task.floor is not None:
@@ -142,10 +141,7 @@ def _draw_suite(left: Axes, right: Axes, suite: SuiteScores, styles: dict[str, A
     shown = sorted(suite.overall, key=lambda one: one.iqm.value)
     for y, one in enumerate(shown):
         style = styles[one.strategy]
-        if all(point.low is not None for point in one.profile):
-            left.fill_between(suite.thresholds, [_at(point.low) for point in one.profile],
-                              [_at(point.high) for point in one.profile], color=style["color"],
-                              alpha=0.14, linewidth=0, zorder=1)  # fmt: skip
+        _draw_band(left, suite.thresholds, one.profile, style["color"])
         left.plot(suite.thresholds, [point.value for point in one.profile], linewidth=1.9,
                   color=style["color"], linestyle=style["linestyle"],
                   label=one_line(one.strategy, 34), zorder=3)  # fmt: skip
@@ -156,6 +152,15 @@ def _draw_suite(left: Axes, right: Axes, suite: SuiteScores, styles: dict[str, A
     _finish_curves(left)
     right.set_xlabel("interquartile mean of scores")
     _finish_intervals(right, [one.strategy for one in shown])
+
+
+def _draw_band(
+    axes: Axes, xs: Sequence[float], points: Sequence[Estimate] | Sequence[Interval], color: str
+) -> None:
+    if all(point.low is not None for point in points):
+        axes.fill_between(xs, [_at(point.low) for point in points],
+                          [_at(point.high) for point in points], color=color, alpha=0.14,
+                          linewidth=0, zorder=1)  # fmt: skip
 
 
 def _draw_interval(

@@ -163,12 +163,12 @@ def task_result(
     base = next((one for one in strategies if one.name == baseline), None)
     compared = [one for one in strategies if one.role == "strategy" and one is not base]
     comparisons: dict[str, dict[str, Comparison]] = {one.name: {} for one in strategies}
-    for measure in COMPARED if base is not None else ():
-        assert base is not None
-        found = [_compare(one.runs, base.runs, measure, test) for one in compared]
-        adjusted = holm([one.p for one in found])
-        for strategy, comparison, p in zip(compared, found, adjusted, strict=True):
-            comparisons[strategy.name][measure] = comparison.model_copy(update={"p_holm": p})
+    if base is not None:
+        for measure in COMPARED:
+            found = [_compare(one.runs, base.runs, measure, test) for one in compared]
+            adjusted = holm([one.p for one in found])
+            for strategy, comparison, p in zip(compared, found, adjusted, strict=True):
+                comparisons[strategy.name][measure] = comparison.model_copy(update={"p_holm": p})
     return TaskResult(
         task=task,
         floor=_floor(everything),
@@ -214,12 +214,8 @@ def _compare(
     }
     seeds = [s for s, pair in pairs.items() if None not in pair]
     differences = [pairs[s][0] - pairs[s][1] for s in seeds]
-    error = None
-    if measure == "test_gain":
-        error = _gain_error([(runs[s].test_after_rewards, base[s].test_after_rewards)
-                             for s in seeds])  # fmt: skip
-    elif measure == "val_gain":
-        error = _gain_error([(runs[s].val_best_rewards, base[s].val_best_rewards) for s in seeds])
+    after = {"test_gain": "test_after_rewards", "val_gain": "val_best_rewards"}.get(measure)
+    pairs_after = [(getattr(runs[s], after), getattr(base[s], after)) for s in seeds if after]
     exact = sign_flip(differences) if choose_test(len(differences)) == "sign_flip" else None
     return Comparison(
         measure=measure,
@@ -228,7 +224,7 @@ def _compare(
         p_t=paired_t(differences),
         p_sign_flip=exact,
         p=p_value(differences, test),
-        instance_error=error,
+        instance_error=_gain_error(pairs_after),
     )
 
 

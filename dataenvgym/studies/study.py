@@ -32,7 +32,7 @@ from dataenvgym.studies.checks import (
     write_state,
 )
 from dataenvgym.studies.comparison import TaskRuns, sum_up
-from dataenvgym.studies.display import ExpectedTime, run_seconds
+from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.noise import conditions, fit_noise, write_noise
 from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
@@ -123,8 +123,6 @@ class Study:
             if console is None:
                 outcomes = executor.run([EpisodeJob(cell.config, []) for cell in cells])
             else:
-                from dataenvgym.studies.display import StudyDisplay
-
                 total, tasks = len(self.plan.cells), self.plan.grid.tasks
                 with StudyDisplay(
                     console,

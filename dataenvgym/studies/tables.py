@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from dataenvgym.storage import write_json, write_text
 from dataenvgym.studies.aggregate import Interval
 from dataenvgym.studies.notes import ceiling_title, errors_text, study_notes
 from dataenvgym.studies.plots import draw_study
-from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
+from dataenvgym.studies.results import Comparison, StudyResults, TaskResult
 
 _NAME_WIDTH = 20
 
@@ -40,16 +41,15 @@ class Cells:
     def fitted(self, width: int) -> Cells:
         """Fit the table to `width`: narrow the gaps if that is enough, else drop columns."""
         closer = replace(self, gap=1)
-        return closer if self._width() > width >= closer._width() else self._airy(width)
-
-    def _airy(self, width: int) -> Cells:
-        if self._width() <= width or not self.expendable:
-            return self
-        gone, *others = self.expendable
-        names = self.names[:gone] + self.names[gone + 1 :]
-        rows = tuple(row[:gone] + row[gone + 1 :] for row in self.rows)
-        left = tuple(i - (i > gone) for i in others)
-        return Cells(self.title, names, rows, left)._airy(width)
+        if self._width() > width >= closer._width():
+            return closer
+        table = self
+        while table._width() > width and table.expendable:
+            gone, *others = table.expendable
+            names = table.names[:gone] + table.names[gone + 1 :]
+            rows = tuple(row[:gone] + row[gone + 1 :] for row in table.rows)
+            table = Cells(table.title, names, rows, tuple(i - (i > gone) for i in others))
+        return table
 
     def hidden_in(self, fitted: Cells) -> list[str]:
         """The columns that `fitted` leaves out; if a name is not unique, with its neighbor's."""
@@ -127,18 +127,29 @@ def _scores(task: TaskResult, where: str) -> Cells:
     names = ["strategy", "n", "test gain", "inst.", "valid. gain", "area", "records"]
     names += ["calls", "cost"] if asked else []
     named = sorted({name for one in task.strategies for name in one.score_gains})
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for one in task.strategies:
-        title = f" ({ceiling_title(one, task)})" if one.role == "ceiling" else ""
-        rows.append(_score_row(one, one.name + title, asked, named))
+        measures, cost = one.measures, one.measures["cost"].mean
+        row = [
+            one.name + (f" ({ceiling_title(one, task)})" if one.role == "ceiling" else ""),
+            f"{len(one.seeds)}{'*' if one.missing else ''}",
+            _gain(measures["test_gain"]),
+            number(one.instance_errors["test_gain"]),
+            _gain(measures["val_gain"]),
+            _gain(measures["area"]),
+            _whole(measures["records"].mean),
+        ]
+        if asked:
+            row += [_whole(measures["requests"].mean), "?" if cost is None else f"${cost:.2f}"]
+        row += [_gain(one.score_gains[n]) if n in one.score_gains else "-" for n in named]
+        rows.append((*row, _whole(measures["seconds"].mean)))
     errors = [one.errors for one in task.strategies]
     if task.floor is not None:
         errors.append(task.floor.errors)
         dashes = ["0"] * 3 if asked else ["0"]
         test = "-" if task.floor.test_score is None else "+.000"
         zeros = ["+.000"] * len(named)
-        floor = ["no teaching (floor)", "", test, "", "+.000", "+.000", *dashes, *zeros, ""]
-        rows.append(tuple(floor))
+        rows.append(("no teaching (floor)", "", test, "", "+.000", "+.000", *dashes, *zeros, ""))
     names += [one_line(name, _NAME_WIDTH) for name in named]
     seconds = len(names)
     of_named = range(seconds - 1, seconds - 1 - len(named), -1)
@@ -148,26 +159,6 @@ def _scores(task: TaskResult, where: str) -> Cells:
         names.append("errors")
         rows = [(*row, errors_text(e)) for row, e in zip(rows, errors, strict=True)]
     return Cells(f"{where}gains", tuple(names), tuple(rows), expendable)
-
-
-def _score_row(
-    one: StrategyResult, name: str, asked: bool, named: Sequence[str]
-) -> tuple[str, ...]:
-    measures = one.measures
-    row = [
-        name,
-        f"{len(one.seeds)}{'*' if one.missing else ''}",
-        _gain(measures["test_gain"]),
-        number(one.instance_errors["test_gain"]),
-        _gain(measures["val_gain"]),
-        _gain(measures["area"]),
-        _whole(measures["records"].mean),
-    ]
-    if asked:
-        cost = measures["cost"].mean
-        row += [_whole(measures["requests"].mean), "?" if cost is None else f"${cost:.2f}"]
-    row += [_gain(one.score_gains[n]) if n in one.score_gains else "-" for n in named]
-    return (*row, _whole(measures["seconds"].mean))
 
 
 def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
@@ -219,19 +210,14 @@ def _suite(results: StudyResults) -> Iterator[Cells]:
 
 
 def _gain(found: Estimate) -> str:
-    if found.mean is None:
-        return "-"
-    text = f"{found.mean:+.3f}"
-    text = text.replace("0.", ".", 1) if text[1:3] == "0." else text
-    return text + ("" if found.half_width is None else f" ±{number(found.half_width)}")
+    return number(found.mean, "+") + (
+        "" if found.half_width is None else f" ±{number(found.half_width)}"
+    )
 
 
-def number(value: float | None) -> str:
-    """Three digits without a leading zero: `.042`."""
-    if value is None:
-        return "-"
-    text = f"{value:.3f}"
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+def number(value: float | None, sign: str = "") -> str:
+    """Three digits without a leading zero: `.042`; with `sign` "+", `+.042`."""
+    return "-" if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.3f}")
 
 
 def _range(found: Interval) -> str:

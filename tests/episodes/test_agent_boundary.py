@@ -9,6 +9,8 @@ from dataenvgym.records import Message, PerformanceReport
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import read_json, write_json
 
+from .echo import EchoTask, Writer
+
 
 @pytest.mark.parametrize(
     ("state", "expected"),
@@ -20,10 +22,8 @@ from dataenvgym.storage import read_json, write_json
         ([1, 2], "returned a list, expected a dict"),
     ],
 )
-def test_a_state_that_could_not_be_read_back_is_refused(
-    play, tmp_path, make_agent, state, expected
-):
-    class Odd(make_agent):
+def test_a_state_that_could_not_be_read_back_is_refused(play, tmp_path, state, expected):
+    class Odd(Writer):
         def state_dict(self):
             return state
 
@@ -34,10 +34,10 @@ def test_a_state_that_could_not_be_read_back_is_refused(
 
 
 @pytest.mark.parametrize("method", ["reset", "train", "load"])
-def test_an_agent_cannot_change_the_student(play, tmp_path, make_agent, method):
+def test_an_agent_cannot_change_the_student(play, tmp_path, method):
     arguments = {"reset": (), "train": ([], None), "load": (tmp_path,)}[method]
 
-    class Meddling(make_agent):
+    class Meddling(Writer):
         def __call__(self, completed, predictor):
             getattr(predictor, method)(*arguments)
             return super().__call__(completed, predictor)
@@ -46,10 +46,10 @@ def test_an_agent_cannot_change_the_student(play, tmp_path, make_agent, method):
         play(tmp_path / "run", agent=Meddling())
 
 
-def test_an_agent_may_ask_the_student_and_look_at_it(play, tmp_path, make_agent):
+def test_an_agent_may_ask_the_student_and_look_at_it(play, tmp_path):
     seen = []
 
-    class Curious(make_agent):
+    class Curious(Writer):
         def __call__(self, completed, predictor):
             asked = [(Message(role="user", content="Say 1, please"),)]
             (reply,) = predictor.predict(asked, SamplingParameters())
@@ -61,9 +61,9 @@ def test_an_agent_may_ask_the_student_and_look_at_it(play, tmp_path, make_agent)
     assert seen == [("1", 0, False), ("1", 3, False)]
 
 
-def test_a_report_with_a_score_that_is_not_a_number_is_refused(play, tmp_path, echo_task):
+def test_a_report_with_a_score_that_is_not_a_number_is_refused(play, tmp_path):
     def with_report(make):
-        class Odd(echo_task):
+        class Odd(EchoTask):
             def generate_performance_report(self, completed):
                 return make(super().generate_performance_report(completed))
 

@@ -4,7 +4,6 @@ import random
 import shutil
 from pathlib import Path
 
-import orjson
 import pytest
 
 from dataenvgym.agents import AlternatingPolicy, PocketEngine, TreeAgent
@@ -17,9 +16,11 @@ from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.storage import read_json, write_json
+from tests.run_contents import contents
+
+from .echo import Student
 
 DAMAGES = ("emptied", "shortened", "deleted", "overwritten")
-UNREAD = {"events.jsonl", "files.json"}  # a log, and marks, which are not results
 
 
 def damage(path: Path, how: str) -> None:
@@ -31,22 +32,6 @@ def damage(path: Path, how: str) -> None:
         path.write_bytes(data[:cut])
     else:
         path.write_bytes(b"" if how == "emptied" else random.Random(0).randbytes(len(data)))
-
-
-def contents(folder: Path) -> dict[str, object]:
-    """All files that results are in, without times."""
-    found: dict[str, object] = {}
-    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in UNREAD):
-        found[str(path.relative_to(folder))] = path.read_bytes()
-        if path.suffix == ".json":
-            found[str(path.relative_to(folder))] = without_seconds(orjson.loads(path.read_bytes()))
-    return found
-
-
-def without_seconds(value: object) -> object:
-    if isinstance(value, dict):
-        return {k: without_seconds(v) for k, v in value.items() if k != "seconds"}
-    return [without_seconds(v) for v in value] if isinstance(value, list) else value
 
 
 class Counting(ScriptedPredictor):
@@ -66,15 +51,15 @@ class Counting(ScriptedPredictor):
 
 
 @pytest.fixture(params=["skill_list", "skill_tree"])
-def resume(request, play, make_student_of_echo):
+def resume(request, play):
     """Plays or resumes an episode of two iterations; some die in the second one."""
 
-    class Dying(make_student_of_echo):
+    class Dying(Student):
         def predict(self, conversations, sampling):
             return Counting.predict(self, conversations, sampling)
 
     def skill_list(directory, iterations=2, dies=False):
-        student = Dying() if dies else make_student_of_echo()
+        student = Dying() if dies else Student()
         student.dies = dies
         return play(directory, iterations=iterations, student=student)
 
@@ -106,7 +91,7 @@ def test_a_damaged_file_is_healed_or_refused_by_its_name(begun, resume, tmp_path
     whole = tmp_path / "whole"
     shutil.copytree(begun, whole)
     resume(whole)
-    expected = contents(whole)
+    expected = contents(whole, "files.json")
     names = sorted(str(p.relative_to(begun)) for p in begun.rglob("*") if p.is_file())
     wrong, healed, refused = [], 0, 0
     for number, name in enumerate(names):
@@ -123,7 +108,9 @@ def test_a_damaged_file_is_healed_or_refused_by_its_name(begun, resume, tmp_path
             else:
                 healed += 1
                 stale = {name} if name == "test/001.jsonl" and how == "deleted" else set()
-                if contents(directory) != {n: expected[n] for n in expected if n not in stale}:
+                if contents(directory, "files.json") != {
+                    n: expected[n] for n in expected if n not in stale
+                }:
                     wrong.append(f"{name} {how}: silent")
             shutil.rmtree(directory)
     assert not wrong, chr(10).join(wrong)

@@ -13,6 +13,9 @@ from dataenvgym.episodes.display import Display, EpisodeDisplay, Row, showing_pr
 from dataenvgym.errors import TrainingError
 from dataenvgym.progress import ProgressMessage, counting, tell
 
+from .echo import Student
+from .screen import Clock, count, drawn, terminal, unescaped
+
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
 
@@ -23,44 +26,14 @@ class CountingStream(io.StringIO):
         self.flushed = self.getvalue()
 
 
-def terminal(**options):
-    return Console(
-        file=io.StringIO(), force_terminal=True, legacy_windows=False,
-        **{"width": 80, "height": 30, "_environ": {"TERM": "xterm"}, **options},
-    )  # fmt: skip
-
-
-def unescaped(written: str) -> list[str]:
-    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r", "\n").splitlines()
-    return [line.rstrip() for line in lines if line.strip()]
-
-
-def drawn(display: Display) -> list[str]:
-    console = terminal(width=display.console.width)
-    console.print(display.bars.get_renderable())
-    return unescaped(console.file.getvalue())
-
-
 def make_plan(**options):
     values = {"name": "run", "task": "t", "agent": "a", "seed": 0, "n_iterations": 3,
               "n_finished": 0, "directory": Path("run"), **options}  # fmt: skip
     return EpisodePlan(**values)
 
 
-def count(done: int, total: int, skipped: int = 0) -> ProgressMessage:
-    message = ProgressMessage(f"{done} of {total}")
-    message.done, message.total, message.skipped = done, total, skipped
-    return message
-
-
 @pytest.fixture
 def clock():
-    class Clock:
-        now = 100.0
-
-        def __call__(self) -> float:
-            return self.now
-
     return Clock()
 
 
@@ -93,9 +66,9 @@ def test_a_resumed_run_shows_where_it_continues(play, tmp_path):
 
 @pytest.mark.parametrize("error", [None, TrainingError("no loss"), KeyboardInterrupt()])
 def test_a_terminal_keeps_the_lines_and_loses_the_rows_also_after_an_exception(
-    play, tmp_path, make_student_of_echo, error
+    play, tmp_path, error
 ):
-    class Failing(make_student_of_echo):
+    class Failing(Student):
         def train(self, training_data, run):
             if error is not None:
                 raise error

@@ -1,8 +1,11 @@
 """`events.jsonl`, by which others follow a run."""
 
 from dataenvgym.episodes.events import EventLog, EventReader
-from dataenvgym.progress import ProgressMessage, counting, tell
+from dataenvgym.progress import counting, tell
 from dataenvgym.storage import read_jsonl
+
+from .echo import Student
+from .screen import count
 
 
 def events(directory):
@@ -11,14 +14,12 @@ def events(directory):
     return found
 
 
-def test_a_reader_can_follow_the_plan_the_phases_and_their_progress(
-    play, tmp_path, make_student_of_echo
-):
-    class Told(make_student_of_echo):
+def test_a_reader_can_follow_the_plan_the_phases_and_their_progress(play, tmp_path):
+    class Told(Student):
         def train(self, training_data, run):
             tell("a server starts \ud800")
-            with counting("training steps", 2) as count:
-                count.add(2, note="loss 0.1")
+            with counting("training steps", 2) as counter:
+                counter.add(2, note="loss 0.1")
             super().train(training_data, run)
 
     play(tmp_path / "run", iterations=1, student=Told())
@@ -40,19 +41,14 @@ def test_of_many_counts_those_a_second_and_a_percent_apart_are_written(tmp_path)
     now = 0.0
     log = EventLog(tmp_path, clock=lambda: now)
 
-    def count(done, total):
-        message = ProgressMessage(f"{done} of {total}")
-        message.done, message.total = done, total
-        log.on_progress(message)
-
     for done in range(10000):
-        count(done, 10000)
+        log.on_progress(count(done, 10000))
         now += 0.125
     assert [e["done"] for e in events(tmp_path)] == list(range(0, 10000, 100))
     log.on_phase("begin", 1, "train", 0.0)
     assert [e.get("done") for e in events(tmp_path)[100:]] == [9999, None]
     for done in range(101):  # slower than a percent in half a minute
-        count(done, 100000)
+        log.on_progress(count(done, 100000))
         now += 10.0
     counted = list(range(0, 100, 3))
     assert [e["done"] for e in events(tmp_path)[102:]] == counted

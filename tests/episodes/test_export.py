@@ -7,6 +7,8 @@ from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.llama_factory import stage_of
 from dataenvgym.records import parse_training_data
 
+from .echo import Writer
+
 
 @pytest.fixture
 def load(monkeypatch, tmp_path):
@@ -58,8 +60,8 @@ MIXED = (
 )  # fmt: skip
 
 
-def test_each_kind_of_record_is_a_configuration_of_its_own(play, tmp_path, make_agent, load):
-    class Mixed(make_agent):
+def test_each_kind_of_record_is_a_configuration_of_its_own(play, tmp_path, load):
+    class Mixed(Writer):
         stages = iter(("sft", "dpo", "kto", "pt", "scored"))
 
         def __call__(self, completed, predictor):
@@ -99,8 +101,8 @@ def test_a_folder_with_something_in_it_is_not_overwritten(finished_run, tmp_path
     assert (tmp_path / "out" / "data" / "train.parquet").read_bytes() == before
 
 
-def test_a_run_without_records_or_adapters_has_nothing_to_export(play, tmp_path, make_agent):
-    play(tmp_path / "run", agent=make_agent(size=0), iterations=0 + 1, task=None, max_records=0)
+def test_a_run_without_records_or_adapters_has_nothing_to_export(play, tmp_path):
+    play(tmp_path / "run", agent=Writer(size=0), iterations=0 + 1, task=None, max_records=0)
     with pytest.raises(RunDirectoryError, match="no accepted records"):
         export_records(tmp_path / "run", tmp_path / "out")
     with pytest.raises(RunDirectoryError, match="the best iteration is the base student"):

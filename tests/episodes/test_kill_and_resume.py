@@ -1,13 +1,13 @@
 """Runs with the real student and trainer, killed with SIGKILL and started again."""
 
-import json
 import multiprocessing
-import re
 import runpy
 import signal
 from pathlib import Path
 
 import pytest
+
+from tests.run_contents import contents
 
 SCRIPT = Path(__file__).parent / "episode_that_kills_itself.py"
 
@@ -43,41 +43,13 @@ def run(agent: str, directory: Path, kill: str = "-1:none:0") -> int | None:
     return episode.exitcode
 
 
-def comparable(directory: Path) -> dict[str, object]:
-    """Every file but the event log, without timings and without the folder's own name."""
-    files: dict[str, object] = {}
-    for path in sorted(directory.rglob("*")):
-        name = str(path.relative_to(directory))
-        if not path.is_file() or name == "events.jsonl":
-            continue
-        data: object = path.read_bytes()
-        if path.name in ("iteration.json", "summary.json"):
-            data = without_seconds(json.loads(path.read_bytes()))
-        elif path.name == "training.yaml":
-            data = path.read_text().replace(str(directory), "DIRECTORY")
-        elif path.name == "report.md":
-            data = re.sub(r"(?s)## Timings.*", "", path.read_text()).replace(
-                directory.name, "DIRECTORY"
-            )
-        elif path.name == "adapter_config.json":
-            data = path.read_text().replace(str(directory), "DIRECTORY")
-        files[name] = data
-    return files
-
-
-def without_seconds(value: object) -> object:
-    if isinstance(value, dict):
-        return {k: without_seconds(v) for k, v in value.items() if k != "seconds"}
-    return [without_seconds(v) for v in value] if isinstance(value, list) else value
-
-
 @pytest.fixture(scope="module", params=["skill_list", "skill_tree"])
 def undisturbed(request, tmp_path_factory):
     """The agent, and the files of a run that was left alone."""
     agent: str = request.param
     directory = tmp_path_factory.mktemp("undisturbed") / "run"
     assert run(agent, directory) == 0
-    files = comparable(directory)
+    files = contents(directory)
     assert any(name.endswith("adapter_model.safetensors") for name in files)
     assert ("iterations/003/forest.json" in files) == (agent == "skill_tree")
     return agent, files
@@ -90,7 +62,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one(undisturbed, tmp_path, kills):
     for kill in kills:
         assert run(agent, directory, kill) == -signal.SIGKILL
     assert run(agent, directory) == 0
-    files = comparable(directory)
+    files = contents(directory)
     assert files.keys() == expected.keys()
     different = [name for name in files if files[name] != expected[name]]
     assert different == []
@@ -99,4 +71,4 @@ def test_a_killed_run_ends_as_an_undisturbed_one(undisturbed, tmp_path, kills):
 def test_two_undisturbed_runs_are_the_same(undisturbed, tmp_path):
     agent, expected = undisturbed
     assert run(agent, tmp_path / "run") == 0
-    assert comparable(tmp_path / "run") == expected
+    assert contents(tmp_path / "run") == expected

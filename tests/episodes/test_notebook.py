@@ -4,29 +4,20 @@ import sys
 
 import pytest
 
-from dataenvgym.episodes import Summary, read_summary
+from dataenvgym.episodes import read_summary
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
+
+from .echo import iteration
+from .echo import summary as make_summary
 
 
 @pytest.fixture(scope="module")
 def summary():
-    iterations = [
-        {
-            "iteration": i,
-            "val_score": 0.5 + i / 10,
-            "n_val": 10,
-            "n_errors": 0,
-            "n_records": 5 * i,
-            "n_records_total": 5 * i,
-            "dropped": {"duplicate": i},
-            "seconds": {"total": 1.5},
-            "val_score_by_skill": {"a": 0.5, "b": None},
-            "named_scores": {"tests_passed": 0.75} if i else {},
-        }
-        for i in range(2)
-    ]
-    values = {"task": "<b>t", "agent": "a", "seed": 0, "status": "finished", "best_iteration": 1}
-    return Summary.model_validate({**values, "iterations": iterations})
+    skills = {"seconds": {"total": 1.5}, "val_score_by_skill": {"a": 0.5, "b": None}}
+    first = iteration(0, 0.5, dropped={"duplicate": 0}, **skills)
+    second = iteration(1, 0.6, 5, dropped={"duplicate": 1}, **skills,
+                       named_scores={"tests_passed": 0.75})  # fmt: skip
+    return make_summary(first, second, task="<b>t")
 
 
 def test_a_data_frame_has_a_row_for_each_iteration_or_each_skill_of_one(summary):

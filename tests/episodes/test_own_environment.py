@@ -6,8 +6,6 @@ import pytest
 from dataenvgym.environments import (
     IterationFiles,
     IterationResult,
-    TeachingEnvironment,
-    TeachingEnvironmentInterface,
 )
 from dataenvgym.episodes import run_episode
 from dataenvgym.episodes.report import write_report
@@ -15,6 +13,8 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TrainingRun
 from dataenvgym.records import parse_training_data
 from dataenvgym.spaces import CompletedInstancesSpace, RecordsSpace
+
+from .echo import EchoTask, Student, Writer
 
 
 class OwnEnvironment(gymnasium.Env):
@@ -57,12 +57,10 @@ class OwnEnvironment(gymnasium.Env):
         return {"completed": completed}
 
 
-def test_an_environment_of_another_class_is_run_to_its_end(
-    tmp_path, echo_task, make_student_of_echo, make_agent
-):
-    own = OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path)
+def test_an_environment_of_another_class_is_run_to_its_end(tmp_path):
+    own = OwnEnvironment(EchoTask(), Student(), tmp_path)
     environment = gymnasium.wrappers.TimeLimit(own, 5)
-    summary = run_episode(environment, make_agent(), iterations=5)
+    summary = run_episode(environment, Writer(), iterations=5)
     # 2 right answers, then 2 + 3, then it says that the episode is over
     assert [round(i.val_score * 12) for i in summary.iterations] == [2, 5]
     assert (summary.test_score_before, summary.test_score_after) == (2 / 12, 5 / 12)
@@ -71,14 +69,14 @@ def test_an_environment_of_another_class_is_run_to_its_end(
 
 
 def test_an_environment_that_does_not_resume_is_named_and_its_old_test_answers_are_dropped(
-    tmp_path, echo_task, make_student_of_echo, make_agent
+    tmp_path,
 ):
     def play(agent, iterations):
-        own = OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path)
+        own = OwnEnvironment(EchoTask(), Student(), tmp_path)
         return run_episode(own, agent, iterations=iterations)
 
-    assert play(make_agent(size=1), 2).warnings == ()
-    summary = play(make_agent(size=2), 3)
+    assert play(Writer(size=1), 2).warnings == ()
+    summary = play(Writer(size=2), 3)
     (warning,) = summary.warnings
     assert f"2 finished iterations in {tmp_path} will be done again" in warning.text
     assert "OwnEnvironment began a new episode although it was asked to resume" in warning.text
@@ -87,35 +85,23 @@ def test_an_environment_that_does_not_resume_is_named_and_its_old_test_answers_a
     assert (summary.best_iteration, summary.test_score_after) == (2, 5 / 12)
 
 
-def test_a_truncated_episode_ends_and_says_so(
-    tmp_path, echo_task, make_student_of_echo, make_agent
-):
-    own = OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path)
-    environment = gymnasium.wrappers.TimeLimit(own, 2)
-    summary = run_episode(environment, make_agent(size=1), iterations=4)
-    assert len(summary.iterations) == 3
-    assert summary.status == "finished"
-    assert summary.ended == "the environment truncated it after 2 of 4 iterations"
-
-
-@pytest.mark.parametrize("steps", [2, 5])
-def test_a_limit_of_as_many_steps_or_more_is_no_early_end(
-    tmp_path, echo_task, make_student_of_echo, make_agent, steps
-):
-    own = OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path)
-    environment = gymnasium.wrappers.TimeLimit(own, steps)
-    summary = run_episode(environment, make_agent(size=1), iterations=2)
-    assert (len(summary.iterations), summary.ended) == (3, None)
-
-
-def test_it_needs_nothing_that_the_protocol_does_not_say(tmp_path, echo_task, make_student_of_echo):
-    assert isinstance(
-        OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path), TeachingEnvironmentInterface
+@pytest.mark.parametrize(
+    ("limit", "iterations", "ended"),
+    [
+        (2, 4, "the environment truncated it after 2 of 4 iterations"),
+        (2, 2, None),
+        (5, 2, None),
+    ],
+)
+def test_an_episode_that_is_truncated_says_so(tmp_path, limit, iterations, ended):
+    environment = gymnasium.wrappers.TimeLimit(
+        OwnEnvironment(EchoTask(), Student(), tmp_path), limit
     )
-    assert not issubclass(OwnEnvironment, TeachingEnvironment)
+    summary = run_episode(environment, Writer(size=1), iterations=iterations)
+    assert (len(summary.iterations), summary.status, summary.ended) == (3, "finished", ended)
 
 
-def test_an_agent_that_only_acts_does_not_fit_records(tmp_path, echo_task, make_student_of_echo):
+def test_an_agent_that_only_acts_does_not_fit_records(tmp_path):
     class Acting:
         def act(self, observation, predictor):
             return []
@@ -123,13 +109,13 @@ def test_an_agent_that_only_acts_does_not_fit_records(tmp_path, echo_task, make_
         def step(self):
             pass
 
-    own = OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path)
+    own = OwnEnvironment(EchoTask(), Student(), tmp_path)
     with pytest.raises(ConfigurationError, match="does not fit OwnEnvironment"):
         run_episode(own, Acting(), iterations=1)
 
 
-def test_an_environment_that_lacks_a_part_is_refused_by_its_names(tmp_path, make_agent, echo_task):
-    own = OwnEnvironment(echo_task(), None, tmp_path)
+def test_an_environment_that_lacks_a_part_is_refused_by_its_names(tmp_path):
+    own = OwnEnvironment(EchoTask(), None, tmp_path)
     del own.results
     with pytest.raises(ConfigurationError, match="got OwnEnvironment, which has no results"):
-        run_episode(own, make_agent(), iterations=1)
+        run_episode(own, Writer(), iterations=1)

@@ -5,8 +5,10 @@ import matplotlib.image
 import pytest
 from matplotlib.figure import Figure
 
-from dataenvgym.episodes import IterationSummary, Summary, plots
+from dataenvgym.episodes import plots
 from dataenvgym.episodes.plots import draw_curve
+
+from .echo import iteration, summary
 
 
 @pytest.fixture(autouse=True)
@@ -16,18 +18,13 @@ def each_curve_is_drawn(monkeypatch):
 
 
 def make_summary(n=4, skills=("a", "b"), **options):
-    iterations = tuple(
-        IterationSummary(
-            iteration=i, val_score=0.5 + 0.1 * i / n, n_val=10, n_errors=0, n_records=0,
-            n_records_total=0, dropped={}, seconds={"total": float(i)},
-            val_score_by_skill={s: None if i == k == 1 else 0.1 * (i % 10)
-                                for k, s in enumerate(skills)},
-        )
+    iterations = (
+        iteration(i, 0.5 + 0.1 * i / n, seconds={"total": float(i)},
+                  val_score_by_skill={s: None if i == k == 1 else 0.1 * (i % 10)
+                                      for k, s in enumerate(skills)})
         for i in range(n)
     )  # fmt: skip
-    values = {"task": "t", "agent": "a", "seed": 0, "status": "finished",
-              "iterations": iterations, "best_iteration": n - 1, **options}  # fmt: skip
-    return Summary(**values)
+    return summary(*iterations, **options)
 
 
 def test_the_same_scores_make_the_same_bytes_with_any_user_settings(tmp_path):
@@ -69,10 +66,8 @@ def test_any_number_of_iterations_and_any_names_can_be_drawn(tmp_path, n, skills
 
 def test_many_named_scores_have_their_legend_below_the_lines():
     def legend_and_axes(n):
-        summary = make_summary()
         named = {f"f1_{i}": i / 9 for i in range(n)}
-        iterations = [one.model_copy(update={"named_scores": named}) for one in summary.iterations]
-        figure = summary.model_copy(update={"iterations": tuple(iterations)}).plot()
+        figure = summary(iteration(0), iteration(1, named_scores=named)).plot()
         figure.canvas.draw()
         axes = figure.axes[0]
         return axes.get_legend().get_window_extent(), axes.get_window_extent()

@@ -1,15 +1,14 @@
 """Warnings about agents that return nothing, or lose their state on resume."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from dataenvgym.agents import Agent, GoldEngine, NoEngine, NoPolicy
 from dataenvgym.episodes.report import write_report
 from dataenvgym.episodes.tables import outcome
-from dataenvgym.errors import InvalidActionError
+from dataenvgym.errors import InvalidActionError, TrainingError
 from dataenvgym.storage import read_json
+
+from .echo import EchoTask, Student, Writer
 
 
 class Forgetful:
@@ -45,15 +44,27 @@ def test_resuming_an_agent_without_a_state_warns_that_its_memory_is_lost(play, t
     assert lost.startswith("the run was resumed, and the agent 'forgetful' has no state_dict()")
 
 
-def test_nothing_is_lost_before_its_first_call_or_with_a_state(play, tmp_path, make_agent):
+def test_an_agent_without_a_state_is_resumed_with_the_records_it_gave(play, tmp_path):
+    class Failing(Student):
+        def train(self, training_data, run):
+            raise TrainingError("no loss")
+
+    with pytest.raises(TrainingError):
+        play(tmp_path / "run", iterations=1, agent=Forgetful(), student=Failing())
+    agent = Forgetful()
+    play(tmp_path / "run", iterations=1, agent=agent)
+    assert agent.calls == 0
+
+
+def test_nothing_is_lost_before_its_first_call_or_with_a_state(play, tmp_path):
     with pytest.raises(RuntimeError, match="stop"):
         play(tmp_path / "a", agent=Forgetful(fails_at=1), iterations=1)
     assert play(tmp_path / "a", agent=Forgetful(), iterations=1).warnings == ()
     assert play(tmp_path / "a", agent=Forgetful(), iterations=1).warnings == ()
     (tmp_path / "a" / "summary.json").unlink()  # as if killed before the test split was scored
     assert play(tmp_path / "a", agent=Forgetful(), iterations=1).warnings == ()
-    play(tmp_path / "b", agent=make_agent(), iterations=1)
-    assert play(tmp_path / "b", agent=make_agent(), iterations=2).warnings == ()
+    play(tmp_path / "b", agent=Writer(), iterations=1)
+    assert play(tmp_path / "b", agent=Writer(), iterations=2).warnings == ()
 
 
 def test_an_agent_that_returns_no_records_is_warned_about_each_time(play, tmp_path):
@@ -74,8 +85,8 @@ def test_a_run_without_training_says_so_first(play, tmp_path):
     assert "nothing was trained" in first["text"]
 
 
-def test_records_that_are_all_dropped_are_said_too(play, tmp_path, echo_task):
-    known = echo_task().instances[0].instruction
+def test_records_that_are_all_dropped_are_said_too(play, tmp_path):
+    known = EchoTask().instances[0].instruction
     agent = Forgetful(gives=[{"instruction": known, "output": "100"}])
     summary = play(tmp_path / "run", agent=agent, iterations=1)
     why = "1 give away a problem that the student is evaluated on (evaluation_overlap)"
@@ -92,10 +103,10 @@ def test_a_longer_run_that_trained_in_the_end_no_longer_says_so(play, tmp_path):
     assert not any("nothing was trained in" in text for _, text in texts(summary))
 
 
-def test_agents_that_are_to_give_nothing_are_not_warned_about(play, tmp_path, echo_task):
+def test_agents_that_are_to_give_nothing_are_not_warned_about(play, tmp_path):
     none = Agent(NoPolicy(), NoEngine(), name="none")
     assert play(tmp_path / "none", agent=none, iterations=2).warnings == ()
-    gold = Agent(NoPolicy(), GoldEngine(echo_task(), parts=1), name="gold")
+    gold = Agent(NoPolicy(), GoldEngine(EchoTask(), parts=1), name="gold")
     summary = play(tmp_path / "gold", agent=gold, iterations=2)
     assert summary.iterations[1].n_records > 0
     assert summary.warnings == ()
@@ -104,11 +115,3 @@ def test_agents_that_are_to_give_nothing_are_not_warned_about(play, tmp_path, ec
 def test_an_agent_that_forgot_to_return_gets_a_typed_error(play, tmp_path):
     with pytest.raises(InvalidActionError, match=r"NoneType, expected a list .* does the agent"):
         play(tmp_path / "run", agent=Forgetful(gives=None))
-
-
-def test_the_environment_is_named_when_a_run_starts(play, tmp_path):
-    from dataenvgym.episodes.display import EpisodeDisplay
-
-    stream = io.StringIO()
-    play(tmp_path / "run", iterations=1, callbacks=[EpisodeDisplay(Console(file=stream))])
-    assert stream.getvalue().startswith("echo, taught by writer in SkillList, seed 0: 1 iteration")

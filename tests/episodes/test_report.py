@@ -9,6 +9,8 @@ from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import RunDirectoryError, SpeakerError
 from dataenvgym.tasks import Outcome, TaskEnvironment
 
+from .echo import EchoTask, Student, Writer
+
 
 def test_the_report_has_the_configuration_and_the_results(finished_run):
     text = write_report(finished_run).read_text()
@@ -40,8 +42,8 @@ def test_apart_from_the_timings_the_same_run_makes_the_same_report(play, tmp_pat
     ).read_bytes()
 
 
-def test_forgotten_skills_are_named(play, tmp_path, make_student_of_echo):
-    class Forgetting(make_student_of_echo):
+def test_forgotten_skills_are_named(play, tmp_path):
+    class Forgetting(Student):
         def _reply(self, conversation):
             reply = super()._reply(conversation)
             number = conversation[-1].content.split()[1].strip(",")
@@ -52,8 +54,8 @@ def test_forgotten_skills_are_named(play, tmp_path, make_student_of_echo):
     assert "- Forgot most: hum (-0.250)" in text
 
 
-def test_an_unfinished_run_has_a_report(play, tmp_path, make_agent):
-    class Failing(make_agent):
+def test_an_unfinished_run_has_a_report(play, tmp_path):
+    class Failing(Writer):
         def __call__(self, completed, predictor):
             raise ValueError("no [idea]")
 
@@ -95,8 +97,8 @@ class TellingEnvironment(TaskEnvironment):
         return Outcome(reward=float(was_correct), was_correct=was_correct, scores=scores)
 
 
-def test_named_scores_are_in_summary_and_report(play, tmp_path, echo_task):
-    class Telling(echo_task):
+def test_named_scores_are_in_summary_and_report(play, tmp_path):
+    class Telling(EchoTask):
         def make_environment(self):
             return TellingEnvironment()
 
@@ -125,8 +127,8 @@ class RudeEnvironment(TellingEnvironment):
         return super().respond(instance, conversation)
 
 
-def test_errors_are_counted_by_fault_in_summary_and_report(play, tmp_path, echo_task):
-    class Rude(echo_task):
+def test_errors_are_counted_by_fault_in_summary_and_report(play, tmp_path):
+    class Rude(EchoTask):
         def make_environment(self):
             return RudeEnvironment()
 

@@ -6,6 +6,8 @@ from rich.console import Console
 from dataenvgym.episodes.show import show_iteration
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
+from .echo import Student
+
 
 @pytest.fixture
 def show(finished_run):
@@ -56,10 +58,10 @@ def test_it_fits_a_narrow_terminal(show):
     assert max(map(len, show(width=60).splitlines())) <= 60
 
 
-def test_a_failed_call_is_neither_right_nor_wrong(play, tmp_path, make_student_of_echo):
+def test_a_failed_call_is_neither_right_nor_wrong(play, tmp_path):
     from dataenvgym.interfaces import Failure
 
-    student = make_student_of_echo()
+    student = Student()
     answer = student.answer
     student.answer = lambda c: Failure(reason="down") if "105" in c[-1].content else answer(c)
     play(tmp_path / "run", student=student, iterations=1)

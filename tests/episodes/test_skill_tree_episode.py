@@ -12,8 +12,6 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.storage import read_json
 
-from .killing import Killed
-
 AGENTS = ("skill_tree", "skill_tree_fill_balanced", "skill_tree_random", "skill_tree_configurable")
 
 
@@ -80,19 +78,16 @@ def test_killed_before_any_file_of_an_iteration_a_run_resumes_to_the_same_end(tm
         files += [folder / "iterations/001" / f"{name}.jsonl" for name in ("records", "trained")]
         return [file.read_bytes() for file in files]
 
-    play(tmp_path / "whole", engine=CountingEngine(PocketMathTask()), iterations=1)
+    def play_one(directory):
+        play(directory, engine=CountingEngine(PocketMathTask()), iterations=1)
+
+    play_one(tmp_path / "whole")
     expected = forests(tmp_path / "whole")
     seen = [*files.seen]
     first, last = seen.index("action.json"), len(seen) - seen[::-1].index("iteration.json")
     assert last - first > 8
-    for survived in range(first, last):
-        run = tmp_path / f"killed-{survived}"
-        files.left = survived
-        with pytest.raises(Killed):
-            play(run, engine=CountingEngine(PocketMathTask()), iterations=1)
-        files.allow_all()
-        play(run, engine=CountingEngine(PocketMathTask()), iterations=1)
-        assert forests(run) == expected, f"killed before {seen[survived]}"
+    for run in files.killed(play_one, tmp_path, first, last):
+        assert forests(run) == expected, run.name
 
 
 def test_a_spent_teacher_ends_the_episode_well(tmp_path):

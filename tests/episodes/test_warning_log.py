@@ -2,7 +2,6 @@
 
 import io
 import threading
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -15,24 +14,16 @@ from dataenvgym.episodes.warning_log import RunWarning, WarningLog, read_warning
 from dataenvgym.errors import BrokenFileError, EvaluationError, RunDirectoryError
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_jsonl
+from tests.run_contents import contents
 
-from .killing import Killed
-
-
-def contents(folder: Path) -> dict[str, object]:
-    """The files of a run by name; content only of files without times."""
-    found: dict[str, object] = {}
-    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != "events.jsonl"):
-        found[str(path.relative_to(folder))] = path.read_bytes() if path.suffix == ".jsonl" else ""
-    found["summary"] = [(w.iteration, w.text) for w in read_summary(folder).warnings]
-    return found
+from .echo import EchoTask, Student, Writer
 
 
 @pytest.fixture
-def noisy(make_agent, make_student_of_echo, echo_task):
+def noisy():
     """An agent, a student and a task that warn wherever they can."""
 
-    class NoisyAgent(make_agent):
+    class NoisyAgent(Writer):
         def __call__(self, completed, predictor):
             warn_run("the agent is [tired]")
             return super().__call__(completed, predictor)
@@ -41,12 +32,12 @@ def noisy(make_agent, make_student_of_echo, echo_task):
             super().step()
             warn_run(f"step {self.steps}")
 
-    class NoisyStudent(make_student_of_echo):
+    class NoisyStudent(Student):
         def train(self, training_data, run):
             warn_run("training is slow")
             super().train(training_data, run)
 
-    class NoisyTask(echo_task):
+    class NoisyTask(EchoTask):
         def load(self, split):
             warn_run(f"{split} has a duplicate")
             return super().load(split)
@@ -130,14 +121,8 @@ def test_a_run_killed_before_any_file_appears_ends_with_the_same_warnings(
     play(tmp_path / "whole", iterations=2, **noisy())
     expected = contents(tmp_path / "whole")
     assert "warnings.jsonl" in expected
-    for survived in range(len(files.seen)):
-        run = tmp_path / f"killed-{survived}"
-        files.left = survived
-        with pytest.raises(Killed):
-            play(run, iterations=2, **noisy())
-        files.allow_all()
-        play(run, iterations=2, **noisy())
-        assert contents(run) == expected, f"killed before file {survived}"
+    for run in files.killed(lambda run: play(run, iterations=2, **noisy()), tmp_path):
+        assert contents(run) == expected, run.name
 
 
 def test_warnings_of_several_threads_are_all_kept(tmp_path):
@@ -153,10 +138,8 @@ def test_warnings_of_several_threads_are_all_kept(tmp_path):
     assert tuple(shown) == log.kept
 
 
-def test_a_new_episode_does_not_begin_with_the_warnings_of_an_abandoned_one(
-    play, tmp_path, noisy, make_student_of_echo
-):
-    class Failing(make_student_of_echo):
+def test_a_new_episode_does_not_begin_with_the_warnings_of_an_abandoned_one(play, tmp_path, noisy):
+    class Failing(Student):
         def predict(self, conversations, sampling):
             warn_run("no server")
             raise OSError("down")

@@ -1,10 +1,6 @@
 """A user's folder with students and agents of their own, and episodes composed in it."""
 
-import json
-import re
-import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +14,8 @@ from dataenvgym.executors import (
     ProcessExecutor,
     RayExecutor,
 )
-
-MY_STUDENTS = (Path(__file__).parents[1] / "my_students.py").read_text()
+from tests.run_contents import contents
+from tests.studies.conftest import enter
 
 SCRIPTED = (
     "predictor=custom",
@@ -100,17 +96,9 @@ class Listener(EpisodeCallback):
 
 
 @pytest.fixture
-def listener():
-    return Listener
-
-
-@pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The current folder, with `my_students.py` in it."""
-    (tmp_path / "my_students.py").write_text(MY_STUDENTS)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "my_students", raising=False)
+    enter(tmp_path, monkeypatch)
     return tmp_path
 
 
@@ -125,11 +113,6 @@ def scripted(folder):
 
 
 @pytest.fixture
-def scripted_overrides():
-    return SCRIPTED
-
-
-@pytest.fixture
 def real(folder):
     """Makes an episode of some seconds, with the pocket student."""
 
@@ -137,12 +120,6 @@ def real(folder):
         return EpisodeJob(compose([*REAL, *overrides]), **options)
 
     return make
-
-
-@pytest.fixture
-def comparable():
-    """All that two runs of the same episode have in common: no times, and no folders of theirs."""
-    return _comparable
 
 
 @pytest.fixture(scope="session")
@@ -162,30 +139,7 @@ def undisturbed(scripted, known):
                 episode = make(*overrides, f"episode.iterations={n}", "runs_dir=undisturbed")
                 (outcome,) = InProcessExecutor().run([episode])
                 outcome.result()
-            known[key] = _comparable(episode.directory)
+            known[key] = contents(episode.directory)
         return known[key]
 
     return run
-
-
-def _comparable(directory: Path) -> dict[str, object]:
-    files: dict[str, object] = {}
-    for path in sorted(directory.rglob("*")):
-        name = path.relative_to(directory).as_posix()
-        if not path.is_file() or name in ("events.jsonl", "config.yaml", "log.txt"):
-            continue
-        data: object = path.read_bytes()
-        if path.name in ("iteration.json", "summary.json"):
-            data = _without_seconds(json.loads(path.read_bytes()))
-        elif path.suffix in (".yaml", ".json"):
-            data = path.read_text().replace(str(directory.resolve()), "DIRECTORY")
-        elif path.name == "report.md":
-            data = re.sub(r"(?s)## Timings.*", "", path.read_text())
-        files[name] = data
-    return files
-
-
-def _without_seconds(value: object) -> object:
-    if isinstance(value, dict):
-        return {k: _without_seconds(v) for k, v in value.items() if k != "seconds"}
-    return [_without_seconds(v) for v in value] if isinstance(value, list) else value

@@ -10,14 +10,11 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.executors import InProcessExecutor, RayExecutor, build_executor
 
 
-def test_the_default_executor_is_in_process():
+def test_the_executor_of_a_configuration_is_built():
     assert isinstance(build_executor(compose([])), InProcessExecutor)
-
-
-def test_ray_gives_an_episode_as_many_cpus_as_its_student_has_threads():
     executor = build_executor(compose(["executor=ray", "predictor.threads=3"]))
     assert isinstance(executor, RayExecutor)
-    assert executor.cpus_per_episode == 3
+    assert executor.cpus_per_episode == 3  # those of its student
 
 
 def test_the_executor_determines_neither_name_nor_results():
@@ -27,21 +24,17 @@ def test_the_executor_determines_neither_name_nor_results():
 
 
 @pytest.mark.parametrize(
-    ("override", "message"),
+    ("overrides", "message"),
     [
-        ("executor.num_cpus=0", "num_cpus is 0, expected 1 or more"),
-        ("executor.max_restarts=-1", "max_restarts is -1, expected 0 or more"),
-        ("executor.gpus_per_predictor=-1", "gpus_per_predictor is -1, expected 0 or more"),
+        (["num_cpus=0"], "num_cpus is 0, expected 1 or more"),
+        (["max_restarts=-1"], "max_restarts is -1, expected 0 or more"),
+        (["gpus_per_predictor=-1"], "gpus_per_predictor is -1, expected 0 or more"),
+        (["address=auto", "num_cpus=2"], "have to be null"),  # an existing cluster has its own
     ],
 )
-def test_a_number_that_cannot_be_is_refused(override, message):
+def test_options_of_ray_that_cannot_be_are_refused(overrides, message):
     with pytest.raises(ConfigurationError, match=message):
-        build_executor(compose(["executor=ray", override]))
-
-
-def test_an_existing_cluster_has_its_own_cpus():
-    with pytest.raises(ConfigurationError, match="have to be null"):
-        build_executor(compose(["executor=ray", "executor.address=auto", "executor.num_cpus=2"]))
+        build_executor(compose(["executor=ray", *(f"executor.{one}" for one in overrides)]))
 
 
 def test_without_ray_the_way_out_is_named(monkeypatch):

@@ -34,7 +34,7 @@ def test_a_worker_that_has_ended_is_not_interrupted(scripted, end):
     assert workers.asked == ["end"]
 
 
-def test_a_worker_that_runs_is_interrupted_if_a_callback_fails(scripted, listener):
+def test_a_worker_that_runs_is_interrupted_if_a_callback_fails(scripted):
     class Running(Workers):
         def ended(self, seconds):
             episode.directory.mkdir(parents=True)

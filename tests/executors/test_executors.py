@@ -18,7 +18,7 @@ from dataenvgym.errors import (
     RunDirectoryError,
     WorkerLostError,
 )
-from dataenvgym.executors import ExecutorInterface, InProcessExecutor
+from dataenvgym.executors import InProcessExecutor
 from dataenvgym.executors.episode_driver import DrivenEpisode
 from dataenvgym.executors.worker import (
     CarriedError,
@@ -28,6 +28,8 @@ from dataenvgym.executors.worker import (
     run_request,
 )
 from dataenvgym.storage import read_json
+from tests.executors.conftest import Listener
+from tests.run_contents import contents
 
 from ..waiting import wait_for
 
@@ -41,20 +43,14 @@ def status_of(episode):
     return read_json(episode.directory / "summary.json")["status"]
 
 
-def test_it_is_an_executor(executor):
-    assert isinstance(executor, ExecutorInterface)
-
-
 @elsewhere
-def test_an_episode_comes_to_the_same_and_is_heard_the_same_as_in_this_process(
-    executor, scripted, listener, comparable
-):
-    near, far = listener(), listener()
+def test_an_episode_comes_to_the_same_and_is_heard_the_same_as_in_this_process(executor, scripted):
+    near, far = Listener(), Listener()
     here, there = scripted("runs_dir=here", callbacks=[near]), scripted(callbacks=[far])
     for where, episode in ((InProcessExecutor(), here), (executor, there)):
         (outcome,) = where.run([episode])
         outcome.result()
-    assert comparable(there.directory) == comparable(here.directory)
+    assert contents(there.directory) == contents(here.directory)
     assert far.heard[0] == ("start", there.directory.name, there.directory)
     assert far.heard[1:] == near.heard[1:]
     assert ("phase", "end", 1, "train") in far.heard
@@ -62,13 +58,11 @@ def test_an_episode_comes_to_the_same_and_is_heard_the_same_as_in_this_process(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["processes", "ray"], indirect=True)
-def test_the_real_students_weights_are_the_same_as_in_this_process(
-    executor, real, comparable, undisturbed
-):
+def test_the_real_students_weights_are_the_same_as_in_this_process(executor, real, undisturbed):
     episode = real()
     (outcome,) = executor.run([episode])
     outcome.result()
-    files = comparable(episode.directory)
+    files = contents(episode.directory)
     assert "iterations/002/adapter/adapter_model.safetensors" in files
     assert files == undisturbed(make=real)
 
@@ -93,12 +87,6 @@ def test_errors_arrive_as_they_are_and_hold_up_no_other_episode(executor, script
     assert [status_of(episode) for episode in episodes] == ["failed", "finished", "failed"]
 
 
-@elsewhere
-def test_an_error_from_elsewhere_has_its_traceback_with_it(executor, scripted):
-    (buggy,) = executor.run([scripted("agent._target_=my_students.Buggy")])
-    assert "return 1 // 0" in buggy.error.__notes__[0]
-
-
 def test_an_episode_that_cannot_work_leaves_nothing_behind(executor, scripted, folder):
     (outcome,) = executor.run([scripted("environment.mode=x")])
     assert isinstance(outcome.error, ConfigurationError)
@@ -106,9 +94,9 @@ def test_an_episode_that_cannot_work_leaves_nothing_behind(executor, scripted, f
 
 
 def test_a_mistake_in_a_callback_ends_its_episode_alone_which_continues_later(
-    executor, scripted, listener, comparable, undisturbed
+    executor, scripted, undisturbed
 ):
-    wrong = listener(OSError("disk full"))
+    wrong = Listener(OSError("disk full"))
     stopped = scripted("runs_dir=there", callbacks=[wrong])
     other = scripted("episode.iterations=1", "name=b")
     failed, finished = executor.run([stopped, other])
@@ -117,20 +105,18 @@ def test_a_mistake_in_a_callback_ends_its_episode_alone_which_continues_later(
     assert wrong.heard[-1] == ("end", "failed")
     assert status_of(stopped) == "failed"
     executor.run([scripted("runs_dir=there")])
-    assert comparable(stopped.directory) == undisturbed()
+    assert contents(stopped.directory) == undisturbed()
 
 
-def test_an_interrupt_ends_all_which_another_executor_continues(
-    executor, scripted, listener, comparable, undisturbed
-):
-    hasty = listener(KeyboardInterrupt())
+def test_an_interrupt_ends_all_which_another_executor_continues(executor, scripted, undisturbed):
+    hasty = Listener(KeyboardInterrupt())
     stopped = scripted("runs_dir=there", callbacks=[hasty])
     with pytest.raises(KeyboardInterrupt):
         executor.run([stopped, scripted(ENDLESS, "name=b")])
     assert hasty.heard[-1] == ("end", "interrupted")
     assert status_of(stopped) == "interrupted"
     InProcessExecutor().run([scripted("runs_dir=there")])
-    assert comparable(stopped.directory) == undisturbed()
+    assert contents(stopped.directory) == undisturbed()
 
 
 def test_an_interrupt_of_the_episode_itself_ends_all(executor, scripted):
@@ -140,10 +126,8 @@ def test_an_interrupt_of_the_episode_itself_ends_all(executor, scripted):
     assert status_of(hasty) == "interrupted"
 
 
-def test_iterations_that_an_environment_does_again_are_told_when_they_are_finished(
-    scripted, listener
-):
-    heard = listener()
+def test_iterations_that_an_environment_does_again_are_told_when_they_are_finished(scripted):
+    heard = Listener()
     one = DrivenEpisode(scripted(callbacks=[heard]), opens=False)
     one.request()
     plan = EpisodePlan("run", "task", "agent", 0, 2, n_finished=2, directory=one.directory)
@@ -164,12 +148,12 @@ def test_fresh_starts_over(executor, scripted):
 
 
 @elsewhere
-def test_it_continues_where_another_executor_left_off(executor, scripted, comparable, undisturbed):
+def test_it_continues_where_another_executor_left_off(executor, scripted, undisturbed):
     InProcessExecutor().run([scripted("episode.iterations=1", "name=mixed")])
     mixed = scripted("name=mixed")
     (outcome,) = executor.run([mixed])
     outcome.result()
-    assert comparable(mixed.directory) == undisturbed(calls=(1, 2))
+    assert contents(mixed.directory) == undisturbed(calls=(1, 2))
 
 
 @elsewhere
@@ -192,11 +176,9 @@ class Doubtful(PocketMathTask):
 """
 
 
-def test_warnings_while_an_episode_is_built_are_kept_with_the_run(
-    executor, scripted, listener, folder
-):
+def test_warnings_while_an_episode_is_built_are_kept_with_the_run(executor, scripted, folder):
     (folder / "doubtful.py").write_text(DOUBTFUL)
-    hearing = listener()
+    hearing = Listener()
     episode = scripted(
         "task._target_=doubtful.Doubtful", "episode.iterations=1", "name=a", callbacks=[hearing]
     )
@@ -215,9 +197,9 @@ def test_warnings_while_an_episode_is_built_are_kept_with_the_run(
     [("processes", {}), pytest.param("ray", {"max_restarts": 0}, marks=pytest.mark.slow)],
 )
 def test_a_lost_process_fails_its_episode_alone_which_continues_later(
-    executor_of, scripted, listener, name, options
+    executor_of, scripted, name, options
 ):
-    hearing = listener()
+    hearing = Listener()
     fragile = scripted(FRAGILE, "name=a", callbacks=[hearing])
     lost, finished = executor_of(name, **options).run(
         [fragile, scripted("episode.iterations=1", "name=b")]
@@ -233,14 +215,14 @@ def test_a_lost_process_fails_its_episode_alone_which_continues_later(
 
 @pytest.mark.slow
 def test_ray_replaces_a_lost_process_by_one_that_continues(
-    executor_of, scripted, listener, folder, comparable, undisturbed
+    executor_of, scripted, folder, undisturbed
 ):
-    hearing = listener()
+    hearing = Listener()
     killed = scripted(FRAGILE, "runs_dir=there", callbacks=[hearing])
     (outcome,) = executor_of("ray").run([killed])
     outcome.result()
     assert (folder / "died-teaching").exists()
-    assert comparable(killed.directory) == undisturbed(FRAGILE)
+    assert contents(killed.directory) == undisturbed(FRAGILE)
     told = [what for what in hearing.heard if what[0] in ("start", "iteration", "end")]
     assert told == [
         ("start", killed.directory.name, killed.directory),
@@ -253,7 +235,7 @@ def test_ray_replaces_a_lost_process_by_one_that_continues(
 
 @pytest.mark.slow
 def test_a_student_that_dies_while_it_answers_or_learns_is_replaced_with_its_adapter(
-    executor_of, scripted, folder, comparable, undisturbed
+    executor_of, scripted, folder, undisturbed
 ):
     kind = "predictor._target_=my_students.Mortal"
     killed = scripted(kind, "runs_dir=there")
@@ -261,12 +243,12 @@ def test_a_student_that_dies_while_it_answers_or_learns_is_replaced_with_its_ada
     outcome.result()
     assert (folder / "died-answering").exists()
     assert (folder / "died-training").exists()
-    assert comparable(killed.directory) == undisturbed(kind)
+    assert contents(killed.directory) == undisturbed(kind)
 
 
 @pytest.mark.slow
 def test_a_student_that_cannot_live_fails_the_episode_which_continues_later(
-    executor_of, scripted, folder, comparable, undisturbed
+    executor_of, scripted, folder, undisturbed
 ):
     kind = "predictor._target_=my_students.Sickly"
     episode = scripted(kind, "runs_dir=there")
@@ -279,7 +261,7 @@ def test_a_student_that_cannot_live_fails_the_episode_which_continues_later(
     (folder / "sick").unlink()
     (outcome,) = executor_of("ray").run([episode])
     outcome.result()
-    assert comparable(episode.directory) == undisturbed(kind)
+    assert contents(episode.directory) == undisturbed(kind)
 
 
 # --- storage --------------------------------------------------------------------------------------

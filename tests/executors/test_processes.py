@@ -14,6 +14,7 @@ from dataenvgym.errors import ConfigurationError, WorkerLostError
 from dataenvgym.executors import ProcessExecutor, processes
 from dataenvgym.progress import ProgressMessage
 from dataenvgym.storage import read_json
+from tests.executors.conftest import SCRIPTED
 
 from ..waiting import wait_for
 
@@ -133,10 +134,10 @@ class Sleepy(Agent):
     [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL],
     ids=["SIGINT", "SIGKILL"],
 )
-def test_children_end_with_the_process_that_runs_them(folder, scripted_overrides, number):
+def test_children_end_with_the_process_that_runs_them(folder, number):
     (folder / "driver.py").write_text(DRIVER)
     (folder / "sleepy.py").write_text(SLEEPY)
-    overrides = [*scripted_overrides, "agent._target_=sleepy.Sleepy"]
+    overrides = [*SCRIPTED, "agent._target_=sleepy.Sleepy"]
     driver = subprocess.Popen(
         [sys.executable, "driver.py", *overrides],
         stdout=subprocess.PIPE,

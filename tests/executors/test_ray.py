@@ -7,16 +7,17 @@ import pytest
 
 from dataenvgym.executors.ray_executor import _own_signal_handlers, _raylet_messages_logged
 from dataenvgym.storage import read_json
+from tests.executors.conftest import SCRIPTED
 
 from ..processes import MAIN, python
 
 
 @pytest.fixture
-def command(folder, scripted_overrides):
+def command(folder):
     """`dataenvgym run executor=ray` in a process of its own."""
 
     def run_it(*overrides):
-        options = ["--plain", "executor=ray", "executor.num_cpus=1", *scripted_overrides]
+        options = ["--plain", "executor=ray", "executor.num_cpus=1", *SCRIPTED]
         return python(*MAIN, "run", *options, *overrides)
 
     return run_it

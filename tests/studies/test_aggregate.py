@@ -15,6 +15,7 @@ from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.notes import study_notes
 from dataenvgym.studies.results import StrategyRuns
 from dataenvgym.studies.tables import markdown, study_cells
+from tests.studies.conftest import made_run, runs_of
 
 
 def rng():
@@ -87,33 +88,32 @@ def test_intervals_of_ten_tasks_and_five_seeds_cover_the_truth():
     assert 0.90 <= covered / 120 <= 0.99
 
 
-@pytest.fixture
-def results(made_run):
-    def task(name, ceiling, *, lost=False):
-        base = {s: made_run(s, (0.5, 0.6 + 0.01 * s), 0.5) for s in range(4)}
-        good = {s: made_run(s, (0.5, 0.7 + 0.01 * s), 0.6) for s in range(4)}
-        gold = {s: made_run(s, (0.5, ceiling), 0.9) for s in range(4)}
-        return TaskRuns(name, [
-            StrategyRuns("random", "strategy", base),
-            StrategyRuns("edge", "strategy", {} if lost else good),
-            StrategyRuns("gold", "ceiling", gold),
-        ])  # fmt: skip
+def results(*tasks):
+    """Of tasks, each with a name, the validation score of its ceiling, and perhaps "lost"."""
 
-    def make(*tasks):
-        return sum_up([task(*one[:2], lost=len(one) > 2) for one in tasks], name="s", command="",
-                      baseline="random", test=None, allow_unequal=())  # fmt: skip
+    def runs(name, score, test):
+        made = {s: made_run(s, (0.5, score + 0.01 * s), test) for s in range(4)}
+        return StrategyRuns(name, "strategy", made)
 
-    return make
+    found = [
+        TaskRuns(name, [
+            runs("random", 0.6, 0.5),
+            StrategyRuns("edge", "strategy", {}) if lost else runs("edge", 0.7, 0.6),
+            runs_of("gold", range(4), (0.5, ceiling), 0.9),
+        ])
+        for name, ceiling, *lost in tasks
+    ]  # fmt: skip
+    return sum_up(found, name="s", command="", baseline="random", test=None, allow_unequal=())
 
 
-def test_a_score_is_the_area_between_floor_and_ceiling(results):
+def test_a_score_is_the_area_between_floor_and_ceiling():
     found = results(("easy", 0.9), ("hard", 0.7)).suite
     edge = {task: of_task[1].iqm.value for task, of_task in found.by_task.items()}
     assert edge == pytest.approx({"easy": 0.215 / 0.4, "hard": 0.215 / 0.2})
     assert found.overall[1].improvement["random"].value == 1.0
 
 
-def test_tables_and_notes_show_the_suite_and_every_task(results):
+def test_tables_and_notes_show_the_suite_and_every_task():
     found = results(("easy", 0.9), ("hard", 0.7))
     scores, tasks = study_cells(found)[-2:]
     assert [row[:3] for row in scores.rows] == [("edge", "8", ".794"), ("random", "8", ".419")]
@@ -124,7 +124,7 @@ def test_tables_and_notes_show_the_suite_and_every_task(results):
     assert "Suite of 2 tasks" in "\n".join(study_notes(found))
 
 
-def test_a_task_without_a_ceiling_above_the_floor_is_left_out_and_named(results):
+def test_a_task_without_a_ceiling_above_the_floor_is_left_out_and_named():
     found = results(("easy", 0.9), ("hard", 0.7), ("impossible", 0.5))
     assert list(found.suite.by_task) == ["easy", "hard"]
     assert "impossible: the area of its ceiling, +0.000" in "\n".join(study_notes(found))
@@ -132,7 +132,7 @@ def test_a_task_without_a_ceiling_above_the_floor_is_left_out_and_named(results)
     assert results(("easy", 0.9)).suite is None
 
 
-def test_a_strategy_that_lacks_a_task_has_no_score_over_all_of_them(results):
+def test_a_strategy_that_lacks_a_task_has_no_score_over_all_of_them():
     found = results(("easy", 0.9), ("hard", 0.7, "lost"))
     assert [one.strategy for one in found.suite.overall] == ["random"]
     assert [one.strategy for one in found.suite.by_task["easy"]] == ["random", "edge"]

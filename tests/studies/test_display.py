@@ -8,17 +8,10 @@ import pytest
 from rich.console import Console
 
 from dataenvgym.episodes.callbacks import EpisodePlan
-from dataenvgym.episodes.summary import IterationSummary, Summary
-from dataenvgym.progress import ProgressMessage
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
-
-
-def iteration(number, score, records=0):
-    return IterationSummary(
-        iteration=number, val_score=score, n_val=4, n_errors=0, n_records=records,
-        n_records_total=records,
-        dropped={}, seconds={}, val_score_by_skill={},
-    )  # fmt: skip
+from tests.episodes.echo import iteration
+from tests.episodes.echo import summary as make_summary
+from tests.episodes.screen import Clock, count, drawn
 
 
 def plan(name):
@@ -27,18 +20,11 @@ def plan(name):
 
 def summary(status, **more):
     iterations = (iteration(0, 0.5), iteration(1, 0.5, records=3))
-    return Summary(task="t", agent="a", seed=0, status=status, iterations=iterations,
-                   best_iteration=0, **more)  # fmt: skip
+    return make_summary(*iterations, status=status, best_iteration=0, **more)
 
 
 @pytest.fixture
 def clock():
-    class Clock:
-        now = 0.0
-
-        def __call__(self) -> float:
-            return self.now
-
     return Clock()
 
 
@@ -110,15 +96,10 @@ def test_on_a_terminal_each_running_episode_is_a_row_that_does_not_wrap(clock):
         watch.on_start(plan(name))
         watch.on_phase("begin", 1, "train", 0.0)
 
-    def hear(watch, text, done, total):
-        message = ProgressMessage(text)
-        message.done, message.total = done, total
-        watch.on_progress(message)
-
-    hear(watches[0], "10 of 40 training steps", 10, 40)
-    hear(watches[1], "0 of 400 problems", 0, 400)
-    clock.now = 4.0
-    hear(watches[0], "30 of 40 training steps, loss 0.125", 30, 40)
+    watches[0].on_progress(count(10, 40))
+    watches[1].on_progress(count(0, 400))
+    clock.now += 4.0
+    watches[0].on_progress(count(30, 40, text="30 of 40 training steps, loss 0.125"))
     first, second, third = drawn(display)
     assert re.match("0/5 episodes done .* 2 running", first)
     assert second.startswith("skill_list_a, ")
@@ -138,7 +119,7 @@ def test_the_time_left_shrinks_with_each_iteration_that_ends(clock):
     with display:
         first = display.watch("one", "fast")
         first.on_start(plan("one"))
-        clock.now = 60.0
+        clock.now += 60.0
         first.on_end(summary("finished"))
         assert text_of(display).endswith("about 60 s left, not counting slow")
         second = display.watch("two", "fast")
@@ -148,13 +129,6 @@ def test_the_time_left_shrinks_with_each_iteration_that_ends(clock):
         assert text_of(display).endswith("about 40 s left, not counting slow")
         second.on_end(summary("interrupted"))
         assert "left" not in text_of(display)  # of the slow one nothing is known
-
-
-def drawn(display):
-    console = Console(file=io.StringIO(), width=display.console.width, force_terminal=True)
-    console.print(display.bars.get_renderable())
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
-    return [line.rstrip() for line in text.splitlines()]
 
 
 def test_a_damaged_line_of_events_does_not_hide_the_time_of_the_others(tmp_path):

@@ -2,34 +2,24 @@
 
 import io
 
-import pytest
 from rich.console import Console
 
 from dataenvgym.studies import plots
-from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.results import StrategyRuns
 from dataenvgym.studies.tables import render, study_cells, write_results
+from tests.studies.conftest import made_run, results_of, runs_of
 
 
-@pytest.fixture
-def summed(made_run):
+def summed(gold=0.5, **of_more):
     """Results of random (test gain .1), more's (.2) and gold with the test score `gold`."""
-
-    def make(gold=0.5, **of_more):
-        more = {s: made_run(s, (0.5, 0.7), 0.6, **of_more) for s in (0, 1)}
-        strategies = [
-            StrategyRuns("random", "strategy", {0: made_run(0, (0.5, 0.6), 0.5)}),
-            StrategyRuns("more", "strategy", more),
-            StrategyRuns("gold", "ceiling", {s: made_run(s, (0.5, 0.6), gold, records_hash="g")
-                                             for s in (0, 1)}),
-        ]  # fmt: skip
-        return sum_up([TaskRuns("t", strategies)], name="s", command="", baseline="random",
-                      test=None, allow_unequal=())  # fmt: skip
-
-    return make
+    return results_of(
+        runs_of("random", [0], (0.5, 0.6), 0.5),
+        runs_of("more", [0, 1], (0.5, 0.7), 0.6, **of_more),
+        runs_of("gold", [0, 1], (0.5, 0.6), gold, records_hash="g"),
+    )
 
 
-def test_gold_data_that_a_strategy_beats_are_not_called_a_ceiling(summed, tmp_path, monkeypatch):
+def test_gold_data_that_a_strategy_beats_are_not_called_a_ceiling(tmp_path, monkeypatch):
     results = summed(gold=0.45)
     assert results.warnings == (
         "gold is not a ceiling: it gained +0.050 in test score, and more was gained by more "
@@ -49,18 +39,18 @@ def test_gold_data_that_a_strategy_beats_are_not_called_a_ceiling(summed, tmp_pa
     assert "gold (not a ceiling)" in text
 
 
-def test_gold_data_above_all_strategies_are_a_ceiling(summed):
+def test_gold_data_above_all_strategies_are_a_ceiling():
     results = summed(gold=0.65)
     assert results.warnings == ()
     assert study_cells(results)[0].rows[2][0] == "gold (ceiling)"
 
 
-def test_seeds_with_identical_records_are_named_but_not_those_of_gold_data(summed):
+def test_seeds_with_identical_records_are_named_but_not_those_of_gold_data():
     (warning,) = summed(gold=0.65, records_hash="same").warnings
     assert warning.startswith("more: seeds 0, 1 trained on identical records")
 
 
-def test_a_student_with_more_errors_than_another_is_named_with_their_causes(summed):
+def test_a_student_with_more_errors_than_another_is_named_with_their_causes():
     assert not any("more errors" in warning for warning in summed(gold=0.65).warnings)
     results = summed(gold=0.65, errors={"environment": 12, "user": 1})
     (warning,) = (w for w in results.warnings if "more errors" in w)
@@ -70,26 +60,25 @@ def test_a_student_with_more_errors_than_another_is_named_with_their_causes(summ
     assert [row[-1] for row in gains.rows] == ["0", "12 environment, 1 user", "0", "0"]
 
 
-def test_strategies_with_identical_records_and_scores_are_named(made_run):
-    def runs(*hashes, val=0.6):
-        return {s: made_run(s, (0.5, val), 0.5, records_hash=h) for s, h in enumerate(hashes)}
+def test_strategies_with_identical_records_and_scores_are_named():
+    def runs(name, *hashes, val=0.6):
+        made = {s: made_run(s, (0.5, val), 0.5, records_hash=h) for s, h in enumerate(hashes)}
+        return StrategyRuns(name, "ceiling" if name == "gold" else "strategy", made)
 
-    strategies = [
-        StrategyRuns("first", "strategy", runs("a", "b")),
-        StrategyRuns("partly", "strategy", runs("a", "c")),
-        StrategyRuns("again", "strategy", runs("a", "b")),
-        StrategyRuns("trained otherwise", "strategy", runs("a", "b", val=0.7)),
-        StrategyRuns("nothing", "strategy", runs(None, None)),
-        StrategyRuns("nothing else", "strategy", runs(None, None)),
-        StrategyRuns("gold", "ceiling", runs("a", "b")),
-    ]
-    results = sum_up([TaskRuns("t", strategies)], name="s", command="", baseline="first",
-                     test=None, allow_unequal=())  # fmt: skip
+    results = results_of(
+        runs("first", "a", "b"),
+        runs("partly", "a", "c"),
+        runs("again", "a", "b"),
+        runs("trained otherwise", "a", "b", val=0.7),
+        runs("nothing", None, None),
+        runs("nothing else", None, None),
+        runs("gold", "a", "b"),
+    )
     found = [text for text in results.warnings if "at every seed" in text]
     assert len(found) == 1
     assert found[0].startswith("first, again have identical records and scores at every seed")
 
 
-def test_the_warnings_of_runs_are_those_of_the_study_too(summed):
+def test_the_warnings_of_runs_are_those_of_the_study_too():
     results = summed(gold=0.65, warnings=("iteration 1: no records",))
     assert results.warnings == ("more, seeds 0, 1: iteration 1: no records",)

@@ -13,11 +13,16 @@ from dataenvgym.studies.checks import (
     record_budget,
     result_differences,
 )
+from tests.studies.conftest import made_run
+
+
+def differences(a, b, role="strategy"):
+    return config_differences([("strategy", "a", 0, compose(a)), (role, "b", 0, compose(b))])
 
 
 def keys(a, b, **options):
-    configs = {"a": compose(["agent=random", *a]), "b": compose(["agent=skill_list", *b])}
-    return [d.key for d in config_differences(configs, **{"budget": True, **options})]
+    found = differences(["agent=random", *a], ["agent=skill_list", *b], **options)
+    return list(dict.fromkeys(d.key for d in found))
 
 
 def test_strategies_may_differ_in_agent_and_observation():
@@ -42,7 +47,7 @@ def test_they_may_not_differ_in_student_instances_trainer_or_budget(override, ke
 
 def test_other_iterations_are_another_budget_too():
     assert keys([], ["episode.iterations=2"]) == ["episode.iterations", "records"]
-    assert keys([], ["episode.iterations=2"], budget=False) == ["episode.iterations"]
+    assert keys([], ["episode.iterations=2"], role="ceiling") == ["episode.iterations"]
 
 
 def test_the_budget_is_the_smaller_of_plan_and_limit():
@@ -53,12 +58,11 @@ def test_the_budget_is_the_smaller_of_plan_and_limit():
 
 def test_agents_without_any_bound_are_refused_though_they_are_equal():
     own = ["agent=custom", "agent._target_=mine.Agent"]
-    configs = {name: compose(own) for name in "ab"}
-    (difference,) = config_differences(configs, budget=True)
+    (difference,) = differences(own, own)
     assert difference.key == "records"
     assert "unbounded, set environment.max_records" in str(difference)
-    bound = {name: compose([*own, "environment.max_records=50"]) for name in "ab"}
-    assert config_differences(bound, budget=True) == []
+    bound = [*own, "environment.max_records=50"]
+    assert differences(bound, bound) == []
 
 
 def test_a_difference_that_is_not_allowed_is_an_error_with_the_way_out():
@@ -76,7 +80,7 @@ def test_only_compared_keys_can_be_allowed_to_differ():
         check_allowed_keys(["trainer.lora_rnk"], [compose([])])
 
 
-def test_runs_of_another_student_or_other_instances_are_found(made_run):
+def test_runs_of_another_student_or_other_instances_are_found():
     same = {"a": made_run(0, (0.5, 0.6)), "b": made_run(0, (0.5, 0.7))}
     assert result_differences(same) == []
     other = made_run(0, (0.5, 0.6), identity={"student": {"weights": "v"}, "instances": "j"})
@@ -87,7 +91,7 @@ def test_runs_of_another_student_or_other_instances_are_found(made_run):
         allowed(found, ["student"])
 
 
-def test_more_records_than_the_budget_are_found(made_run):
+def test_more_records_than_the_budget_are_found():
     runs = {"a": made_run(0, (0.5, 0.6), records=101), "b": made_run(0, (0.5, 0.6), records=99)}
     (difference,) = over_budget(runs, {"a": 100, "b": 100})
     assert str(difference) == "records: 101 of 100 (a)"

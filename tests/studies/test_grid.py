@@ -34,31 +34,29 @@ def test_the_labels_have_the_choices_of_an_experiment(monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     grid = parse_grid(["experiment=dataenvgym_math_gemma2_2b", "agent=random"])
     assert names(grid.tasks) == ["math"]
-    assert names(parse_grid(["agent.name=mine", "task=pocket_code"]).strategies) == ["mine"]
 
 
-def test_several_keys_make_all_combinations_named_by_the_varying_keys():
-    grid = parse_grid(["agent=random", "environment.replay=0,100", "trainer.lora_rank=choice(4,8)"])
-    assert names(grid.strategies) == [
-        "replay=0, lora_rank=4",
-        "replay=0, lora_rank=8",
-        "replay=100, lora_rank=4",
-        "replay=100, lora_rank=8",
-    ]
-    assert grid.strategies[2].overrides == (
-        "agent=random", "environment.replay=100", "trainer.lora_rank=4",
-    )  # fmt: skip
-
-
-def test_the_agent_is_in_the_name_where_it_varies_too():
-    grid = parse_grid(["agent=random,skill_list", "environment.replay=0,100"])
-    assert names(grid.strategies)[:2] == ["random, replay=0", "random, replay=100"]
-
-
-def test_sweeps_of_the_tasks_own_keys_are_tasks():
-    grid = parse_grid(["task.seed=0,1", "agent=random"])
-    assert names(grid.tasks) == ["seed=0", "seed=1"]
-    assert names(grid.strategies) == ["random"]
+@pytest.mark.parametrize(
+    ("texts", "strategies", "tasks"),
+    [
+        (["agent.name=mine", "task=pocket_code"], ["mine"], ["pocket_code"]),
+        (
+            ["agent=random", "environment.replay=0,100", "trainer.lora_rank=choice(4,8)"],
+            ["replay=0, lora_rank=4", "replay=0, lora_rank=8", "replay=100, lora_rank=4",
+             "replay=100, lora_rank=8"],
+            ["pocket_math"],
+        ),
+        (
+            ["agent=random,edge", "environment.replay=0,1"],
+            ["random, replay=0", "random, replay=1", "edge, replay=0", "edge, replay=1"],
+            ["pocket_math"],
+        ),
+        (["task.seed=0,1", "agent=random"], ["random"], ["seed=0", "seed=1"]),
+    ],
+)  # fmt: skip
+def test_strategies_and_tasks_are_combinations_named_by_the_varying_keys(texts, strategies, tasks):
+    grid = parse_grid(texts)
+    assert (names(grid.strategies), names(grid.tasks)) == (strategies, tasks)
 
 
 def test_glob_matches_existing_options():

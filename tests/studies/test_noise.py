@@ -8,7 +8,7 @@ from dataenvgym.studies.budget import budget_warnings, plan_report
 from dataenvgym.studies.noise import NoiseModel, Variances, fit_noise, read_noise, write_noise
 from dataenvgym.studies.plan import plan_study
 from dataenvgym.studies.study import Study
-from tests.studies.conftest import SMALL
+from tests.studies.conftest import SMALL, made_run
 
 UNDER = {"student": "s", "iterations": 2, "records": 40}
 TASK = "pocket_math"
@@ -32,7 +32,7 @@ def noise():
     return make
 
 
-def simulated(made_run, n, *, seed, problem, residual, n_problems=60):
+def simulated(n, *, seed, problem, residual, n_problems=60):
     """Runs of two strategies whose paired difference has these standard deviations."""
     rng = np.random.default_rng(0)
     b = rng.normal(0, problem, n_problems)
@@ -47,8 +47,8 @@ def simulated(made_run, n, *, seed, problem, residual, n_problems=60):
     return runs
 
 
-def test_the_fit_finds_the_variances_that_runs_were_made_with(made_run):
-    runs = simulated(made_run, 200, seed=0.05, problem=0.2, residual=0.4)
+def test_the_fit_finds_the_variances_that_runs_were_made_with():
+    runs = simulated(200, seed=0.05, problem=0.2, residual=0.4)
     found = fit_noise("t", runs, under=UNDER, seconds={"base": 1.0})
     test = found.variances["test_gain"]
     assert test.seed**0.5 == pytest.approx(0.05, rel=0.25)
@@ -58,14 +58,14 @@ def test_the_fit_finds_the_variances_that_runs_were_made_with(made_run):
     assert "area" not in found.variances  # these runs have no files
 
 
-def test_a_component_below_zero_is_zero(made_run):
-    runs = simulated(made_run, 3, seed=0.0, problem=0.0, residual=0.4)
+def test_a_component_below_zero_is_zero():
+    runs = simulated(3, seed=0.0, problem=0.0, residual=0.4)
     found = fit_noise("t", runs, under=UNDER, seconds={}).variances["test_gain"]
     assert min(found.seed, found.problem) == 0.0
 
 
-def test_too_few_seeds_or_strategies_are_refused(made_run):
-    runs = simulated(made_run, 2, seed=0.1, problem=0.1, residual=0.1)
+def test_too_few_seeds_or_strategies_are_refused():
+    runs = simulated(2, seed=0.1, problem=0.1, residual=0.1)
     with pytest.raises(ConfigurationError, match=r"2 strategies with 2 finished seeds in common"):
         fit_noise("t", runs, under=UNDER, seconds={})
     with pytest.raises(ConfigurationError, match="1 strategies"):
@@ -90,7 +90,7 @@ def test_a_users_model_comes_before_the_packages(noise, tmp_path, monkeypatch):
 def plan(folder, *overrides, seeds=10, **options):
     return plan_study(
         ["agent=random,skill_list,edge", f"seed=range({seeds})", *SMALL, *overrides],
-        noise_dir=folder, bounds=False, workers=2, **options,
+        noise_dir=folder, workers=2, **{"bounds": False, **options},
     )  # fmt: skip
 
 
@@ -109,6 +109,13 @@ def test_the_plan_shows_differences_by_seeds_and_problems_and_the_time(noise, fo
     assert "0.6 to 2.9 times as large" in notes[0]  # 4 degrees of freedom
     assert "records 40 there" not in " ".join(notes)
     assert "student s there, " in notes[1]
+
+
+def test_the_floor_takes_one_iteration_in_any_study(noise, folder):
+    seconds = {**dict.fromkeys(("random", "skill_list", "edge", "gold"), 60.0), "none": 3000.0}
+    write_noise(noise(seconds=seconds, conditions={**UNDER, "iterations": 5}), "noise")
+    (table,), _ = plan_report(plan("noise", bounds=True))
+    assert table.rows[1][-1] == "35 min"  # (4 x 10 seeds x 60 s x 3 / 6 + 3000 s) / 2 workers
 
 
 def test_without_a_noise_model_the_plan_names_the_command_that_makes_one(folder):

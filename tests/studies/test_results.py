@@ -3,25 +3,31 @@
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.results import MissingRun, StrategyRuns, task_result
+from tests.studies.conftest import made_run, results_of, runs_of
 
 
-def strategies(made_run):
-    base = {s: made_run(s, (0.5, 0.55), 0.5) for s in (0, 1, 2, 3)}
+def strategies():
     good = {s: made_run(s, (0.5, 0.6), 0.6 + 0.01 * s) for s in (0, 1, 2)}
-    bad = {s: made_run(s, (0.5, 0.4), 0.4) for s in (1, 2, 3)}
     return [
-        StrategyRuns("base", "strategy", base),
+        runs_of("base", range(4), (0.5, 0.55), 0.5),
         StrategyRuns("good", "strategy", good, [MissingRun(seed=3, reason="lost")]),
-        StrategyRuns("bad", "strategy", bad, [MissingRun(seed=0, reason="lost")]),
-        StrategyRuns("gold", "ceiling", {0: made_run(0, (0.5, 0.9), 0.9)}),
+        runs_of("bad", (1, 2, 3), (0.5, 0.4), 0.4),
+        runs_of("gold", [0], (0.5, 0.9), 0.9),
     ]
 
 
-def test_pairs_are_compared_on_the_seeds_that_both_have(made_run):
-    found = task_result("t", strategies(made_run), baseline="base", test="sign_flip")
-    base, good, bad, gold = found.strategies
+def summed(*runs, test="t", **more):
+    return task_result("t", runs, baseline=runs[0].name, test=test, **more)
+
+
+def alone(*runs):
+    """The result of a strategy with these runs."""
+    return summed(StrategyRuns("a", "strategy", dict(enumerate(runs)))).strategies[0]
+
+
+def test_pairs_are_compared_on_the_seeds_that_both_have():
+    base, good, bad, gold = summed(*strategies(), test="sign_flip").strategies
     assert base.comparisons == gold.comparisons == {}
     assert good.comparisons["test_gain"].seeds == (0, 1, 2)
     assert bad.comparisons["test_gain"].seeds == (1, 2, 3)
@@ -30,21 +36,16 @@ def test_pairs_are_compared_on_the_seeds_that_both_have(made_run):
     assert [m.seed for m in good.missing] == [3]
 
 
-def test_ps_are_adjusted_for_the_strategies_compared_and_not_for_the_ceiling(made_run):
-    _, good, bad, _ = task_result(
-        "t", strategies(made_run), baseline="base", test="sign_flip"
-    ).strategies
+def test_ps_are_adjusted_for_the_strategies_compared_and_not_for_the_ceiling():
+    _, good, bad, _ = summed(*strategies(), test="sign_flip").strategies
     assert good.comparisons["test_gain"].p == 0.25
     assert good.comparisons["test_gain"].p_holm == bad.comparisons["test_gain"].p_holm == 0.5
-    t = task_result("t", strategies(made_run), baseline="base", test="t").strategies[1]
+    t = summed(*strategies()).strategies[1]
     assert t.comparisons["test_gain"].p == t.comparisons["test_gain"].p_t < 0.01
 
 
-def test_a_strategys_gain_is_that_of_the_iteration_that_validation_chose(made_run):
-    run = made_run(0, (0.5, 0.8, 0.6), 0.7)
-    found = task_result(
-        "t", [StrategyRuns("a", "strategy", {0: run})], baseline="a", test="t"
-    ).strategies[0]
+def test_a_strategys_gain_is_that_of_the_iteration_that_validation_chose():
+    found = alone(made_run(0, (0.5, 0.8, 0.6), 0.7))
     assert found.measures["val_gain"].mean == pytest.approx(0.3)
     assert found.measures["area"].mean == pytest.approx((0.3 + 0.1) / 2)
     assert found.measures["test_gain"].mean == pytest.approx(0.3)
@@ -52,59 +53,46 @@ def test_a_strategys_gain_is_that_of_the_iteration_that_validation_chose(made_ru
     assert [point.mean for point in found.curve] == [0.5, 0.8, 0.6]
 
 
-def test_the_base_student_is_the_floor_and_says_whether_it_varies(made_run):
-    runs = strategies(made_run)
-    floor = task_result("t", runs, baseline="base", test="t", floor_runs=[made_run(0, (0.5, 0.5))])
-    assert floor.floor.deterministic
-    assert (floor.floor.val_score, floor.floor.test_score, floor.floor.n_runs) == (0.5, 0.4, 12)
-    other = [*runs, StrategyRuns("x", "strategy", {0: made_run(0, (0.7, 0.8))})]
-    found = task_result("t", other, baseline="base", test="t").floor
+def test_the_base_student_is_the_floor_and_says_whether_it_varies():
+    floor = summed(*strategies(), floor_runs=[made_run(0, (0.5, 0.5))]).floor
+    assert floor.deterministic
+    assert (floor.val_score, floor.test_score, floor.n_runs) == (0.5, 0.4, 12)
+    found = summed(*strategies(), runs_of("x", [0], (0.7, 0.8))).floor
     assert not found.deterministic
     assert found.val_score == pytest.approx((11 * 0.5 + 0.7) / 12)
 
 
-def test_an_unpriced_teacher_has_no_cost_and_not_a_cost_of_zero(made_run):
-    runs = {0: made_run(0, (0.5, 0.6), cost=0.5), 1: made_run(1, (0.5, 0.6), cost=None)}
-    found = task_result("t", [StrategyRuns("a", "strategy", runs)], baseline="a", test="t")
-    assert found.strategies[0].measures["cost"].mean is None
-    free = {0: made_run(0, (0.5, 0.6))}
-    found = task_result("t", [StrategyRuns("a", "strategy", free)], baseline="a", test="t")
-    assert found.strategies[0].measures["cost"].mean == 0.0
+def test_an_unpriced_teacher_has_no_cost_and_not_a_cost_of_zero():
+    unpriced = alone(made_run(0, (0.5, 0.6), cost=0.5), made_run(1, (0.5, 0.6), cost=None))
+    assert unpriced.measures["cost"].mean is None
+    assert alone(made_run(0, (0.5, 0.6))).measures["cost"].mean == 0.0
 
 
-def test_the_instances_error_averages_over_seeds_first(made_run):
+def test_the_instances_error_averages_over_seeds_first():
     # instance c gains 1 and 0 in two seeds, d gains 0 and 0: means .5 and 0, sd .3536, / sqrt 2
-    runs = {
-        0: made_run(0, (0.5, 0.6), test_after_rewards={"c": 1.0, "d": 1.0}),
-        1: made_run(1, (0.5, 0.6), test_after_rewards={"c": 0.0, "d": 1.0}),
-    }
-    found = task_result("t", [StrategyRuns("a", "strategy", runs)], baseline="a", test="t")
-    assert found.strategies[0].instance_errors["test_gain"] == pytest.approx(0.25)
+    found = alone(
+        made_run(0, (0.5, 0.6), test_after_rewards={"c": 1.0, "d": 1.0}),
+        made_run(1, (0.5, 0.6), test_after_rewards={"c": 0.0, "d": 1.0}),
+    )
+    assert found.instance_errors["test_gain"] == pytest.approx(0.25)
 
 
-def test_a_task_without_a_test_split_is_compared_by_validation(made_run):
-    runs = [
-        StrategyRuns(n, "strategy", {s: made_run(s, (0.5, g), None) for s in (0, 1)})
-        for n, g in (("a", 0.6), ("b", 0.7))
-    ]
-    found = task_result("t", runs, baseline="a", test="t").strategies[1]
+def test_a_task_without_a_test_split_is_compared_by_validation():
+    runs = (runs_of(n, (0, 1), (0.5, g), None) for n, g in (("a", 0.6), ("b", 0.7)))
+    found = summed(*runs).strategies[1]
     assert found.measures["test_gain"].mean is None
     assert found.comparisons["test_gain"].p is None
     assert found.comparisons["val_gain"].difference.mean == pytest.approx(0.1)
 
 
-def test_runs_of_another_student_are_not_summed_up_unless_it_is_allowed(made_run):
-    other = made_run(0, (0.5, 0.6), identity={"student": {"weights": "v"}, "instances": "i"})
-    task = TaskRuns(
-        "t",
-        [
-            StrategyRuns("a", "strategy", {0: made_run(0, (0.5, 0.6))}),
-            StrategyRuns("b", "strategy", {0: other}),
-        ],
+def test_runs_of_another_student_are_not_summed_up_unless_it_is_allowed():
+    other = {"student": {"weights": "v"}, "instances": "i"}
+    runs = (
+        runs_of("a", [0], (0.5, 0.6)),
+        runs_of("b", [0], (0.5, 0.6), identity=other),
     )
-    options = {"name": "s", "command": "", "baseline": "a", "test": None}
     with pytest.raises(ConfigurationError, match="differ in\n  student"):
-        sum_up([task], allow_unequal=[], **options)
-    results = sum_up([task], allow_unequal=["student"], **options)
+        results_of(*runs)
+    results = results_of(*runs, allow_unequal=["student"])
     assert results.test == "sign_flip"
     assert results.unequal[0].startswith("student: ")

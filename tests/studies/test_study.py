@@ -1,6 +1,5 @@
 """Whole studies, with a student by rule."""
 
-import json
 import os
 import shlex
 import signal
@@ -28,6 +27,15 @@ def runs(folder, name="s"):
 def times(folder, name="s"):
     root = folder / "studies" / name / "runs"
     return {p: p.stat().st_mtime_ns for p in root.rglob("*") if p.is_file()}
+
+
+def numbers(results):
+    """All runs of `results.json` without their times."""
+    return [
+        {name: value for name, value in seed.items() if name != "seconds"}
+        for one in results["tasks"][0]["strategies"]
+        for seed in one["seeds"]
+    ]
 
 
 def test_a_study_is_a_folder_of_ordinary_runs_with_table_plot_and_numbers(studied, folder):
@@ -276,14 +284,7 @@ def test_episodes_run_in_processes_by_default_and_as_many_as_asked_for(small, fo
 def test_a_study_in_processes_comes_to_the_same(studied, small, folder):
     there = run_study([*GRID, *small[:-1]], name="there", workers=2)
 
-    def numbers(results):
-        return [
-            seed.model_dump(exclude={"seconds"})
-            for one in results.tasks[0].strategies
-            for seed in one.seeds
-        ]
-
-    assert numbers(there) == numbers(studied)
+    assert numbers(there.model_dump(mode="json")) == numbers(studied.model_dump(mode="json"))
 
 
 REAL = (
@@ -329,16 +330,9 @@ def test_a_study_that_is_killed_again_and_again_comes_to_the_same(folder, reques
     said, _ = last.communicate(timeout=900)
     assert last.returncode == 0, said
 
-    def numbers(name):
-        results = json.loads((folder / "studies" / name / "results.json").read_bytes())
-        return [
-            {k: v for k, v in seed.items() if k != "seconds"}
-            for one in results["tasks"][0]["strategies"]
-            for seed in one["seeds"]
-        ]
-
-    assert numbers("b") == numbers("a")
-    assert len(numbers("a")) == 6
+    a, b = (numbers(read_json(folder / "studies" / name / "results.json")) for name in "ab")
+    assert a == b
+    assert len(a) == 6
 
 
 def test_an_option_that_a_study_does_not_have_is_refused():

@@ -2,33 +2,24 @@
 
 import io
 
-import pytest
 from rich.console import Console
 
-from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.notes import study_notes
 from dataenvgym.studies.results import MissingRun, StrategyRuns
 from dataenvgym.studies.tables import Cells, markdown, render, study_cells
+from tests.studies.conftest import made_run, results_of, runs_of
 
 
-@pytest.fixture
-def results(made_run):
-    def make(n=5, **changes):
-        base = {s: made_run(s, (0.5, 0.55 + 0.01 * s), 0.5 + 0.01 * s) for s in range(n)}
-        good = {s: made_run(s, (0.5, 0.7), 0.65, **changes) for s in range(n)}
-        lost = [MissingRun(seed=9, reason="WorkerLostError: killed\nby SIGKILL")]
-        task = TaskRuns(
-            "pocket_math",
-            [
-                StrategyRuns("random", "strategy", base),
-                StrategyRuns("a_very_long_name_of_a_strategy_indeed", "strategy", good, lost),
-                StrategyRuns("gold", "ceiling", {0: made_run(0, (0.5, 0.9), 0.9)}),
-            ],
-        )
-        return sum_up([task], name="s", command="dataenvgym study `x`", baseline="random",
-                      test=None, allow_unequal=())  # fmt: skip
-
-    return make
+def results(n=5, names=("random", "a_very_long_name_of_a_strategy_indeed"), gold=0.9, **changes):
+    base = {s: made_run(s, (0.5, 0.55 + 0.01 * s), 0.5 + 0.01 * s) for s in range(n)}
+    lost = [MissingRun(seed=9, reason="WorkerLostError: killed\nby SIGKILL")]
+    good = {s: made_run(s, (0.5, 0.7), 0.65, **changes) for s in range(n)}
+    return results_of(
+        StrategyRuns(names[0], "strategy", base),
+        StrategyRuns(names[1], "strategy", good, lost),
+        runs_of("gold", [0], (0.5, gold), gold),
+        command="dataenvgym study `x`",
+    )
 
 
 def shown(results, width):
@@ -37,7 +28,7 @@ def shown(results, width):
     return stream.getvalue()
 
 
-def test_the_tables_fit_a_hundred_columns_with_a_teacher_too(results):
+def test_the_tables_fit_a_hundred_columns_with_a_teacher_too():
     text = shown(results(requests=1234, cost=12.5), 100)
     assert max(map(len, text.splitlines())) <= 100
     for name in ("test gain", "inst.", "area", "calls", "cost", "sec.", "Holm"):
@@ -45,7 +36,7 @@ def test_the_tables_fit_a_hundred_columns_with_a_teacher_too(results):
     assert "$12.50" in text
 
 
-def test_a_narrow_terminal_loses_columns_and_no_strategy(results):
+def test_a_narrow_terminal_loses_columns_and_no_strategy():
     text = shown(results(), 72)
     assert max(map(len, text.splitlines())) <= 72
     assert "a_very_long_name" in text
@@ -53,7 +44,7 @@ def test_a_narrow_terminal_loses_columns_and_no_strategy(results):
     assert "inst. " not in text.partition("Scores are")[0]
 
 
-def test_columns_that_are_left_out_are_named(results):
+def test_columns_that_are_left_out_are_named():
     text = " ".join(shown(results(), 72).split())
     assert "72 columns have no room for: inst." in text
     assert "A wider terminal shows them; so does table.md" in text
@@ -67,7 +58,7 @@ def test_of_columns_with_one_name_it_is_said_which_is_left_out():
     assert table.hidden_in(table.fitted(80)) == []
 
 
-def test_gains_have_an_interval_and_differences_have_a_p(results):
+def test_gains_have_an_interval_and_differences_have_a_p():
     scores, differences = study_cells(results())
     assert scores.rows[0][2] == "+.120 ±.020"  # .10 to .14: sd .0158, t(.975, 4) 2.776, / sqrt 5
     assert scores.rows[1][1] == "5*"
@@ -79,13 +70,13 @@ def test_gains_have_an_interval_and_differences_have_a_p(results):
     assert [r[0] for r in differences.rows] == ["a_very_long_name_of_a_strategy_indeed"]
 
 
-def test_the_costs_of_an_unpriced_teacher_are_a_question_mark(results):
+def test_the_costs_of_an_unpriced_teacher_are_a_question_mark():
     scores, _ = study_cells(results(requests=10, cost=None))
     assert scores.rows[1][8] == "?"
     assert "calls" not in study_cells(results())[0].names
 
 
-def test_notes_name_missing_seeds_the_floor_and_the_limits_of_few_seeds(results):
+def test_notes_name_missing_seeds_the_floor_and_the_limits_of_few_seeds():
     notes = "\n".join(study_notes(results(n=4)))
     assert "indeed, seed 9: WorkerLostError: killed by SIGKILL" in notes
     assert (
@@ -96,14 +87,14 @@ def test_notes_name_missing_seeds_the_floor_and_the_limits_of_few_seeds(results)
     assert "more seeds are needed" not in "\n".join(study_notes(results(n=10)))
 
 
-def test_markdown_has_the_same_rows_and_the_command(results):
+def test_markdown_has_the_same_rows_and_the_command():
     text = markdown(results())
     assert "| random | 5 | +.120 ±.020 |" in text
     assert r"a\_very\_long\_name\_of\_a\_strategy\_indeed" in text
     assert "dataenvgym study" in text
 
 
-def test_named_scores_have_a_column_and_are_the_first_to_go_after_the_seconds(results):
+def test_named_scores_have_a_column_and_are_the_first_to_go_after_the_seconds():
     found = results(score_gains={"tests_passed": 0.25})
     (gains, _) = study_cells(found)
     assert gains.names[-2:] == ("tests_passed", "sec.")
@@ -113,18 +104,8 @@ def test_named_scores_have_a_column_and_are_the_first_to_go_after_the_seconds(re
     assert not any("gain of that score" in note for note in study_notes(results()))
 
 
-def test_eighty_columns_have_room_for_all_columns_with_names_of_usual_length(made_run):
-    runs = {s: made_run(s, (0.5, 0.55 + 0.01 * s), 0.5 + 0.01 * s) for s in range(5)}
-    good = {s: made_run(s, (0.5, 0.7), 0.65) for s in range(5)}
-    task = TaskRuns(
-        "pocket_math",
-        [
-            StrategyRuns("random", "strategy", runs),
-            StrategyRuns("skill_list", "strategy", good),
-            StrategyRuns("gold", "ceiling", {0: made_run(0, (0.5, 0.6), 0.6)}),
-        ],
-    )
-    found = sum_up([task], name="s", command="", baseline="random", test=None, allow_unequal=())
+def test_eighty_columns_have_room_for_all_columns_with_names_of_usual_length():
+    found = results(names=("random", "skill_list"), gold=0.6)
     text = shown(found, 80)
     assert max(map(len, text.splitlines())) <= 80
     assert "no room for" not in text
