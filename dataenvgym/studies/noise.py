@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import BrokenFileError, ConfigurationError, first_fault
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.checks import record_budget
@@ -187,8 +188,17 @@ def write_noise(model: NoiseModel, folder: str | Path) -> Path:
 
 
 def read_noise(task: str, folder: str | Path) -> NoiseModel | None:
-    """The noise model of a task, in `folder` or else in the package; None without one."""
+    """The noise model of a task, in `folder` or else in the package; None without one.
+
+    Raises:
+        BrokenFileError: if its file is damaged.
+    """
     for path in (_path(folder, task), _path(SHIPPED, task)):
         if path.exists():
-            return NoiseModel.model_validate(read_json(path))
+            try:
+                return NoiseModel.model_validate(read_json(path))
+            except ValidationError as error:
+                raise BrokenFileError(
+                    f"{path} is damaged: {first_fault(error)}; --fit-noise writes a new one"
+                ) from error
     return None

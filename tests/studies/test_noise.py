@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import BrokenFileError, ConfigurationError
 from dataenvgym.studies.budget import budget_warnings, plan_report
 from dataenvgym.studies.noise import NoiseModel, Variances, fit_noise, read_noise, write_noise
 from dataenvgym.studies.plan import plan_study
@@ -77,6 +77,13 @@ def test_a_model_is_read_as_it_was_written_under_any_name_of_a_task(noise, tmp_p
     assert write_noise(model, tmp_path).parent == tmp_path
     assert read_noise(model.task, tmp_path) == model
     assert read_noise("another", tmp_path) is None
+
+
+def test_a_damaged_model_is_named_with_its_file(noise, tmp_path):
+    path = write_noise(noise(seeds=9), tmp_path)
+    path.write_text(path.read_text().replace('"seeds": 9', '"seeds": "many"'))
+    with pytest.raises(BrokenFileError, match=r"\.json is damaged: seeds is 'many'.*--fit-noise"):
+        read_noise(TASK, tmp_path)
 
 
 def test_a_users_model_comes_before_the_packages(noise, tmp_path, monkeypatch):

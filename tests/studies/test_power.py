@@ -16,6 +16,14 @@ def test_the_power_of_the_t_test_is_the_textbooks():
     assert power(0.0, 10, comparisons=4, test="t") == pytest.approx(0.05 / 4)
 
 
+@pytest.mark.parametrize("effect", [8, 10, 16, 20, 48])
+def test_power_is_right_where_scipys_noncentral_t_is_not(effect):
+    # two pairs: the estimated deviation is that of one normal value, which alone decides
+    smallest = effect * np.sqrt(2) / stats.t.isf(0.025, 1)
+    known = 1 - 2 * stats.norm.sf(smallest)
+    assert power(effect, 2, comparisons=1, test="t") == pytest.approx(known, abs=0.005)
+
+
 def test_six_pairs_are_significant_only_if_all_have_one_sign():
     assert power(1.0, 6, comparisons=1, test="sign_flip") == pytest.approx(
         stats.norm.cdf(1.0) ** 6, abs=0.02
