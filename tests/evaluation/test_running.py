@@ -34,9 +34,9 @@ def test_an_evaluation_is_a_function_of_overrides_or_of_a_configuration(small, t
 def test_samples_are_judged_again_without_the_student(small, tmp_path):
     run_evaluation([*small, "samples=2"])
     judged = rescore_evaluation("e", ["metrics=[pass@2]"], evaluations_dir=tmp_path)
-    assert (judged.samples, judged.asked) == (2, 2)
-    assert judged.outcome.after.metrics[0].name == "pass@2"
-    assert not any(one.has_changed for one in judged.outcome.rescored)
+    assert (judged.after.samples, judged.asked) == (2, 2)
+    assert judged.after.metrics[0].name == "pass@2"
+    assert not any(one.has_changed for one in judged.rescored)
 
 
 def test_an_evaluation_that_another_process_writes_is_refused(small, tmp_path):
