@@ -10,8 +10,13 @@ import yaml
 
 from dataenvgym.cli.listing import ORDER
 from dataenvgym.config.class_defaults import class_options, filled, sections
-from dataenvgym.config.commented_yaml import FULL, annotated_yaml, yaml_words
-from dataenvgym.config.comments import Comments, read_comments
+from dataenvgym.config.commented_yaml import (
+    FULL,
+    Comments,
+    annotated_yaml,
+    read_comments,
+    yaml_words,
+)
 from dataenvgym.config.composition import default_options, files_by_group
 from dataenvgym.config.hydra_files import is_base, layers, read_with_bases
 from dataenvgym.config.own_classes import ENTRY_POINTS
@@ -178,8 +183,7 @@ def _table(content: Mapping[str, Any], comments: Sequence[Comments], package: st
     rows = list(_leaves({k: v for k, v in content.items() if k != "defaults"}))
     abouts: dict[str, str] = {}
     for file in comments:
-        for path in {**file.above, **file.behind}:
-            text = " ".join([*file.above.get(path, ()), file.behind.get(path, "")])
+        for path, text in file.about.items():
             abouts.setdefault(path, text)
     for key, section in sections(dict(content)):
         for name, option in class_options(section).items():

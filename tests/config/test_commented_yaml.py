@@ -4,8 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from dataenvgym.config import compose
-from dataenvgym.config.commented_yaml import annotated_yaml
-from dataenvgym.config.comments import read_comments
+from dataenvgym.config.commented_yaml import annotated_yaml, read_comments
 from dataenvgym.errors import ConfigurationError
 
 RICH = (
@@ -67,6 +66,5 @@ def test_comments_are_read_by_key(tmp_path):
     (tmp_path / "a.yaml").write_text(FILE)
     comments = read_comments(tmp_path / "a.yaml")
     assert (comments.package, comments.head) == ("trainer", ["The head", "goes on"])
-    assert comments.above == {"a": ["above a"]}
-    assert comments.behind == {"a": "behind a and on", "b.e": "behind e"}
+    assert comments.about == {"a": "above a behind a and on", "b.e": "behind e"}
     assert comments.included == ["other"]

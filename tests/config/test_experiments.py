@@ -91,11 +91,7 @@ def test_a_value_whose_comment_names_null_takes_null_under_an_experiment(experim
     config = compose(chosen)
     comments = _Comments(chosen_options(chosen), files_by_group())
     comments.explain(config)
-    nullable = [
-        key
-        for key in keys_of(config)
-        if "null" in f"{comments.behind.get(key)} {comments.above.get(key)}"
-    ]
+    nullable = [key for key in keys_of(config) if "null" in comments.about.get(key, "")]
     assert len(nullable) > 5
     config = compose([*chosen, *(f"{key}=null" for key in nullable)])
     assert not [key for key in nullable if OmegaConf.select(config, key) is not None]
