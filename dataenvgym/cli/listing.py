@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dataenvgym.config.commented_yaml import annotated_yaml
-from dataenvgym.config.composition import default_options, options_by_group
+from dataenvgym.config.composition import chosen_options, options_by_group
 from dataenvgym.config.own_classes import offered
 from dataenvgym.errors import ConfigurationError, did_you_mean
 
@@ -55,7 +55,7 @@ def list_options(arguments: Namespace) -> None:
 
 def _described(group: str, files: dict[str, Path]) -> list[tuple[str, str, str]]:
     """The star of the default (or a space), the name and the description of each option."""
-    default = default_options().get(group)
+    default = chosen_options().get(group)
     options = [
         ("*" if name == default else " ", name, first_comment(file))
         for name, file in sorted(files.items())

@@ -237,8 +237,9 @@ def apply_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
         return
     section: Any = OmegaConf.to_container(config.task)
     sources = None if OmegaConf.is_missing(config.task, "sources") else section["sources"]
-    for override in overrides:
-        sources = _changed(sources, override)
+    with explaining(overrides):
+        for override in overrides:
+            sources = _changed(sources, override)
     OmegaConf.update(config, KEY, sources, merge=False)
 
 

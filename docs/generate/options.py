@@ -17,7 +17,7 @@ from dataenvgym.config.commented_yaml import (
     read_comments,
     yaml_words,
 )
-from dataenvgym.config.composition import default_options, files_by_group
+from dataenvgym.config.composition import chosen_options, files_by_group
 from dataenvgym.config.hydra_files import is_base, layers, read_with_bases
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.shipped_configs import config_directory
@@ -73,7 +73,7 @@ def _place(group: str) -> tuple[int, str]:
 
 
 def _overview(groups: Mapping[str, Mapping[str, Path]]) -> str:
-    chosen = default_options()
+    chosen = chosen_options()
     lines: list[str] = []
     for group in sorted(groups, key=_place):
         part = group.partition("/")[0]

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from dataenvgym.cli.listing import first_comment
 from dataenvgym.config import compose, composition
 from dataenvgym.config.class_defaults import filled
-from dataenvgym.config.composition import default_options, files_by_group, options_by_group
+from dataenvgym.config.composition import chosen_options, files_by_group, options_by_group
 from dataenvgym.config.hydra_files import read_with_bases
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.errors import ConfigurationError
@@ -217,8 +217,8 @@ def test_a_hydra_application_that_composes_ours_keeps_its_own(tmp_path):
 OPTIONAL = ("trainer/", "skills/", "prompt", "speaker")
 
 
-def test_the_default_options_name_one_file_of_each_group():
-    groups, defaults = options_by_group(), default_options()
+def test_the_chosen_options_name_one_file_of_each_group():
+    groups, defaults = options_by_group(), chosen_options()
     groups = {name: own for name, own in groups.items() if not name.startswith(OPTIONAL)}
     assert {group: defaults[group] in groups[group] for group in groups} == dict.fromkeys(
         groups, True
