@@ -4,14 +4,11 @@ import sys
 
 import pytest
 
-from dataenvgym.config import build_agent, build_predictor, build_task, compose
+from dataenvgym.config import build_agent, build_predictor, compose
 from dataenvgym.config.instantiation import build_section, build_value
 from dataenvgym.errors import ConfigurationError
 
-MODULE = '''
-"""A class that a user might write."""
-
-
+MODULE = """
 class Student:
     def __init__(self, wit=1):
         self.wit = wit
@@ -36,9 +33,7 @@ class Agent:
     def step(self): ...
 
 
-class Mute:
-    def predict(self, conversations, sampling): ...
-'''
+"""
 
 
 @pytest.fixture
@@ -64,28 +59,6 @@ def test_your_own_agent_gets_the_seed_of_the_run_unless_it_sets_one(own_module):
     seeds = [build_agent(custom("agent", "my_students.Agent", f"seed={s}")).seed for s in (0, 7)]
     assert seeds == [0, 7]
     assert build_agent(custom("agent", "my_students.Agent", "+agent.seed=3", "seed=7")).seed == 3
-
-
-def test_your_own_agent_sees_skills_unless_it_asks_not_to(own_module):
-    assert custom("agent", "my_students.Agent").environment.id == "dataenvgym/SkillList-v0"
-    hidden = custom("agent", "my_students.Agent", "environment=open_ended")
-    assert hidden.environment.id == "dataenvgym/OpenEnded-v0"
-
-
-@pytest.mark.parametrize(
-    ("override", "expected"),
-    [
-        (
-            "+task.n_problems=3",
-            "there is no option 'task.n_problems': PocketMathTask takes no 'n_problems'",
-        ),
-        ("task.sampling.temperature=-1", "task.sampling.temperature is -1, expected 0"),
-    ],
-)
-def test_arguments_that_a_target_does_not_take_are_refused(override, expected):
-    with pytest.raises(ConfigurationError) as caught:
-        build_task(compose([override]))
-    assert expected in str(caught.value)
 
 
 def test_given_objects_are_passed_by_parameter_name_unless_the_section_sets_them(own_module):
