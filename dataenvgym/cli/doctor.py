@@ -75,11 +75,7 @@ _ROOM_FOR_RUNS = 0.5 * _GB
 
 
 def examine(runs_dir: Path) -> Iterator[Finding]:
-    """Yield all findings, each as soon as it is known.
-
-    Args:
-        runs_dir: the folder of runs.
-    """
+    """Yield all findings, each as soon as it is known."""
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}")
     yield torch_finding()
     yield from gpu_findings()

@@ -125,7 +125,13 @@ def annotated_yaml(
         config = OmegaConf.create(literal(OmegaConf.to_container(config, resolve=True)))
     comments = _Comments(chosen_options(overrides, config_dir), files_by_group(config_dir))
     comments.explain(config)
-    return "\n".join(_lines(config, comments)) + "\n"
+    lines: list[str] = []
+    values: Any = OmegaConf.to_container(config)
+    for key, value in values.items():
+        if lines and isinstance(value, dict):
+            lines.append("")
+        lines += _entry(str(key), value, str(key), 0, comments)
+    return "\n".join(lines) + "\n"
 
 
 class _Comments:
@@ -197,16 +203,6 @@ def _put(package: str, place: str) -> str:
     if package == "_global_" or place.startswith("_global_."):
         return place.removeprefix("_global_.")
     return f"{package}.{place}"
-
-
-def _lines(config: DictConfig, comments: _Comments) -> Iterator[str]:
-    from omegaconf import OmegaConf
-
-    values: Any = OmegaConf.to_container(config)
-    for i, (key, value) in enumerate(values.items()):
-        if i and isinstance(value, dict):
-            yield ""
-        yield from _entry(str(key), value, str(key), 0, comments)
 
 
 def _entry(key: str, value: Any, path: str, indent: int, comments: _Comments) -> Iterator[str]:

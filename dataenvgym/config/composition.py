@@ -155,11 +155,7 @@ def chosen_options(
 
 
 def _check_files(choices: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]) -> None:
-    """Refuse a chosen file of the user that is not a section of options.
-
-    Raises:
-        ConfigurationError: names the file.
-    """
+    """Refuse a chosen file of the user that is not a section of options."""
     from omegaconf import OmegaConf
 
     for choice in choices:

@@ -79,11 +79,7 @@ def explain_yaml(error: Exception) -> str:
 
 
 def explain_reference(error: Exception, overrides: Sequence[Override], known: Iterable[str]) -> str:
-    """Explain why a reference (`${seed}`) cannot be resolved.
-
-    Args:
-        known: the existing keys.
-    """
+    """Explain why a reference (`${seed}`) cannot be resolved among the known keys."""
     reason = str(getattr(error, "msg", None) or error).partition("\n")[0]
     key = str(getattr(error, "full_key", ""))
     typed = next((o for o in overrides if o.value and "${" in o.value), None)

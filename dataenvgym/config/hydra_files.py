@@ -47,12 +47,7 @@ def is_base(name: str) -> bool:
 
 
 def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
-    """Read a file's values over those of its bases; references are kept.
-
-    Args:
-        name: of the file.
-        files: the files of its group by name, including bases.
-    """
+    """Read a file's values over those of its bases, all of them in `files`; references are kept."""
     from omegaconf import OmegaConf
 
     contents = [OmegaConf.to_container(OmegaConf.load(files[each])) for each in layers(name, files)]

@@ -111,19 +111,12 @@ def task_name(config: DictConfig) -> str:
     section = config.task
     if section.get("name") is None and not str(section._target_).startswith("dataenvgym."):
         with suppress(ConfigurationError):  # a class that cannot be imported is refused elsewhere
-            if (given := _given_name(section_target(config, "task"))) is not None:
-                return _fit_for_a_folder(given)
+            for base in getattr(section_target(config, "task"), "__mro__", ()):
+                if base.__module__.partition(".")[0] == "dataenvgym":
+                    break
+                if isinstance(name := vars(base).get("name"), str) and name:
+                    return _fit_for_a_folder(name)
     return short_name(section)
-
-
-def _given_name(target: object) -> str | None:
-    """The class attribute `name` that users gave their class, not one of ours."""
-    for base in getattr(target, "__mro__", ()):
-        if base.__module__.partition(".")[0] == "dataenvgym":
-            return None
-        if isinstance(name := vars(base).get("name"), str) and name:
-            return name
-    return None
 
 
 def short_name(section: DictConfig) -> str:

@@ -16,20 +16,18 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 
-def resolved_yaml(config: DictConfig) -> str:
-    """The configuration's values as YAML, which loads as the same values."""
+def resolved_yaml(config: DictConfig, *, secrets: bool = True) -> str:
+    """The configuration's values as YAML, which loads as the same values.
+
+    Args:
+        secrets: False leaves out passwords and keys in URLs: for `config.yaml`.
+    """
     from omegaconf import OmegaConf
 
     values = OmegaConf.to_container(config, resolve=True)
-    return OmegaConf.to_yaml(OmegaConf.create(literal(values)))
-
-
-def shown_yaml(config: DictConfig) -> str:
-    """The same as `resolved_yaml`, without passwords and keys in URLs: for `config.yaml`."""
-    from omegaconf import OmegaConf
-
-    values = without_secrets(OmegaConf.to_container(config, resolve=True))
-    return OmegaConf.to_yaml(OmegaConf.create(literal(values)))
+    return OmegaConf.to_yaml(
+        OmegaConf.create(literal(values if secrets else without_secrets(values)))
+    )
 
 
 def literal(value: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dataenvgym.config import build_judge, build_task
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.resolved import shown_yaml
+from dataenvgym.config.resolved import resolved_yaml
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.directory import (
     EVALUATIONS,
@@ -70,7 +70,7 @@ def rescore_evaluation(
                 task,
                 metrics,
                 samples,
-                settings=shown_yaml(settings),
+                settings=resolved_yaml(settings, secrets=False),
                 judge=judge,
                 asked=int(settings.samples),
                 addition=addition,

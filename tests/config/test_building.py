@@ -1,7 +1,5 @@
 """Objects from a configuration."""
 
-import json
-
 import gymnasium
 import pytest
 
@@ -76,17 +74,9 @@ def test_the_predictor_gets_the_trainer_with_its_options():
     assert student.trainer.config.lora_rank == 3
 
 
-def test_a_math_task_reads_your_own_file(tmp_path):
-    rows = [{"question": f"{i} + 1?", "answer": f"so #### {i + 1}"} for i in range(20)]
-    path = tmp_path / "problems.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    task = build_task(compose(["task=math_jsonl", f"task.sources={path}", "task.name=sums"]))
-    assert task.name == "sums"
-    assert sum(len(task.on(split).instances) for split in ("train", "validation", "test")) == 20
-
-
 def build_all(overrides: list[str]) -> None:
     config = compose(overrides)
+    run_name(config)
     build_agent(config)
     build_environment(config)
 
@@ -96,6 +86,10 @@ def build_all(overrides: list[str]) -> None:
     [
         (["task.split=tset"], "no option 'task.split'"),
         (["+task.split=test"], "task.split is 'test'"),
+        (["++task.sampling=3"], "PocketMathTask cannot be made: Input should be"),
+        (["++agent.policy=3"], "agent.policy is an int, which has no plan"),
+        (["++name=[1]"], "name is [1], expected text, such as name=first"),
+        (["task.n_validation=-3"], "n_validation is -3, expected a whole number of problems"),
         (["task.student=pocket-v3"], "Did you mean 'pocket-v2'?"),
         (["task.others.user=openai/NAME", "task.others.user.api_key_variable=null"], "task.others"),
         (["task.sampling.max_tokens=0"], "task.sampling.max_tokens is 0, expected 1 or more"),

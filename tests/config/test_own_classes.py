@@ -8,6 +8,7 @@ import pytest
 from dataenvgym.cli.main import main
 from dataenvgym.config import build_agent, build_environment, build_predictor, build_task, compose
 from dataenvgym.config.composition import options_by_group
+from dataenvgym.config.instantiation import build_section, build_value
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.errors import ConfigurationError
 
@@ -32,8 +33,8 @@ class Part:
 
 
 class MyAgent(Part):
-    def __init__(self, size=1):
-        self.size = size
+    def __init__(self, size=1, seed=None):
+        self.size, self.seed = size, seed
 
 
 class MyEngine(Part): ...
@@ -48,9 +49,15 @@ class MyTask(PocketMathTask):
         super().__init__(n_validation=20, n_test=20)
 
 
-class MyStudent(ScriptedPredictor):
-    def __init__(self, trainer=None):
+class Quick(ScriptedPredictor):
+    def __init__(self, wit=1):
         super().__init__(lambda conversation: "#### 1")
+        self.wit = wit
+
+
+class MyStudent(Quick):
+    def __init__(self, trainer):
+        super().__init__()
         self.trainer = trainer
 
 
@@ -100,6 +107,29 @@ def test_arguments_of_a_class_are_added_and_a_colon_or_quotes_will_do():
     for text in ("mine.MyAgent", "mine:MyAgent", "'mine.MyAgent'"):
         agent = build_agent(compose([f"agent={text}", "+agent.size=3"]))
         assert (named(agent), agent.size) == ("MyAgent", 3)
+
+
+def test_the_trainer_goes_to_a_predictor_that_takes_one_and_the_seed_to_an_agent_without():
+    assert build_predictor(compose(["predictor=mine.Quick", "+predictor.wit=5"])).wit == 5
+    assert build_predictor(compose(["predictor=mine.MyStudent"])).trainer.config.lora_rank == 16
+    assert [build_agent(compose(["agent=mine.MyAgent", f"seed={s}"])).seed for s in (0, 7)] == [
+        0,
+        7,
+    ]
+    assert build_agent(compose(["agent=mine.MyAgent", "+agent.seed=3", "seed=7"])).seed == 3
+
+
+def test_given_objects_are_passed_by_parameter_name_unless_the_section_sets_them():
+    agent = {"_target_": "mine.MyAgent"}
+    value = {"a": [agent], "b": {**agent, "size": 2}, "c": {"size": 3}}
+    made = build_value(value, "things", {"size": 7, "speed": 1})
+    assert (made["a"][0].size, made["b"].size, made["c"]) == (7, 2, {"size": 3})
+
+
+@pytest.mark.parametrize("option", ["predictor.threads", "trainer.threads"])
+def test_a_value_that_is_another_options_is_reported_where_it_was_set(option):
+    with pytest.raises(ConfigurationError, match=f"^{option} is -1"):
+        build_section(compose([f"{option}=-1"]), "trainer")
 
 
 def test_every_group_with_a_custom_option_has_entry_points_and_the_other_way_round():

@@ -16,22 +16,10 @@ def server():
         yield made
 
 
-@pytest.fixture
-def small(tmp_path):
-    """Overrides of an evaluation of 6 problems by a student that is not a network."""
-    sizes = [f"task.n_{split}=6" for split in ("train", "validation", "test")]
-    return ["student=simulated", *sizes, f"evaluations_dir={tmp_path}", "name=e"]
-
-
-def teacher(server, where="teacher", prefix=""):
-    chosen = f"+teacher@{where}=vllm" if prefix else "teacher=vllm"
-    key = where if prefix else "teacher"
-    return [
-        chosen,
-        f"{key}.model={prefix or 'm'}",
-        f"{key}.base_url={server.url}",
-        f"{key}.cache=null",
-    ]
+def teacher(server, key="teacher"):
+    chosen = "teacher" if key == "teacher" else f"+teacher@{key}"
+    url = f"{key}.base_url={server.url}"
+    return [f"{chosen}=vllm", f"{key}.model=m", url, f"{key}.cache=null"]
 
 
 def judge_of(evaluation):
@@ -71,7 +59,7 @@ def test_samples_that_were_drawn_without_a_judge_are_judged_later(small, server,
 
 
 def test_several_judges_by_name_and_their_agreement(small, server):
-    one, other = (teacher(server, f"judge.teachers.{n}", n) for n in ("one", "other"))
+    one, other = (teacher(server, f"judge.teachers.{n}") for n in ("one", "other"))
     result = judge_of(run_evaluation([*small, "metrics=[judge]", *one, *other]))
     assert result.failed == {"one": 0, "other": 0}
     assert result.agreement is None  # all scores are the same

@@ -9,13 +9,6 @@ from dataenvgym.storage import read_json
 from dataenvgym.workspace import locked
 
 
-@pytest.fixture
-def small(tmp_path):
-    """Overrides of an evaluation of 6 problems by a student that is not a network."""
-    sizes = [f"task.n_{split}=6" for split in ("train", "validation", "test")]
-    return ["student=simulated", *sizes, f"evaluations_dir={tmp_path}", "name=e"]
-
-
 def test_an_evaluation_is_a_function_of_overrides_or_of_a_configuration(small, tmp_path):
     evaluation = run_evaluation(small, limit=4)
     assert (evaluation.directory, evaluation.split) == (tmp_path / "e", "validation")
@@ -60,11 +53,8 @@ def test_the_report_of_an_evaluation_without_a_score_says_why(small, monkeypatch
         _ = evaluation.report
 
 
-def test_two_students_are_refused(small):
+def test_two_students_and_unknown_options_are_refused(small):
     with pytest.raises(ConfigurationError, match="an adapter and a run are two students"):
         run_evaluation(small, run="r", adapter="a")
-
-
-def test_an_option_that_an_evaluation_does_not_have_is_refused(small):
     with pytest.raises(ConfigurationError, match=r"an evaluation has no option 'splitt'.*'split'"):
         run_evaluation(small, splitt="test")  # type: ignore[call-arg]
