@@ -18,11 +18,6 @@ from dataenvgym.errors import ConfigurationError
 EPO = "experiment=epo_sotopia_llama3_8b"
 
 
-@pytest.fixture
-def key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-
-
 def test_epo_trains_all_weights_with_its_published_options(tmp_path):
     trainer = build_section(compose([EPO, "trainer.command=/bin/true"]), "trainer")
     places = {"dataset": "d", "dataset_dir": str(tmp_path), "output_dir": str(tmp_path / "out")}
@@ -48,7 +43,8 @@ def test_epo_trains_all_weights_with_its_published_options(tmp_path):
     assert not [name for name in written if name.startswith("scored")]
 
 
-def test_epo_has_a_strategist_whose_tries_are_scored(key, tmp_path):
+def test_epo_has_a_strategist_whose_tries_are_scored(monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     config = compose([EPO, f"runs_dir={tmp_path}"])
     task = build_task(config)
     agent = build_agent(config, task=task)
