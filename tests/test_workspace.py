@@ -35,7 +35,7 @@ def refused_in_process(config, fresh: bool) -> None:
 
 
 def refused_when_driven(config, fresh: bool) -> None:
-    DrivenEpisode(EpisodeJob(config, fresh=fresh)).open()
+    DrivenEpisode(EpisodeJob(config, fresh=fresh)).request()
 
 
 @pytest.mark.parametrize("fresh", [True, False])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import socket
 import subprocess
@@ -26,7 +27,7 @@ from dataenvgym.external import (
     external_models,
 )
 from dataenvgym.external.environments import has_cuda
-from dataenvgym.external.processes import free_port
+from dataenvgym.external.processes import end_process_tree, free_port, last_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,11 +75,7 @@ _ROOM_FOR_RUNS = 0.5 * _GB
 
 
 def examine(runs_dir: Path) -> Iterator[Finding]:
-    """Yield all findings, each as soon as it is known.
-
-    Args:
-        runs_dir: the folder of runs.
-    """
+    """Yield all findings, each as soon as it is known."""
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}")
     yield torch_finding()
     yield from gpu_findings()
@@ -232,8 +229,7 @@ def sandbox_finding() -> Finding:
     if result.text.strip() != "42":
         way_out = "see docs/sandbox.md; code tasks need it"
         return Finding(name, "missing", f"a first program ended as {result!r}", way_out)
-    version = _first_line("bwrap", "--version").removeprefix("bubblewrap ")
-    return Finding(name, "ok", f"{version}, ran a program")
+    return Finding(name, "ok", f"{_version('bwrap')}, ran a program")
 
 
 def redis_finding() -> Finding:
@@ -253,11 +249,10 @@ def redis_finding() -> Finding:
         try:
             answers = _answers(server, port)
         finally:
-            _end(server)
-        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            end_process_tree(server.pid, grace=_PATIENCE)
+        said = last_lines(log, 1) or "it wrote nothing"
     if not answers:
-        last = said[-1] if said else "it wrote nothing"
-        return Finding(name, "missing", f"starts, but does not answer: {last}", way_out)
+        return Finding(name, "missing", f"starts, but does not answer: {said}", way_out)
     return Finding(name, "ok", f"{_version(program)}, started and answered")
 
 
@@ -274,27 +269,11 @@ def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
     return False
 
 
-def _end(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    try:
-        server.wait(_PATIENCE)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait(_PATIENCE)
-
-
 def _version(program: str) -> str:
-    """`7.0.15`, of "Redis server v=7.0.15 sha=..."."""
-    words = _first_line(program, "--version").split()
-    return next((word.removeprefix("v=") for word in words if word.startswith("v=")), program)
-
-
-def _first_line(*command: str) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
-    except (OSError, subprocess.SubprocessError):
-        return command[0]
-    return done.stdout.partition("\n")[0].strip()
+    """`7.0.15`, of "Redis server v=7.0.15 sha=..."; the program has run before."""
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_PATIENCE)
+    found = re.search(r"\d+(\.\d+)+", done.stdout)
+    return found[0] if found else program
 
 
 _MARKS = {"ok": ("ok", "green"), "missing": ("-", "dim"), "problem": ("PROBLEM", "bold red")}

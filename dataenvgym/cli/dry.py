@@ -125,7 +125,10 @@ def _facts(
     if (trainer := getattr(teaching.predictor, "trainer", None)) is not None:
         yield "trainer", type(trainer).__name__
     yield "environment", type(teaching).__name__
-    yield "agent", f"{getattr(agent, 'name', type(agent).__name__)}{_parts(agent)}"
+    parts = [getattr(agent, name, None) for name in ("policy", "engine")]
+    names = ", ".join(type(part).__name__ for part in parts if part is not None)
+    name = getattr(agent, "name", type(agent).__name__)
+    yield "agent", f"{name} ({names})" if names else name
     follows = engine_fit(getattr(agent, "engine", None)).needs != "nothing"
     each = getattr(agent, "records_per_iteration", None) if follows else None
     records = "" if each is None else f" of {several(each, 'record')} at most"
@@ -162,13 +165,6 @@ def _problems(task: Task) -> str:
         there = task.on(split)
         parts.append(f"{split}: {there.share() or several(len(there.instances), 'problem')}")
     return "; ".join(parts) or "your own class, which counts its problems itself"
-
-
-def _parts(agent: Any) -> str:
-    """The classes of policy and engine, if the agent has them."""
-    parts = [getattr(agent, name, None) for name in ("policy", "engine")]
-    names = [type(part).__name__ for part in parts if part is not None]
-    return f" ({', '.join(names)})" if names else ""
 
 
 def _model(section: DictConfig) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from dataenvgym.episodes.texts import by_fault, one_line, score, several
 from dataenvgym.metrics.metric import JudgeResult, MetricResult
-from dataenvgym.records import PerformanceReport
+from dataenvgym.records import PerformanceReport, SkillReport
 
 
 def score_tables(report: PerformanceReport, console: Console) -> list[Table]:
@@ -36,27 +36,18 @@ def skill_table(report: PerformanceReport, names: Sequence[str] | None = None) -
     names = [*report.scores] if names is None else names
     named = [escape(one_line(name, 40)) for name in names]
     table = table_of(("category", "skill"), ("score", "accuracy", *named, "n", "errors"))
-    for skill in report.skills:
-        if skill.skill:
-            table.add_row(
-                Text(one_line(skill.category or "", 40)),
-                Text(one_line(skill.skill, 40)),
-                score(skill.score),
-                score(skill.accuracy),
-                *(score(skill.scores.get(name)) for name in names),
-                str(skill.n),
-                by_fault(skill.n_errors, skill.faults) if skill.n_errors else "",
-            )
-    table.add_row(
-        "all",
-        "",
-        score(report.score),
-        score(report.accuracy),
-        *(score(report.scores.get(name)) for name in names),
-        str(report.n),
-        by_fault(report.n_errors, report.faults) if report.n_errors else "",
-        style="bold",
-    )
+    parts: list[SkillReport | PerformanceReport] = [s for s in report.skills if s.skill]
+    for part in (*parts, report):
+        heads = ("all", "") if isinstance(part, PerformanceReport) else (part.category, part.skill)
+        table.add_row(
+            *(Text(one_line(head or "", 40)) for head in heads),
+            score(part.score),
+            score(part.accuracy),
+            *(score(part.scores.get(name)) for name in names),
+            str(part.n),
+            by_fault(part.n_errors, part.faults) if part.n_errors else "",
+            style="bold" if part is report else None,
+        )
     return table
 
 

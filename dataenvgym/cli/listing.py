@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dataenvgym.config.commented_yaml import annotated_yaml
-from dataenvgym.config.composition import default_options, options_by_group
+from dataenvgym.config.composition import chosen_options, options_by_group
 from dataenvgym.config.own_classes import offered
 from dataenvgym.errors import ConfigurationError, did_you_mean
 
@@ -18,9 +18,6 @@ ORDER = ("task", "student", "predictor", "trainer", "environment", "agent", "tea
 
 WIDTH = 80
 """Columns of the list if the output is not a terminal."""
-
-_GAP = 2
-"""Spaces between a name and its description."""
 
 
 def list_options(arguments: Namespace) -> None:
@@ -55,24 +52,23 @@ def list_options(arguments: Namespace) -> None:
 
 def _described(group: str, files: dict[str, Path]) -> list[tuple[str, str, str]]:
     """The star of the default (or a space), the name and the description of each option."""
-    default = default_options().get(group)
+    default = chosen_options().get(group)
     options = [
         ("*" if name == default else " ", name, first_comment(file))
         for name, file in sorted(files.items())
     ]
     offers = [offer for offer in offered(group).values() if offer.name not in files]
-    return options + [(" ", o.name, f"From {o.package}: {o.target}") for o in offers]
+    for offer in offers:
+        package = "an installed package" if offer.dist is None else offer.dist.name
+        options.append((" ", offer.name, f"From {package}: {offer.value.replace(':', '.')}"))
+    return options
 
 
 def _columns(options: list[tuple[str, str, str]], width: int, *, cut: bool) -> Iterator[str]:
-    """The options in lines of at most `width`: names, then aligned descriptions.
-
-    Args:
-        cut: one line for each option.
-    """
+    """The options in lines of at most `width` (if `cut`, one each): names, aligned descriptions."""
     longest = max((len(name) for _, name, _ in options), default=0)
     for star, name, text in options:
-        head = f" {star} {name:{longest}}{' ' * _GAP}"
+        head = f" {star} {name:{longest}}  "
         room = max(20, width - len(head))
         lines = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
         if cut and len(lines) > 1:

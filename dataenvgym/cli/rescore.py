@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.cli.evaluation_tables import change_table, judge_lines
 from dataenvgym.episodes.texts import one_line, several
-from dataenvgym.evaluation.rescored_evaluation import JudgedAgain, rescore_evaluation
-from dataenvgym.metrics.rescoring import REPLAYED, Rescored
+from dataenvgym.evaluation import rescore_evaluation
+from dataenvgym.metrics.rescoring import REPLAYED, Rescored, RescoringResult
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,26 +30,25 @@ def rescore(arguments: Namespace) -> None:
 
     console = open_console()
     with showing_warnings(console), showing_progress(console, "judging"):
-        judged = rescore_evaluation(
+        outcome = rescore_evaluation(
             arguments.evaluation,
             arguments.overrides,
             evaluations_dir=arguments.evaluations_dir,
             trust=arguments.trust,
         )
-    _show(judged, console)
+    _show(outcome, console)
 
 
-def _show(judged: JudgedAgain, console: Console) -> None:
+def _show(outcome: RescoringResult, console: Console) -> None:
     from rich.text import Text
 
-    outcome = judged.outcome
-    if judged.samples < judged.asked:
+    if (samples := outcome.after.samples) < outcome.asked:
         console.print(
-            f"{judged.samples} of {judged.asked} samples are complete; only these are judged",
+            f"{samples} of {outcome.asked} samples are complete; only these are judged",
             soft_wrap=True,
         )
-    if judged.added is not None:
-        judged.added.show(console)
+    if outcome.added is not None:
+        outcome.added.show(console)
     console.print(change_table(outcome.before.metrics, outcome.after.metrics), crop=False)
     for line in judge_lines(outcome.after.metrics):
         console.print(Text(line), soft_wrap=True)

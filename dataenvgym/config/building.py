@@ -11,9 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload, runtime_checkable
 
-import gymnasium
-from pydantic import ValidationError
-
 from dataenvgym.config.identity import short_name
 from dataenvgym.config.instantiation import (
     build_section,
@@ -25,19 +22,14 @@ from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import (
     ActingAgentInterface,
     DataGenerationAgentInterface,
-    EnvironmentInterface,
     PredictorInterface,
-    RecordCheckInterface,
-    SkillLabelerInterface,
     TaskInterface,
     TeacherInterface,
     TeachingAgent,
     TrainablePredictorInterface,
 )
 from dataenvgym.options import marks, parameters_of
-from dataenvgym.plans import Engine
 from dataenvgym.pocket import students
-from dataenvgym.skills.embeddings import EmbedderInterface
 from dataenvgym.store import Store
 from dataenvgym.store.ledger import Ledger
 from dataenvgym.store.redis import RedisSettings, is_redis_url
@@ -209,49 +201,13 @@ def build_agent(
     if teacher is not None:
         given["teacher"] = teacher
     agent = build_section(config, "agent", **given)
-    check_agent_parts(agent)
+    parts = getattr(agent, "parts", None)
+    for name, protocol in parts.items() if isinstance(parts, Mapping) else ():
+        check_protocol(getattr(agent, name), protocol, f"agent.{name}")
     if isinstance(agent, ActingAgentInterface):
         return agent
     expected = DataGenerationAgentInterface
     return cast(DataGenerationAgentInterface, check_protocol(agent, expected, "agent"))
-
-
-def check_agent_parts(agent: object) -> None:
-    """Refuse one of our agents if its policy or engine lacks the right methods."""
-    parts = getattr(agent, "parts", None)
-    for name, protocol in parts.items() if isinstance(parts, Mapping) else ():
-        check_protocol(getattr(agent, name), protocol, f"agent.{name}")
-
-
-def check_environment_options(options: dict[str, Any]) -> None:
-    """Refuse a labeler, quality checks or an engine without the right methods."""
-    if (labeler := options.get("labeler")) is not None:
-        check_protocol(labeler, SkillLabelerInterface, "skills")
-        if (embedder := getattr(labeler, "embedder", None)) is not None:
-            check_protocol(embedder, EmbedderInterface, "skills.embedder")
-    for check in options.get("quality", ()):
-        check_protocol(check, RecordCheckInterface, "quality")
-    if options.get("engine") is not None:
-        check_protocol(options["engine"], Engine, "agent.engine")
-
-
-def make_own_environment(
-    make: Callable[..., Any],
-    iterations: int,
-    task: TaskInterface,
-    predictor: PredictorInterface,
-    directory: str | Path | None,
-    options: dict[str, Any],
-) -> gymnasium.Env[Any, Any]:
-    """Make an environment of a user's own class, limited to `iterations` steps."""
-    try:
-        environment = make(task, predictor, directory=directory, **options)
-    except (TypeError, ValidationError) as error:
-        raise ConfigurationError(
-            f"environment: {make.__qualname__} cannot be made: {error}"
-        ) from error
-    check_protocol(environment, EnvironmentInterface, "environment")
-    return gymnasium.wrappers.TimeLimit(environment, iterations)
 
 
 @runtime_checkable

@@ -6,39 +6,41 @@ to `episode.iterations` steps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec, load_env_creator
+from pydantic import ValidationError
 
 from dataenvgym.config.arguments import check_arguments
-from dataenvgym.config.building import (
-    build_predictor,
-    build_task,
-    build_teacher,
-    check_environment_options,
-    make_own_environment,
-)
+from dataenvgym.config.building import build_predictor, build_task, build_teacher
 from dataenvgym.config.composition import compose
-from dataenvgym.config.instantiation import build_section, build_value, section_target
+from dataenvgym.config.instantiation import (
+    build_section,
+    build_value,
+    check_protocol,
+    section_target,
+)
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
+    EnvironmentInterface,
     PredictorInterface,
+    RecordCheckInterface,
+    SkillLabelerInterface,
     TaskInterface,
     TeacherInterface,
     TrainablePredictorInterface,
 )
+from dataenvgym.plans import Engine
 from dataenvgym.registration import TEACHING_ENVIRONMENTS
+from dataenvgym.skills.embeddings import EmbedderInterface
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-
-    from dataenvgym.environments import OpenEnded, SkillList, SkillTree
-    from dataenvgym.environments.options import EnvironmentOptions
-    from dataenvgym.environments.skill_tree.environment import SkillTreeOptions
 
 
 def build_environment(
@@ -68,7 +70,14 @@ def build_environment(
     if "_target_" in config.environment:
         own = section_target(config, "environment")
         check_arguments(own, section, "environment")
-        return make_own_environment(own, iterations, task, predictor, directory, options)
+        try:
+            environment = own(task, predictor, directory=directory, **options)
+        except (TypeError, ValidationError) as error:
+            raise ConfigurationError(
+                f"environment: {own.__qualname__} cannot be made: {error}"
+            ) from error
+        check_protocol(environment, EnvironmentInterface, "environment")
+        return gymnasium.wrappers.TimeLimit(environment, iterations)
     spec: str | EnvSpec = str(config.environment.id)
     if spec in TEACHING_ENVIRONMENTS:  # ours fill in defaults; a configuration has them all
         its_class = f"dataenvgym.environments:{TEACHING_ENVIRONMENTS[spec][1]}"
@@ -90,52 +99,32 @@ def build_environment(
         raise ConfigurationError(f"environment: {error}") from error
 
 
-def make_open_ended(
+def _make(
+    overrides: Sequence[str],
     task: TaskInterface | None = None,
     predictor: TrainablePredictorInterface | None = None,
-    **options: Unpack[EnvironmentOptions],
-) -> OpenEnded:
-    """Make `dataenvgym/OpenEnded-v0`; other options are those of the default configuration."""
-    from dataenvgym.environments import OpenEnded
-
-    return OpenEnded(**_defaults("open_ended", task, predictor, {**options}))
-
-
-def make_skill_list(
-    task: TaskInterface | None = None,
-    predictor: TrainablePredictorInterface | None = None,
-    **options: Unpack[EnvironmentOptions],
-) -> SkillList:
-    """Make `dataenvgym/SkillList-v0`; other options are those of the default configuration."""
-    from dataenvgym.environments import SkillList
-
-    return SkillList(**_defaults("skill_list", task, predictor, {**options}))
-
-
-def make_skill_tree(
-    task: TaskInterface | None = None,
-    predictor: TrainablePredictorInterface | None = None,
-    **options: Unpack[SkillTreeOptions],
-) -> SkillTree:
-    """Make `dataenvgym/SkillTree-v0`; other options are those of `agent=skill_tree`."""
-    from dataenvgym.environments import SkillTree
-
-    given = {"agent_name": None, **options}  # the caller is not one of our agents
-    return SkillTree(**_defaults("skill_tree", task, predictor, given, "agent=skill_tree"))
-
-
-def _defaults(
-    environment: str,
-    task: TaskInterface | None,
-    predictor: TrainablePredictorInterface | None,
-    options: dict[str, Any],
-    *overrides: str,
-) -> dict[str, Any]:
-    config = compose([f"environment={environment}", *overrides])
+    **options: Any,
+) -> Any:
+    """Make a teaching environment; other options are those of the configuration."""
+    config = compose(overrides)
     task = build_task(config) if task is None else task
     predictor = build_predictor(config, task=task) if predictor is None else predictor
     made = _environment_options(config, task=task, predictor=predictor)
-    return {"task": task, "predictor": predictor, **made, **options}
+    its_class = TEACHING_ENVIRONMENTS[config.environment.id][1]
+    make = load_env_creator(f"dataenvgym.environments:{its_class}")
+    return make(task=task, predictor=predictor, **{**made, **options})
+
+
+make_open_ended = partial(_make, ["environment=open_ended"])
+"""Make `dataenvgym/OpenEnded-v0` from a task, a predictor and other options."""
+make_skill_list = partial(_make, ["environment=skill_list"])
+"""Make `dataenvgym/SkillList-v0` from a task, a predictor and other options."""
+make_skill_tree = partial(
+    _make,
+    ["environment=skill_tree", "agent=skill_tree"],
+    agent_name=None,  # the caller is not one of our agents
+)
+"""Make `dataenvgym/SkillTree-v0` from a task, a predictor and other options."""
 
 
 def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
@@ -153,7 +142,10 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
     seeded = {**given, "seed": config.seed}  # for an engine of the user's own
     options = cast(dict[str, Any], build_value(section, "environment", seeded))
     if config.skills.get("_target_") is not None:
-        options["labeler"] = build_section(config, "skills", **given)
+        options["labeler"] = labeler = build_section(config, "skills", **given)
+        check_protocol(labeler, SkillLabelerInterface, "skills")
+        if (embedder := getattr(labeler, "embedder", None)) is not None:
+            check_protocol(embedder, EmbedderInterface, "skills.embedder")
     if checks := build_section(config, "quality", **given).get("checks"):
         if not isinstance(checks, Mapping):
             raise ConfigurationError(
@@ -161,7 +153,10 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
                 "quality=wrong_answer, or your own class (quality=my_module.MyCheck)"
             )
         options["quality"] = tuple(checks.values())
-    check_environment_options(options)
+        for check in checks.values():
+            check_protocol(check, RecordCheckInterface, "quality")
+    if options.get("engine") is not None:
+        check_protocol(options["engine"], Engine, "agent.engine")
     return options
 
 

@@ -2,7 +2,8 @@
 
     annotated_yaml(["agent=random"])
 
-The output is valid YAML of the same configuration.
+The output is valid YAML of the same configuration. Comments are read in the style of our own files:
+lines above a key, and text after a value, which may continue in the same column of the next lines.
 """
 
 from __future__ import annotations
@@ -10,18 +11,14 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from dataenvgym.config.class_defaults import class_options, sections
-from dataenvgym.config.comments import Comments, read_comments
-from dataenvgym.config.composition import (
-    chosen_options,
-    compose,
-    files_by_group,
-)
+from dataenvgym.config.composition import chosen_options, compose, files_by_group
 from dataenvgym.config.resolved import literal
 from dataenvgym.shipped_configs import config_directory
 
@@ -31,6 +28,79 @@ if TYPE_CHECKING:
 WIDTH = 80
 FULL = 80
 """A comment line of at least this length was wrapped: the next line continues it."""
+_PACKAGE = "# @package "
+
+
+@dataclass
+class Comments:
+    """The comments of one file.
+
+    Attributes:
+        head: lines before the first key, without Hydra's `# @package`.
+        package: of `# @package`, or None.
+        about: by dotted key, the lines above it and the text after its value.
+        included: names in the file's `defaults` list; they are files in the same folder.
+    """
+
+    head: list[str] = field(default_factory=list)
+    package: str | None = None
+    about: dict[str, str] = field(default_factory=dict)
+    included: list[str] = field(default_factory=list)
+
+
+def read_comments(file: Path) -> Comments:
+    """The comments in a YAML file."""
+    text = file.read_text(encoding="utf-8")
+    lines, comments = text.splitlines(), Comments()
+    root = yaml.compose(text, yaml.SafeLoader)
+    first = 0  # the line after the head, then after each key
+    if lines and lines[0].startswith(_PACKAGE):
+        comments.package, first = lines[0].removeprefix(_PACKAGE).split()[0], 1
+    while first < len(lines) and lines[first].startswith("#"):
+        comments.head.append(_text(lines[first]))
+        first += 1
+    taken: set[int] = set()  # lines that are no comment of a key: in a text, or after a value
+    for path, key_row, value, (row, column) in _keys(root, ""):
+        above = (lines[n].strip() for n in range(first, key_row) if n not in taken)
+        about = [_text(line) for line in above if line.startswith("#")]
+        first = key_row + 1
+        if value.value and isinstance(value.value, str) and value.style in ("|", ">"):
+            taken.update(range(value.start_mark.line + 1, value.end_mark.line))
+            row, column = value.start_mark.line, value.start_mark.column
+        behind = lines[row][column:].lstrip("|>+-0123456789 ")
+        if behind.startswith("#"):
+            place = " " * (len(lines[row]) - len(behind)) + "#"
+            about.append(_text(behind))
+            while row + 1 < len(lines) and lines[row + 1].startswith(place):
+                row += 1
+                taken.add(row)
+                about.append(_text(lines[row]))
+        if about:
+            comments.about[path] = " ".join(about)
+    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
+        if key.value == "defaults":
+            names = [each.value for each in value.value if isinstance(each, yaml.ScalarNode)]
+            comments.included = [name for name in names if name != "_self_"]
+    return comments
+
+
+def _text(line: str) -> str:
+    return line.strip().lstrip("#").strip()
+
+
+def _keys(node: Any, prefix: str) -> Iterator[tuple[str, int, Any, tuple[int, int]]]:
+    """Each key of block mappings: its path, its line, its value, and where the value ends.
+
+    The value of a key with a block below it "ends" behind the colon.
+    """
+    if not isinstance(node, yaml.MappingNode) or node.flow_style:
+        return
+    for key, value in node.value:
+        path = f"{prefix}{key.value}"
+        is_block = not isinstance(value, yaml.ScalarNode) and not value.flow_style
+        end, after = (key.end_mark, 1) if is_block else (value.end_mark, 0)
+        yield path, key.start_mark.line, value, (end.line, end.column + after)
+        yield from _keys(value, f"{path}.")
 
 
 def annotated_yaml(
@@ -55,7 +125,13 @@ def annotated_yaml(
         config = OmegaConf.create(literal(OmegaConf.to_container(config, resolve=True)))
     comments = _Comments(chosen_options(overrides, config_dir), files_by_group(config_dir))
     comments.explain(config)
-    return "\n".join(_lines(config, comments)) + "\n"
+    lines: list[str] = []
+    values: Any = OmegaConf.to_container(config)
+    for key, value in values.items():
+        if lines and isinstance(value, dict):
+            lines.append("")
+        lines += _entry(str(key), value, str(key), 0, comments)
+    return "\n".join(lines) + "\n"
 
 
 class _Comments:
@@ -67,8 +143,8 @@ class _Comments:
     """
 
     def __init__(self, choices: Mapping[str, str], files: Mapping[str, Mapping[str, Path]]) -> None:
-        self.above: dict[str, list[str]] = {}
-        self.behind: dict[str, str] = {}
+        self.heads: dict[str, list[str]] = {}
+        self.about: dict[str, str] = {}
         self._files = files
         self._add(read_comments(config_directory() / "config.yaml"), "")
         for choice, option in choices.items():
@@ -83,8 +159,8 @@ class _Comments:
         for key, section in sections(OmegaConf.to_container(config)):
             for name, option in class_options(section).items():
                 path = f"{key}.{name}"
-                if option.about and path not in self.above and path not in self.behind:
-                    self.behind[path] = yaml_words(option.about)
+                if option.about and path not in {*self.heads, *self.about}:
+                    self.about[path] = yaml_words(option.about)
 
     def _add_option(self, group: str, option: str, package: str) -> None:
         comments = read_comments(self._files[group][option])
@@ -92,7 +168,7 @@ class _Comments:
         self._include(comments, group, package)
         prefix = "" if package == "_global_" else package
         if prefix:
-            head = self.above.setdefault(prefix, [])
+            head = self.heads.setdefault(prefix, [])
             first, *rest = _paragraphs(comments.head) or [""]
             head += [f"{group}={option}: {first}", *rest]
         self._add(comments, prefix)
@@ -111,8 +187,7 @@ class _Comments:
 
     def _add(self, comments: Comments, prefix: str) -> None:
         dot = f"{prefix}." if prefix else ""
-        self.above |= {f"{dot}{k}": _paragraphs(lines) for k, lines in comments.above.items()}
-        self.behind |= {f"{dot}{key}": text for key, text in comments.behind.items()}
+        self.about |= {f"{dot}{key}": text for key, text in comments.about.items()}
 
 
 def yaml_words(text: str) -> str:
@@ -130,31 +205,21 @@ def _put(package: str, place: str) -> str:
     return f"{package}.{place}"
 
 
-def _lines(config: DictConfig, comments: _Comments) -> Iterator[str]:
-    from omegaconf import OmegaConf
-
-    values: Any = OmegaConf.to_container(config)
-    for i, (key, value) in enumerate(values.items()):
-        if i and isinstance(value, dict):
-            yield ""
-        yield from _entry(str(key), value, str(key), 0, comments)
-
-
 def _entry(key: str, value: Any, path: str, indent: int, comments: _Comments) -> Iterator[str]:
     """One key with its comments: above it, and after its value if there is room."""
     margin = " " * indent
-    for text in comments.above.get(path, ()):
+    for text in comments.heads.get(path, ()):
         yield from _comment(text, indent)
     nested = isinstance(value, dict) and bool(value)
     lines = [f"{key}:"] if nested else _leaf(key, value)
-    behind = comments.behind.get(path)
-    if behind is not None:
-        with_comment = f"{margin}{lines[0]}  # {behind}"
+    about = comments.about.get(path)
+    if about is not None:
+        with_comment = f"{margin}{lines[0]}  # {about}"
         # not after the first of several lines of a value, where '#' may be part of the value
         if len(with_comment) <= WIDTH and len(lines) == 1:
             lines[0] = with_comment.removeprefix(margin)
         else:
-            yield from _comment(behind, indent)
+            yield from _comment(about, indent)
     yield from (f"{margin}{line}" if line else "" for line in lines)
     if nested:
         for name, inner in value.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from dataenvgym.config.overrides import (
     parse_overrides,
 )
 from dataenvgym.config.own_classes import with_own_classes
+from dataenvgym.config.resolved import leaves
 from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.secrets import keep_secrets_of
 from dataenvgym.shipped_configs import config_directory
@@ -72,9 +73,9 @@ def compose(
     groups = options_by_group(config_dir)
     parsed = with_own_classes(parse_overrides(overrides), groups)
     check_choices(parsed, groups)
-    check_experiment(parsed, groups)
     choices = [o for o in parsed if o.key in groups]
     _check_files(choices, groups)
+    _check_experiment(parsed, groups)
     default, _ = compose_files(choices, _folders(config_dir), name)
     if targets := [o for o in parsed if o.key.endswith("._target_") and o.sign != "~"]:
         apply_values(default, targets)
@@ -88,7 +89,7 @@ def compose(
         options_for = getattr(section_target(config, "task"), "options_for", lambda _: ())
         typed = {o.key for o in parsed}
         apply_values(config, [o for o in parse_overrides(options_for(named)) if o.key not in typed])
-    _apply_sources(config, sources)
+    apply_sources(config, sources)
     if any(o.sign == "~" for o in parsed):  # an option that is left out has its class's default
         config = fill(config)
     if not allow_missing:
@@ -112,7 +113,7 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     check_keys(parsed, config, {})
     changed = copy.deepcopy(config)
     apply_values(changed, parsed)
-    _apply_sources(changed, sources)
+    apply_sources(changed, sources)
     _check_resolvable(changed, parsed)
     check_values(parsed, changed, config)
     return changed
@@ -143,7 +144,7 @@ def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, 
 def chosen_options(
     overrides: Sequence[str] = (), config_dir: str | Path | None = None
 ) -> dict[str, str]:
-    """The option of each group with these overrides, chosen or default.
+    """The option of each group with these overrides, chosen or default; without any, the defaults.
 
     A group whose values go to another place has that place after an `@`: "prompt@skills.prompt".
     """
@@ -154,11 +155,7 @@ def chosen_options(
 
 
 def _check_files(choices: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]) -> None:
-    """Refuse a chosen file of the user that is not a section of options.
-
-    Raises:
-        ConfigurationError: names the file.
-    """
+    """Refuse a chosen file of the user that is not a section of options."""
     from omegaconf import OmegaConf
 
     for choice in choices:
@@ -185,28 +182,19 @@ def _options_with(config_dir: str | Path | None, key: str) -> list[str]:
     ]
 
 
-def default_options() -> dict[str, str]:
-    """The option of each group in the default configuration."""
-    return chosen_options()
-
-
-def check_experiment(
+def _check_experiment(
     overrides: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]
 ) -> None:
-    """Refuse a task together with an experiment that is written for another task.
+    """Refuse a task together with an experiment that is written for another task."""
+    from omegaconf import OmegaConf
 
-    Args:
-        groups: for each group, its options and their YAML files.
-
-    Raises:
-        ConfigurationError: names the experiment's task.
-    """
     chosen = {o.key: o.value for o in overrides if o.key in ("experiment", "task")}
     experiment, task = chosen.get("experiment"), chosen.get("task")
     if experiment is None or task is None:
         return
-    content = _read(groups["experiment"][experiment])
-    own = next((c["override /task"] for c in content["defaults"] if "override /task" in c), None)
+    content: Any = OmegaConf.to_container(OmegaConf.load(groups["experiment"][experiment]))
+    entries = [entry for entry in content.get("defaults", ()) if isinstance(entry, dict)]
+    own = next((e["override /task"] for e in entries if "override /task" in e), None)
     options = content.get("task")
     if own in (None, task) or not options:
         return
@@ -217,15 +205,6 @@ def check_experiment(
     )
 
 
-def _read(path: Path) -> dict[str, Any]:
-    from omegaconf import OmegaConf
-
-    content: Any = OmegaConf.to_container(OmegaConf.load(path))
-    content = content if isinstance(content, dict) else {}
-    chosen = [entry for entry in content.get("defaults", ()) if isinstance(entry, dict)]
-    return {**content, "defaults": chosen}
-
-
 def _folders(config_dir: str | Path | None) -> list[Path]:
     """The folders with YAML files: ours and the user's."""
     if config_dir is None:
@@ -234,11 +213,6 @@ def _folders(config_dir: str | Path | None) -> list[Path]:
     if not folder.is_dir():
         raise ConfigurationError(f"there is no folder {str(folder)!r} with configurations")
     return [config_directory(), folder]
-
-
-def _apply_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
-    with explaining(overrides):
-        apply_sources(config, overrides)
 
 
 def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None:
@@ -263,7 +237,11 @@ def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None
         raise ConfigurationError(
             f"{', '.join(missing)} must be given, such as {missing[0]}=VALUE: there is no default"
         )
-    _refuse_huge_numbers(plain)
+    for key, value in leaves(plain):
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:  # files and hashes store less
+            raise ConfigurationError(
+                f"{key} is {value}, expected a whole number of 64 bits at most"
+            )
 
 
 def _write_out(config: DictConfig, key: str) -> None:
@@ -273,16 +251,3 @@ def _write_out(config: DictConfig, key: str) -> None:
     section, _, name = key.rpartition(".")
     plain: Any = OmegaConf.to_container(OmegaConf.select(config, section))
     OmegaConf.update(config, key, re.sub(r"\$\{oc\.env:(\w+)\}", r"$\1", str(plain[name])))
-
-
-def _refuse_huge_numbers(value: object, key: str = "") -> None:
-    """Refuse whole numbers of more than 64 bits, which our files and hashes cannot store."""
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ConfigurationError(f"{key} is {value}, expected a whole number of 64 bits at most")
-    named: Iterable[tuple[object, object]] = ()
-    if isinstance(value, dict):
-        named = value.items()
-    elif isinstance(value, list):
-        named = enumerate(value)
-    for name, part in named:
-        _refuse_huge_numbers(part, f"{key}.{name}" if key else str(name))

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataenvgym.config.overrides import Override
 from dataenvgym.errors import did_you_mean
 
-_PAIRS = {"[": "]", "{": "}", "(": ")"}
 _NEEDED = re.compile(r"(?:Missing key|Key) '?([\w.]+)'?")
 
 
@@ -80,11 +79,7 @@ def explain_yaml(error: Exception) -> str:
 
 
 def explain_reference(error: Exception, overrides: Sequence[Override], known: Iterable[str]) -> str:
-    """Explain why a reference (`${seed}`) cannot be resolved.
-
-    Args:
-        known: the existing keys.
-    """
+    """Explain why a reference (`${seed}`) cannot be resolved among the known keys."""
     reason = str(getattr(error, "msg", None) or error).partition("\n")[0]
     key = str(getattr(error, "full_key", ""))
     typed = next((o for o in overrides if o.value and "${" in o.value), None)
@@ -114,16 +109,17 @@ def explain_reference(error: Exception, overrides: Sequence[Override], known: It
 def _why_unreadable(text: str) -> str:
     """Explain an error in Hydra's grammar, and say what to type instead."""
     key, _, value = text.partition("=")
-    if (opened := _unclosed(value)) is not None:
-        example = "'KEY=[a,b]'" if opened == "[" else "'KEY={a: 1}'"
-        if opened == "(":
-            return f": {opened!r} is never closed"
-        if opened == "{" and "${" in value:
-            example = "'KEY=${seed}'"
-        return f": {opened!r} is never closed. In a shell, all of it goes into quotes: {example}"
     for quote in ("'", '"'):
         if value.count(quote) % 2:
             return f": the quote {quote} is never closed"
+    if value.count("(") > value.count(")"):
+        return ": '(' is never closed"
+    in_quotes = "is never closed. In a shell, all of it goes into quotes:"
+    if value.count("[") > value.count("]"):
+        return f": '[' {in_quotes} 'KEY=[a,b]'"
+    if value.count("{") > value.count("}"):
+        example = "'KEY=${seed}'" if "${" in value else "'KEY={a: 1}'"
+        return f": '{{' {in_quotes} {example}"
     if value.startswith("="):
         return f": it has two '='. One value is set by one: {key}{value}"
     escaped = value.replace('"', '\\"')
@@ -131,19 +127,3 @@ def _why_unreadable(text: str) -> str:
         f". A value with '=', ',' or brackets in it goes into two kinds of quotes: "
         f"'{key}=\"{escaped}\"'"
     )
-
-
-def _unclosed(value: str) -> str | None:
-    """The last unclosed bracket outside of quotes; None if all are closed."""
-    opened: list[str] = []
-    quote = ""
-    for c in value:
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "'\"":
-            quote = c
-        elif c in _PAIRS:
-            opened.append(c)
-        elif opened and c == _PAIRS[opened[-1]]:
-            opened.pop()
-    return opened[-1] if opened and not quote else None

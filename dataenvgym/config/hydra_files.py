@@ -47,12 +47,7 @@ def is_base(name: str) -> bool:
 
 
 def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
-    """Read a file's values over those of its bases; references are kept.
-
-    Args:
-        name: of the file.
-        files: the files of its group by name, including bases.
-    """
+    """Read a file's values over those of its bases, all of them in `files`; references are kept."""
     from omegaconf import OmegaConf
 
     contents = [OmegaConf.to_container(OmegaConf.load(files[each])) for each in layers(name, files)]
@@ -237,8 +232,9 @@ def apply_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
         return
     section: Any = OmegaConf.to_container(config.task)
     sources = None if OmegaConf.is_missing(config.task, "sources") else section["sources"]
-    for override in overrides:
-        sources = _changed(sources, override)
+    with explaining(overrides):
+        for override in overrides:
+            sources = _changed(sources, override)
     OmegaConf.update(config, KEY, sources, merge=False)
 
 

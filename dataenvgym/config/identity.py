@@ -12,7 +12,7 @@ import orjson
 
 from dataenvgym.config.class_defaults import class_options, sections
 from dataenvgym.config.instantiation import section_target
-from dataenvgym.config.resolved import literal
+from dataenvgym.config.resolved import literal, mapped
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.secrets import without_secrets
 
@@ -44,18 +44,9 @@ def run_name(config: DictConfig) -> str:
 
 
 def digest(values: Mapping[str, Any]) -> str:
-    """The hash of decisive values at the end of a default name."""
-    plain = _same_numbers(dict(values))
+    """The hash of decisive values at the end of a default name; 5.0 has the hash of 5."""
+    plain = mapped(dict(values), lambda x: int(x) if isinstance(x, float) and x.is_integer() else x)
     return hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
-
-
-def _same_numbers(value: Any) -> Any:
-    """The same values; whole numbers are written in one way, so 5.0 has the hash of 5."""
-    if isinstance(value, dict):
-        return {name: _same_numbers(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_same_numbers(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def check_folder_name(name: str, option: str) -> None:
@@ -120,19 +111,12 @@ def task_name(config: DictConfig) -> str:
     section = config.task
     if section.get("name") is None and not str(section._target_).startswith("dataenvgym."):
         with suppress(ConfigurationError):  # a class that cannot be imported is refused elsewhere
-            if (given := _given_name(section_target(config, "task"))) is not None:
-                return _fit_for_a_folder(given)
+            for base in getattr(section_target(config, "task"), "__mro__", ()):
+                if base.__module__.partition(".")[0] == "dataenvgym":
+                    break
+                if isinstance(name := vars(base).get("name"), str) and name:
+                    return _fit_for_a_folder(name)
     return short_name(section)
-
-
-def _given_name(target: object) -> str | None:
-    """The class attribute `name` that users gave their class, not one of ours."""
-    for base in getattr(target, "__mro__", ()):
-        if base.__module__.partition(".")[0] == "dataenvgym":
-            return None
-        if isinstance(name := vars(base).get("name"), str) and name:
-            return name
-    return None
 
 
 def short_name(section: DictConfig) -> str:

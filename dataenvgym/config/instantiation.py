@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
@@ -64,7 +65,9 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
     if "_target_" not in value:
         return arguments
     target = imported(value["_target_"], f"{key}._target_")
-    parameters = _parameters(target)
+    parameters: Mapping[str, inspect.Parameter] = {}
+    with suppress(ValueError):  # some classes written in C have no signature
+        parameters = inspect.signature(target).parameters
     arguments = {**{n: given[n] for n in given if n in parameters}, **arguments}
     asked = parameters.get("teacher")
     if asked and asked.default is asked.empty and "teacher" not in arguments:
@@ -110,13 +113,6 @@ def check_protocol(thing: Any, protocol: type, section: str) -> Any:
             f"the methods of {protocol.__name__}, which are {', '.join(names)}"
         )
     return thing
-
-
-def _parameters(target: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    try:
-        return inspect.signature(target).parameters
-    except ValueError:  # some classes written in C have no signature
-        return {}
 
 
 def _name(target: Callable[..., Any]) -> str:

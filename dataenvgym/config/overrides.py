@@ -76,11 +76,7 @@ def new_speakers(overrides: Sequence[Override]) -> list[str]:
 
 
 def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection[str]]) -> None:
-    """Refuse unknown groups and options.
-
-    Args:
-        groups: the options of each group.
-    """
+    """Refuse groups and options that are not in `groups`."""
     for override in overrides:
         if override.key in groups:
             if override.sign == "~" and "@" not in override.text:
@@ -122,9 +118,7 @@ def check_keys(
 ) -> None:
     """Refuse a key that is neither in `config` nor added with a `+`, and Hydra's own options.
 
-    Args:
-        groups: the options of each group.
-        options_with: names the options that would have a key.
+    `groups` has the options of each group; `options_with` names the options that would have a key.
     """
     from omegaconf import OmegaConf
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 from dataenvgym.config.overrides import Override
 
@@ -39,28 +38,12 @@ _TARGET_KEYS = {"quality": "quality.checks.custom._target_"}
 _CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*")
 
 
-@dataclass(frozen=True)
-class Offered:
-    """A class that an installed package offers under a name."""
-
-    name: str
-    target: str
-    package: str
-
-
-def offered(group: str) -> dict[str, Offered]:
-    """The options of a group that installed packages offer, by name."""
+def offered(group: str) -> dict[str, EntryPoint]:
+    """The classes that installed packages offer as options of a group, by name."""
     if group not in ENTRY_POINTS:
         return {}
     found = sorted(entry_points(group=ENTRY_POINTS[group]), key=lambda point: point.name)
-    return {
-        point.name: Offered(
-            point.name,
-            point.value.replace(":", "."),
-            "an installed package" if point.dist is None else point.dist.name,
-        )
-        for point in found
-    }
+    return {point.name: point for point in found}
 
 
 def with_own_classes(
@@ -74,12 +57,11 @@ def _resolved(override: Override, groups: Mapping[str, Collection[str]]) -> list
     key, value = override.key, (override.value or "").strip("'\"")
     if key not in ENTRY_POINTS or value in groups.get(key, ()):
         return [override]
-    if _CLASS.fullmatch(value):
-        target = value.replace(":", ".")
-    elif (offer := offered(key).get(value)) is not None:
-        target = offer.target
-    else:
-        return [override]
+    if not _CLASS.fullmatch(value):
+        if (offer := offered(key).get(value)) is None:
+            return [override]
+        value = offer.value
+    target = value.replace(":", ".")
     target_key = _TARGET_KEYS.get(key, f"{key.replace('/', '.')}._target_")
     return [
         Override(f"{override.sign}{key}=custom", override.sign, key, "custom"),

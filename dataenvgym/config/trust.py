@@ -8,7 +8,7 @@ Everything typed on the command line, or accepted with `--trust`, is the user's 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dataenvgym.config.class_defaults import filled
 from dataenvgym.config.composition import files_by_group
 from dataenvgym.config.overrides import Override
+from dataenvgym.config.resolved import leaves
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
 if TYPE_CHECKING:
@@ -58,10 +59,10 @@ def refuse_untrusted(
     from omegaconf import OmegaConf
 
     keys = [override.key for override in typed]
-    known = _known(config_dir)
+    known = _of_the_package() if config_dir is None else _named_in(config_dir)
     values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
     for section in sections:
-        for key, value in _leaves(values[section], section):
+        for key, value in leaves(values[section], section):
             power = _power(key, value)
             is_typed = any(key == name or key.startswith(f"{name}.") for name in keys)
             if power is None or not value or is_typed:
@@ -83,7 +84,7 @@ def refuse_references(config: DictConfig, file: Path) -> None:
     """
     from omegaconf import OmegaConf
 
-    for key, value in _leaves(OmegaConf.to_container(config), ""):
+    for key, value in leaves(OmegaConf.to_container(config)):
         if isinstance(value, str) and _REFERENCE.search(value):
             raise RunDirectoryError(
                 f"{file}: {key} refers to another value or to an environment variable; dataenvgym "
@@ -113,36 +114,19 @@ def _end(key: str) -> str:
     return ".".join(names[first:])
 
 
-def _known(config_dir: str | Path | None) -> list[tuple[str, Any]]:
-    """The values in the YAML files, with keys shortened in the same way."""
-    return _of_the_package() if config_dir is None else _named_in(config_dir)
-
-
 @cache
 def _of_the_package() -> list[tuple[str, Any]]:
     return _named_in(None)
 
 
 def _named_in(config_dir: str | Path | None) -> list[tuple[str, Any]]:
+    """The values with a power in the YAML files, by the end of their key."""
     from omegaconf import OmegaConf
 
     files = [file for group in files_by_group(config_dir).values() for file in group.values()]
     return [
         (_end(key), value)
         for file in files
-        for key, value in _leaves(filled(OmegaConf.to_container(OmegaConf.load(file))), "")
+        for key, value in leaves(filled(OmegaConf.to_container(OmegaConf.load(file))))
         if _power(key, value) is not None
     ]
-
-
-def _leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:
-    """Yield plain values by dotted key; items of lists by their index."""
-    if isinstance(value, dict):
-        named = value.items()
-    elif isinstance(value, list):
-        named = dict(enumerate(value)).items()
-    else:
-        yield key, value
-        return
-    for name, part in named:
-        yield from _leaves(part, f"{key}.{name}" if key else str(name))

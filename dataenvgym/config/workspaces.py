@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dataenvgym.config.resolved import shown_yaml
+from dataenvgym.config.resolved import resolved_yaml
 from dataenvgym.config.trust import refuse_references
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.storage import is_empty, write_text
@@ -124,7 +124,7 @@ class Workspaces(ABC):
 
     def keep(self, directory: Path, config: DictConfig) -> None:
         """Write the `config.yaml` of a locked workspace."""
-        text = shown_yaml(config)
+        text = resolved_yaml(config, secrets=False)
         path = directory / "config.yaml"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
@@ -155,16 +155,13 @@ class Workspaces(ABC):
 
     def names(self, folder: str | Path) -> list[str]:
         """The workspaces in a folder, the one that was changed last first."""
-        there = [path for path in Path(folder).expanduser().glob("*") if self._is_one(path)]
+        there = []
+        for path in Path(folder).expanduser().glob("*"):
+            with suppress(RunDirectoryError):
+                self.recognize(path)
+                there.append(path)
         there.sort(key=lambda path: (-path.stat().st_mtime, path.name))
         return [path.name for path in there]
-
-    def _is_one(self, path: Path) -> bool:
-        try:
-            self.recognize(path)
-        except RunDirectoryError:
-            return False
-        return True
 
 
 class _Nothing:

@@ -12,12 +12,11 @@ Samples, metrics and the files in the folder are in `dataenvgym.metrics`.
 """
 
 from dataenvgym.evaluation.evaluation import Evaluation
-from dataenvgym.evaluation.rescored_evaluation import JudgedAgain, rescore_evaluation
+from dataenvgym.evaluation.rescored_evaluation import rescore_evaluation
 from dataenvgym.evaluation.running import prepare_evaluation, run_evaluation
 
 __all__ = [
     "Evaluation",
-    "JudgedAgain",
     "prepare_evaluation",
     "rescore_evaluation",
     "run_evaluation",

@@ -61,13 +61,11 @@ def evaluation_settings(
     from omegaconf import OmegaConf
 
     for name, value in (("samples", config.samples), ("chunk", config.chunk), ("--limit", limit)):
-        if value is None and name != "samples":
-            continue
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ConfigurationError(f"{name} is {value!r}, expected a whole number, 1 or more")
-        if not 1 <= value < 2**63:
-            expected = "1 or more" if value < 1 else "less than 2**63"
-            raise ConfigurationError(f"{name} is {value}, expected {expected}")
+        is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**63
+        if not is_number and (value is not None or name == "samples"):
+            raise ConfigurationError(
+                f"{name} is {value!r}, expected a whole number, 1 or more, of 64 bits"
+            )
     metrics = [config.metrics] if isinstance(config.metrics, str) else config.metrics
     values = OmegaConf.to_container(config, resolve=True)  # sections may refer to others
     assert isinstance(values, dict)
@@ -200,11 +198,8 @@ def with_judges(
     """Apply the judges that the overrides choose to an evaluation's settings.
 
     Chosen judges (`teacher=...`, `+teacher@judge.teachers.NAME=...`) replace those of the
-    evaluation. If the evaluation had no judges, but the metrics or an option need some, the other
-    options of `judge` are the defaults.
-
-    Returns:
-        The settings, the remaining overrides, and True if judges were chosen.
+    evaluation. If it had none, but they are needed, the other options of `judge` are the defaults.
+    Returns the settings, the remaining overrides, and True if judges were chosen.
 
     Raises:
         ConfigurationError: if judges are needed, but there are none.

@@ -72,8 +72,7 @@ def compose_for_run(
     if (named := new_speakers(parsed)) and "task" not in chosen:
         raise ConfigurationError(
             f"task.others.{named[0]} would be a new speaker, and --run takes the task with the "
-            "speakers of the run: "
-            "choose the task, too (such as task=social)"
+            "speakers of the run: choose the task, too (such as task=social)"
         )
     taken = [section for section in SECTIONS if section not in chosen]
     anew = [o.text for o in parsed if o.section not in taken]
@@ -150,15 +149,9 @@ def student_of(run: Path, number: int | None) -> Student:
 
 
 def _refuse_another(directory: Path, config: DictConfig, chosen: Collection[str]) -> None:
-    """Check a configuration against a run made in Python, which has no configuration.
+    """Refuse another task or student than those of a run made in Python, unless it was chosen.
 
-    The descriptions of its task and its student are enough to detect others.
-
-    Args:
-        chosen: sections that the user chose; they are not checked.
-
-    Raises:
-        RunDirectoryError: if the task or the student is not the run's, and was not chosen.
+    Such a run has no configuration, but descriptions of both.
     """
     known = read_identity(directory) or {}
     task = build_task(config)
@@ -221,11 +214,7 @@ def on_split(task: TaskInterface, split: str) -> TaskInterface:
 
 
 def default_split(task: TaskInterface, config: DictConfig, students: Iterable[Path]) -> str:
-    """All problems of a task with one source, unless the student was trained on it.
-
-    Args:
-        students: runs of the student, or adapters of runs.
-    """
+    """All problems of a task with one source, unless a student (a run, or its adapter) knows it."""
     if not task_of(task).has_one_source:
         return "validation"
     sources = _sources(config)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 from dataenvgym.config import build_judge, build_task
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.resolved import shown_yaml
+from dataenvgym.config.resolved import resolved_yaml
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.directory import (
     EVALUATIONS,
@@ -18,28 +17,9 @@ from dataenvgym.evaluation.directory import (
     settings_to_rescore,
 )
 from dataenvgym.evaluation.evaluated_run import on_split
-from dataenvgym.metrics.additions import AddedTable
 from dataenvgym.metrics.metric import parse_metric, parse_metrics, quoted_metrics
 from dataenvgym.metrics.rescoring import RescoringResult, rescore_folder
-from dataenvgym.metrics.samples import Sample
 from dataenvgym.workspace import opened
-
-
-@dataclass(frozen=True)
-class JudgedAgain:
-    """The result of judging an evaluation again.
-
-    Attributes:
-        outcome: old and new results, and every sample.
-        samples: the number of complete samples of each problem; only these are judged.
-        asked: the number of samples that the evaluation should have.
-        added: the table that the task's domain adds, such as that of scenes; else None.
-    """
-
-    outcome: RescoringResult
-    samples: int
-    asked: int
-    added: AddedTable | None
 
 
 def rescore_evaluation(
@@ -48,7 +28,7 @@ def rescore_evaluation(
     *,
     evaluations_dir: str | Path = "evaluations",
     trust: bool = False,
-) -> JudgedAgain:
+) -> RescoringResult:
     """Judge the samples again, and write the new scores beside the old ones.
 
     Args:
@@ -80,21 +60,18 @@ def rescore_evaluation(
         if not asked:  # those of the evaluation that this number of samples allows
             names = [name for name in names or () if parse_metric(name).k <= samples] or None
         metrics = parse_metrics(names, samples)
-        how = shown_yaml(settings)
         needs_judge = any(metric.needs_judge for metric in metrics)
         judge = build_judge(settings.judge, directory) if needs_judge else None
         kind = addition_kind(settings)
         addition = None if kind is None else kind.again(settings, directory)
-        kept = None if addition is None else addition.begin(task, None)
-        tables: list[AddedTable] = []
-
-        def sum_up(folder: Path, judged: Sequence[Sample]) -> None:
-            if addition is not None:
-                tables.append(addition.sum_up_again(files, judged, kept, folder))
-
         with closing(judge) if judge is not None else nullcontext():
-            outcome = rescore_folder(
-                files, task, metrics, samples, settings=how, judge=judge, also=sum_up
+            return rescore_folder(
+                files,
+                task,
+                metrics,
+                samples,
+                settings=resolved_yaml(settings, secrets=False),
+                judge=judge,
+                asked=int(settings.samples),
+                addition=addition,
             )
-    added = tables[0] if tables else None
-    return JudgedAgain(outcome, samples, int(settings.samples), added)

@@ -120,8 +120,8 @@ def prepare_evaluation(
         student = student_of(found, iteration)
     # several samples of a greedy task get a temperature, if none was chosen
     key = "task.sampling.temperature"
-    is_chosen = any(override.key == key for override in parse_overrides(asked or ()))
-    if config.samples != 1 and not is_chosen and OmegaConf.select(config, key) == 0.0:
+    typed = {override.key: override.value for override in parse_overrides(asked or ())}
+    if config.samples != 1 and key not in typed and OmegaConf.select(config, key) == 0.0:
         OmegaConf.update(config, key, float(config.sample_temperature))
     kind = addition_kind(config)
     addition = None if kind is None else kind.of(config, asked, student.adapter)
@@ -138,7 +138,13 @@ def prepare_evaluation(
     if any(s.adapter == FORMER for s in student_speakers(task_of(task).others).values()):
         settings.former = fingerprint(student.former)
     parse_metrics(settings.metrics, samples)
-    _check_sampling(task, samples, asked or (), sign="" if "sampling" in config.task else "+")
+    sign = "" if "sampling" in config.task else "+"
+    check_samples(task, samples, sign=sign)
+    if "seed" in typed and task_of(task).sampling.temperature != 0.0:
+        raise ConfigurationError(
+            f"seed={typed['seed']} changes nothing in an evaluation: "
+            f"{sign}task.sampling.seed={typed['seed']} draws other samples"
+        )
     directory = evaluation_directory(config, settings)
     if not options.get("fresh"):
         EVALUATIONS.check(directory, settings)
@@ -218,26 +224,10 @@ def run_evaluation(
     )
 
 
-def _check_sampling(
-    task: TaskInterface, samples: int, overrides: Sequence[str], *, sign: str
-) -> None:
-    """Refuse samples that would be equal, and a seed that would change nothing."""
-    check_samples(task, samples, sign=sign)
-    if task_of(task).sampling.temperature == 0.0:
-        return
-    for override in parse_overrides(overrides):
-        if override.key == "seed":
-            raise ConfigurationError(
-                f"seed={override.value} changes nothing in an evaluation: "
-                f"{sign}task.sampling.seed={override.value} draws other samples"
-            )
-
-
 def _doubt(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> str | None:
-    """Refuse to show a finished evaluation of other problems or another student.
+    """Refuse to show a finished evaluation of other problems or another student; note doubts.
 
-    Returns:
-        A note if files for the comparison are missing, or if a store gets no episodes; else None.
+    They are that files for the comparison are missing, or that a store gets no episodes.
     """
     from omegaconf import OmegaConf
 

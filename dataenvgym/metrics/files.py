@@ -15,6 +15,7 @@ Files are written atomically, so finished samples need not be drawn again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
@@ -98,28 +99,15 @@ class EvaluationFiles:
         """
         path = self.part(sample, chunk)
         samples = read_models(path, Sample, _DRAWN_AGAIN)
-        found, expected = ([s.instance_id for s in samples], [i.id for i in instances])
-        if len(found) > len(expected) and found[: len(expected)] == expected:
-            raise RunDirectoryError(
-                f"{path} has {len(found)} samples, and {self._instances} has {len(expected)} "
-                f"problems for them, so one of the two is damaged: {_DRAWN_AGAIN}; if it says the "
-                f"same then, {_ANEW}"
-            )
-        if wrong := [s.sample for s in samples if s.sample != sample]:
-            raise RunDirectoryError(
-                f"{path} is about sample {wrong[0]}, expected {sample}: {_DRAWN_AGAIN}"
-            )
-        if found != expected:
-            place = next(
-                (i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b),
-                min(len(found), len(expected)),
-            )
-            there, wanted = (
-                repr(ids[place]) if place < len(ids) else "nothing" for ids in (found, expected)
-            )
-            raise RunDirectoryError(
-                f"{path}, line {place + 1}, is about {there}, expected {wanted}: {_DRAWN_AGAIN}"
-            )
+        found = [f"sample {s.sample} of {s.instance_id!r}" for s in samples]
+        expected = [f"sample {sample} of {instance.id!r}" for instance in instances]
+        pairs = enumerate(zip_longest(found, expected, fillvalue="nothing"), start=1)
+        for line, (there, wanted) in pairs:
+            if there != wanted:
+                raise RunDirectoryError(
+                    f"{path}, line {line}, is about {there}, expected {wanted} of "
+                    f"{self._instances}: {_DRAWN_AGAIN}; if it says the same then, {_ANEW}"
+                )
         return samples
 
     def read_samples(self, samples: int) -> Iterator[Sample]:

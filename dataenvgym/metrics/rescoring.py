@@ -9,13 +9,14 @@ Other samples with an error have no complete conversation to replay, and stay un
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import Closes, Failure, Reply, SamplingParameters, Submits, TaskInterface
 from dataenvgym.judging import RubricJudge
+from dataenvgym.metrics.additions import AddedTable, EvaluationAddition
 from dataenvgym.metrics.files import EvaluationFiles, write_models
 from dataenvgym.metrics.judged_samples import judge_samples
 from dataenvgym.metrics.metric import ERROR_RATE, Metric
@@ -201,14 +202,19 @@ class RescoringResult:
         before, after: the results by the old and by the new judgments. If some samples need
             another answer of the student (mostly failed ones), the others alone would be biased:
             then `after` has only an error rate.
+        asked: the samples of each problem that the evaluation should have; `after.samples` of them
+            were complete, and only these were judged.
         n_gone: problems that the task no longer has; they were judged as saved.
+        added: the table that the task's domain adds, such as that of scenes; else None.
     """
 
     directory: Path
     rescored: tuple[Rescored, ...]
     before: EvaluationResults
     after: EvaluationResults
+    asked: int
     n_gone: int
+    added: AddedTable | None
 
 
 def rescore_folder(
@@ -219,7 +225,8 @@ def rescore_folder(
     *,
     settings: str | None = None,
     judge: RubricJudge | None = None,
-    also: Callable[[Path, Sequence[Sample]], object] = lambda folder, samples: None,
+    asked: int | None = None,
+    addition: EvaluationAddition | None = None,
 ) -> RescoringResult:
     """Judge the first `samples` samples of every instance again; write `rescored-NNN/`.
 
@@ -229,8 +236,9 @@ def rescore_folder(
     Args:
         settings: YAML of the current settings, saved with the scores as `config.yaml`.
         judge: for metrics that need one; its earlier verdicts on the same conversations are kept.
-        also: writes more into the new folder, from the samples as they are judged now; not called
-            if one of them needs another answer of the student.
+        asked: the samples that the evaluation should have; None for `samples`.
+        addition: writes more into the new folder, from the samples as they are judged now, unless
+            one of them needs another answer of the student.
 
     Raises:
         RunDirectoryError: if samples are missing.
@@ -240,6 +248,7 @@ def rescore_folder(
     saved = {instance.id: instance for instance in files.read_instances()}
     today = {instance.id: instance for instance in known_instances(task)}
     instances = {name: today.get(name, instance) for name, instance in saved.items()}
+    kept = None if addition is None else addition.begin(task, None)
     judged = rescore(task, instances, drawn, run=files.directory.name)
     rescored = tuple(r for r, _ in judged)
     completed = [c for _, c in judged]
@@ -257,15 +266,16 @@ def rescore_folder(
     names = [re.fullmatch(r"rescored-(\d+)", p.name) for p in files.directory.iterdir()]
     last = max((int(name[1]) for name in names if name is not None), default=0)
     directory = files.directory / f"rescored-{last + 1:03d}"
+    added = None
     with publishing(directory) as new:
         if settings is not None:
             write_text(new / "config.yaml", settings)
         write_models(new / "scores.jsonl", rescored)
         write_models(new / "tallies.jsonl", tallies)
         write_json(new / "results.json", after.model_dump(mode="json"))
-        if is_whole:
+        if is_whole and addition is not None:
             pairs = zip(drawn, rescored, strict=True)
-            also(new, [s.model_copy(update=dict(r.judgment)) for s, r in pairs])
-    return RescoringResult(
-        directory, rescored, before, after, n_gone=len(saved.keys() - today.keys())
-    )
+            now = [s.model_copy(update=dict(r.judgment)) for s, r in pairs]
+            added = addition.sum_up_again(files, now, kept, new)
+    n_gone = len(saved.keys() - today.keys())
+    return RescoringResult(directory, rescored, before, after, asked or samples, n_gone, added)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import unquote
@@ -31,8 +32,6 @@ from dataenvgym.store.documents import (
 from dataenvgym.store.interface import Kind, StoredEvent
 
 M = TypeVar("M", bound=BaseModel)
-
-_BLOCK = 4096
 
 
 class FileStore:
@@ -95,9 +94,11 @@ class FileStore:
                     if not line.endswith(b"\n"):
                         break  # it is being written, or its writer was killed
                     position += len(line)
-                    found.append(StoredEvent(str(position), _parsed(line, path)))
+                    found.append(StoredEvent(str(position), dict(orjson.loads(line))))
         except FileNotFoundError:
             pass
+        except orjson.JSONDecodeError as error:
+            raise BrokenFileError(f"{path} is damaged: a line is not JSON ({error})") from error
         return found
 
     def _paths(self, kind: Kind[M]) -> Iterator[Path]:
@@ -113,15 +114,9 @@ class FileStore:
 
 def _drop_unfinished_line(file: BinaryIO) -> None:
     """Remove the incomplete line that a killed process left at the end."""
-    end = size = file.seek(0, os.SEEK_END)
-    while end:
-        start = max(0, end - _BLOCK)
-        file.seek(start)
-        if newline := file.read(end - start).rfind(b"\n") + 1:
-            end = start + newline
-            break
-        end = start
-    if end < size:
+    if file.seek(0, os.SEEK_END):
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            end = content.rfind(b"\n") + 1
         file.truncate(end)
 
 
@@ -132,11 +127,3 @@ def _tokens_in(path: Path) -> set[str]:
         return set()
     except (orjson.JSONDecodeError, AttributeError) as error:
         raise BrokenFileError(f"{path} is damaged: it is not a JSON object ({error})") from error
-
-
-def _parsed(line: bytes, path: Path) -> dict[str, Any]:
-    try:
-        event = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise BrokenFileError(f"{path} is damaged: a line is not JSON ({error})") from error
-    return dict(event)

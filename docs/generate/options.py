@@ -10,9 +10,14 @@ import yaml
 
 from dataenvgym.cli.listing import ORDER
 from dataenvgym.config.class_defaults import class_options, filled, sections
-from dataenvgym.config.commented_yaml import FULL, annotated_yaml, yaml_words
-from dataenvgym.config.comments import Comments, read_comments
-from dataenvgym.config.composition import default_options, files_by_group
+from dataenvgym.config.commented_yaml import (
+    FULL,
+    Comments,
+    annotated_yaml,
+    read_comments,
+    yaml_words,
+)
+from dataenvgym.config.composition import chosen_options, files_by_group
 from dataenvgym.config.hydra_files import is_base, layers, read_with_bases
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.shipped_configs import config_directory
@@ -68,7 +73,7 @@ def _place(group: str) -> tuple[int, str]:
 
 
 def _overview(groups: Mapping[str, Mapping[str, Path]]) -> str:
-    chosen = default_options()
+    chosen = chosen_options()
     lines: list[str] = []
     for group in sorted(groups, key=_place):
         part = group.partition("/")[0]
@@ -178,8 +183,7 @@ def _table(content: Mapping[str, Any], comments: Sequence[Comments], package: st
     rows = list(_leaves({k: v for k, v in content.items() if k != "defaults"}))
     abouts: dict[str, str] = {}
     for file in comments:
-        for path in {**file.above, **file.behind}:
-            text = " ".join([*file.above.get(path, ()), file.behind.get(path, "")])
+        for path, text in file.about.items():
             abouts.setdefault(path, text)
     for key, section in sections(dict(content)):
         for name, option in class_options(section).items():

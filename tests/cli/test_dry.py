@@ -18,15 +18,6 @@ class MyAgent:
         pass
 """
 
-OTHER_ENVIRONMENT = """
-import gymnasium
-
-
-class Other(gymnasium.Env):
-    def __init__(self, task, predictor, directory=None, **options):
-        pass
-"""
-
 
 @pytest.fixture
 def dry(dataenvgym, folder, monkeypatch):
@@ -58,6 +49,8 @@ def test_it_shows_the_plan_and_the_students_first_prompt(dry):
         assert words in result.out
     assert "(new)" in result.out
     assert max(map(len, result.out.splitlines())) <= 80
+    # an engine that follows no plan has no limit of records
+    assert "iterations   5\n" in re.sub(" +\n", "\n", dry("agent=gold").out)
 
 
 @pytest.mark.parametrize("agent", ["skill_list", "skill_tree"])
@@ -88,19 +81,6 @@ def test_it_shows_the_requested_number_of_prompts_from_your_own_prompt_file(dry,
     assert everything.count("Mine: ") == n_in_all > 3
 
 
-@pytest.mark.parametrize("number", ["0", "many"])
-def test_a_number_of_prompts_that_cannot_be_is_refused(dry, number):
-    result = dry("--prompts", number)
-    assert result.code == 2
-    assert f"argument --prompts: it is {number!r}, expected a whole number" in result.err
-
-
-def test_prompts_are_shown_without_a_run_alone(dataenvgym, folder):
-    dataenvgym.refuses(
-        "--prompts shows prompts without running: add --dry", "run", "--prompts", "2"
-    )
-
-
 def test_code_that_is_not_ours_is_not_called(dry, folder):
     (folder / "mine_dry.py").write_text(MINE)
     result = dry("agent=mine_dry.MyAgent", *TEACHER[1:])
@@ -110,7 +90,10 @@ def test_code_that_is_not_ours_is_not_called(dry, folder):
     )
 
 
-def test_an_impossible_run_is_refused_with_the_same_error_as_the_run(dry):
+def test_an_impossible_run_is_refused_with_the_same_error_as_the_run(dry, dataenvgym):
+    dataenvgym.refuses("prompts without running: add --dry", "run", "--prompts", "2")
+    for number in ("0", "many"):
+        assert f"--prompts: it is {number!r}, expected a whole" in dry("--prompts", number).err
     assert "Did you mean 'skill_list'?" in dry("agent=skil_list").err
     assert "concurrency is 0, expected 1 or more" in dry(*TEACHER, "teacher.concurrency=0").err
 
@@ -125,24 +108,8 @@ def test_no_key_is_needed_where_nothing_is_asked_and_the_run_refuses_at_once(
     assert "would need the environment variable OPENAI_API_KEY is not set" in " ".join(
         result.out.split()
     )
-    dataenvgym.refuses(
-        "the environment variable OPENAI_API_KEY is not set: set it to your key",
-        "run",
-        *MY_STUDENT,
-        *TEACHER,
-    )
+    dataenvgym.refuses("OPENAI_API_KEY is not set: set it to", "run", *MY_STUDENT, *TEACHER)
     assert not (folder / "runs").exists()
-
-
-def test_an_environment_that_no_run_can_use_is_refused(dry, folder):
-    (folder / "other_environment.py").write_text(OTHER_ENVIRONMENT)
-    result = dry("environment=other_environment.Other")
-    assert (result.code, result.out) == (2, "")
-    assert "needs a teaching environment, got Other" in result.err
-
-
-def test_an_engine_that_follows_no_plan_has_no_limit_of_records(dry):
-    assert "iterations   5\n" in re.sub(" +\n", "\n", dry("agent=gold").out)
 
 
 def test_it_shows_the_progress_of_an_existing_run(dry, dataenvgym):
@@ -183,7 +150,7 @@ def test_it_names_other_speakers_and_asks_none(dry, folder):
     assert "You heard (the user's answer)" in result.out
 
 
-EXPERIMENTS = sorted(set(options_by_group()["experiment"]) - {"none"})
+EXPERIMENTS = sorted(set(options_by_group()["experiment"]) - {"none", "smollm2"})
 
 
 @pytest.fixture
@@ -205,24 +172,20 @@ def laptop(dataenvgym, folder, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["run", "eval"])
-@pytest.mark.parametrize("experiment", sorted(set(EXPERIMENTS) - {"smollm2"}))
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_shipped_experiment_for_gpus_is_shown_on_a_laptop_with_what_it_would_need(
     laptop, experiment, command
 ):
     result = laptop(command, "--dry", f"experiment={experiment}")
     assert (result.code, result.err) == (0, "")
     needs = " ".join(result.out.split())
-    if experiment == "smollm2":
-        assert "The student's first prompt" in result.out
-        assert "would need smollm2 (SmolLM2-135M-Instruct" in needs
-        assert "`dataenvgym external install smollm2`" in needs
-    elif "math_gemma" not in experiment:
+    if "math_gemma" not in experiment:
         assert "The student's first prompt" in result.out
         assert "would need 1 GPU for the" in needs or "would need 2 GPUs for the" in needs
         assert "the cpu environment of vllm is not installed" in needs
     else:
         assert "would need task.sources.train: the environment variable DATAENVGYM_DATA" in needs
-    if command == "run" and experiment != "smollm2":
+    if command == "run":
         assert "would need the cpu environment of llamafactory is not installed" in needs
 
 

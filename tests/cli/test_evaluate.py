@@ -25,12 +25,8 @@ def test_it_shows_the_score_of_each_skill_and_writes_the_transcripts(dataenvgym,
     assert "descending" in result.out
     assert all(c.was_correct for c in read_completed(output))
     assert len(read_completed(output)) == 20
-
-
-def test_split_and_limit_choose_the_problems(dataenvgym, small, folder):
-    output = folder / "completed.jsonl"
-    arguments = ("--split", "test", "--limit", "5", "--output", str(output))
-    assert dataenvgym("eval", *small, *arguments).code == 0
+    chosen = ("--split", "test", "--limit", "5", "--output", str(output))
+    assert dataenvgym("eval", *small, *chosen).code == 0
     ids = [c.instance.id for c in read_completed(output)]
     assert ids == [f"pocket_math-test-{i:05d}" for i in range(5)]
 
@@ -47,10 +43,6 @@ def test_the_student_of_a_run_answers_as_it_did_there(dataenvgym, small, folder)
     dataenvgym.refuses("has no iteration 9, only 0 to 2", *missing)
     adapter = folder / "runs" / "r" / "iterations" / "001" / "adapter"
     assert overall(dataenvgym("eval", *small, "--adapter", str(adapter)).out) == scores[1]
-
-
-def test_the_student_of_a_run_can_be_evaluated_on_another_task(dataenvgym, small, folder):
-    dataenvgym("run", *small, "name=r")
     (folder / "own.jsonl").write_text('{"question": "Who?", "answer": "#### 1"}\n')
     task = ("task=math_jsonl", "task.sources={validation: own.jsonl}", "task.name=own")
     result = dataenvgym("eval", "--run", "r", "--trust", *task)
@@ -60,56 +52,22 @@ def test_the_student_of_a_run_can_be_evaluated_on_another_task(dataenvgym, small
 
 # --- students by name ---
 
-STAND_IN = Path(__file__).parents[1] / "predictors" / "vllm" / "stand_in_server.py"
 
-
-@pytest.fixture
-def server(tmp_path):
-    """The URL of a model behind an API; it repeats the question."""
-    (tmp_path / "state").mkdir()
-    command = [sys.executable, str(STAND_IN), "--state", str(tmp_path / "state")]
-    with subprocess.Popen(
-        [*command, "--served-model-name", "gpt"], stdout=subprocess.PIPE, text=True
-    ) as process:
-        yield f"http://127.0.0.1:{process.stdout.readline().split()[-1]}"
-        process.kill()
-
-
-SMALL_TASK = ("task.n_validation=20", "task.n_test=1", "task.n_train=1")
-
-
-def test_a_student_may_be_named_in_one_word(dataenvgym, folder):
+def test_a_student_may_be_named_in_one_word(dataenvgym, folder, monkeypatch):
+    small_task = ("task.n_validation=20", "task.n_test=1", "task.n_train=1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert "OPENAI_API_KEY is not set" in dataenvgym("eval", *small_task, "model=openai/gpt").err
     output = folder / "completed.jsonl"
-    result = dataenvgym.succeeds("eval", *SMALL_TASK, "model=hf/pocket", "--output", str(output))
+    result = dataenvgym.succeeds("eval", *small_task, "model=hf/pocket", "--output", str(output))
     assert 0.0 < overall(result.out) < 1.0
     assert len(read_completed(output)) == 20
 
 
-def test_a_model_behind_an_api_is_evaluated(dataenvgym, folder, server, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert "OPENAI_API_KEY is not set" in dataenvgym("eval", *SMALL_TASK, "model=openai/gpt").err
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
-    output = folder / "completed.jsonl"
-    asked = ("model=openai/gpt", f"predictor.base_url={server}")
-    dataenvgym.succeeds("eval", *SMALL_TASK, *asked, "--output", str(output))
-    completed = read_completed(output)
-    assert [c.error for c in completed] == [None] * 20
-    assert all(c.transcript[-1].content == f"base|{c.instance.instruction}" for c in completed)
-
-
 def test_a_model_that_learns_nothing_takes_up_no_adapter_and_no_run(dataenvgym, small):
     dataenvgym("run", *small, "name=r")
-    for arguments in (
-        ("--adapter", "somewhere"),
-        ("--run", "r", "--trust"),
-        ("--run", "r", "--trust", "--iteration", "0"),
-    ):
-        dataenvgym.refuses(
-            "OpenAIPredictor, which answers and learns nothing",
-            "eval",
-            "model=openai/gpt",
-            *arguments,
-        )
+    refused = ("OpenAIPredictor, which answers and learns nothing", "eval", "model=openai/gpt")
+    for arguments in (("--adapter", "a"), ("--run", "r", "--trust", "--iteration", "0")):
+        dataenvgym.refuses(*refused, *arguments)
 
 
 # --- several samples ---
@@ -201,6 +159,7 @@ def test_a_finished_evaluation_asks_nothing_and_more_samples_extend_it(dataenvgy
     assert asked.read_text() == "8 8 4 8 8 4 "
     again = dataenvgym("eval", *DRAWN, "samples=2", "name=e")
     assert "was finished already" in again.out
+    assert "more samples extend it" in again.out
     begun, _, shown = first.out.partition("\n")
     assert begun == "evaluation: evaluations/e"
     assert again.out.startswith(shown)
@@ -239,24 +198,23 @@ def test_a_finished_evaluation_of_another_student_is_not_shown_as_its_own(dataen
     dataenvgym.refuses("was begun with predictor = 'Ann', not 'Ben'", "eval", *DRAWN, "name=e")
 
 
-def test_brackets_in_names_are_shown_as_they_are(dataenvgym, talkative):
+def test_brackets_and_long_names_are_shown_as_they_are_on_a_narrow_terminal(
+    dataenvgym, talkative, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "30")
     arguments = ("name='[bold]x'", "--output", "o[/red].jsonl", "--limit", "2")
-    result = dataenvgym.succeeds("eval", *DRAWN, *arguments)
+    names = ("samples=2", "metrics=[pass@1[avg-of-2],no_answer_rate]")
+    result = dataenvgym.succeeds("eval", *DRAWN, *arguments, *names)
+    for name in ("pass@1[avg-of-2]", "no_answer_rate"):
+        assert 0.0 <= metric(result.out, name) <= 1.0
     assert "evaluations/[bold]x" in result.out
     assert "transcripts: o[/red].jsonl" in result.out
 
 
 def test_another_configuration_under_the_same_name_is_refused_by_key(dataenvgym, talkative):
     assert dataenvgym("eval", *DRAWN, "name=e").code == 0
-    result = dataenvgym.refuses(
-        "the evaluation 'e' was begun with another configuration",
-        "eval",
-        *DRAWN,
-        "name=e",
-        "task.sampling.top_p=0.5",
-        "--split",
-        "test",
-    )
+    other = ("name=e", "task.sampling.top_p=0.5", "--split", "test")
+    result = dataenvgym.refuses("'e' was begun with another configuration", "eval", *DRAWN, *other)
     assert "task.sampling.top_p: 1.0 -> 0.5" in result.err
     assert "split: 'validation' -> 'test'" in result.err
     assert dataenvgym("eval", *DRAWN, "name=e", "metrics=[no_answer_rate]").code == 0
@@ -293,17 +251,16 @@ def test_failures_are_counted_by_whose_fault_they_are(dataenvgym, talkative):
     [
         (["samples=4", "task.sampling.temperature=0.0"], "task.sampling.temperature=1.0"),
         (["samples=4", "metrics=[pass@5]"], "needs k = 5 samples of each instance"),
-        (["samples=4", "metrics=[pess@4]"], "Did you mean 'pass@K'"),
         (["samples=4", "metrics=[pass@k]"], "K is a number, such as pass@5"),
-        (["samples=0"], "samples is 0, expected 1 or more"),
-        (["chunk=0"], "chunk is 0, expected 1 or more"),
+        (["samples=0"], "samples is 0, expected a whole number, 1 or more"),
+        (["chunk=0"], "chunk is 0, expected a whole number, 1 or more"),
         (["chunk=2.5"], "chunk is 2.5, expected a whole number"),
         (["chunk=many"], "chunk is 'many', expected a whole number"),
-        (["metrics=[]"], "metrics is empty"),
         (["samples=2", "seed=1"], "task.sampling.seed=1 draws other samples"),
         (["smaples=2"], "Did you mean 'samples'?"),
         (["--split", "tset"], "Did you mean 'test'?"),
         (["--limit", "0"], "--limit is 0"),
+        (["--limit", f"{10**20}"], f"--limit is {10**20}, expected a whole number"),
         (["--limit", "many"], "expected a whole number"),
         (["--iteration", "1"], "name it with --run"),
         (["--run", "nothing"], "there is no run 'nothing'"),
@@ -326,6 +283,8 @@ def test_several_samples_of_a_greedy_task_get_a_temperature_and_one_stays_greedy
         assert ("samples of each problem at temperature 1.0" in result.out) == (number > 1)
         settings = EVALUATIONS.read(talkative / "evaluations" / f"e{number}")
         assert settings.task.sampling.temperature == temperature
+    again = dataenvgym("eval", *greedy, "samples=1", "name=e1")  # greedy ones cannot be extended
+    assert "finished already: --fresh starts over" in again.out
 
 
 def test_a_killed_evaluation_resumes_and_ends_with_the_same_files(dataenvgym, talkative):
@@ -345,33 +304,6 @@ def test_a_killed_evaluation_resumes_and_ends_with_the_same_files(dataenvgym, ta
     assert tree(evaluations / "killed") == tree(evaluations / "undisturbed")
 
 
-# --- options over a run's sections ---
-
-
-def test_an_option_of_the_task_changes_the_runs_task_and_no_other(dataenvgym, small, folder):
-    (folder / "own.py").write_text(
-        "from dataenvgym.domains.math.pocket import PocketMathTask\n"
-        "class Own(PocketMathTask):\n"
-        "    def __init__(self, n_validation):\n"
-        "        super().__init__(n_validation=n_validation, n_test=1)\n"
-    )
-    rest = [o for o in small if not o.startswith("task.")]
-    ran = dataenvgym(
-        "run", *rest, "task=custom", "task._target_=own.Own", "+task.n_validation=20", "name=r"
-    )
-    assert ran.code == 0, ran.err
-    dataenvgym.succeeds("eval", "--run", "r", "--trust", "task.n_validation=7", "name=e")
-    settings = EVALUATIONS.read(folder / "evaluations" / "e")
-    assert settings.task == {"_target_": "own.Own", "n_validation": 7}
-    assert len(list(read_jsonl(folder / "evaluations" / "e" / "instances.jsonl"))) == 7
-
-    for option, expected in (
-        ("task.threads=2", "there is no option 'task.threads'"),  # the default task has it
-        ("task.n_validation=many", "task.n_validation is 'many', expected a whole number like 20"),
-    ):
-        dataenvgym.refuses(expected, "eval", "--run", "r", "--trust", option)
-
-
 def test_a_custom_task_is_told_to_add_its_temperature(dataenvgym, talkative):
     (talkative / "mine.py").write_text(
         "from dataenvgym.domains.math.pocket import PocketMathTask\n"
@@ -383,20 +315,3 @@ def test_a_custom_task_is_told_to_add_its_temperature(dataenvgym, talkative):
     result = dataenvgym.refuses("(+task.sampling.temperature=1.0)", "eval", *mine, "samples=2")
     result = dataenvgym.succeeds("eval", *mine, "samples=2", "+task.sampling.temperature=1.0")
     assert "2 samples of each problem at temperature 1.0" in result.out
-
-
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_only_sampled_replies_can_be_extended(dataenvgym, talkative, temperature):
-    command = ("eval", *DRAWN, f"task.sampling.temperature={temperature}", "name=e")
-    assert dataenvgym(*command).code == 0
-    again = dataenvgym(*command)
-    assert "was finished already" in again.out
-    assert ("more samples extend it" in again.out) == (temperature > 0.0)
-
-
-def test_names_of_metrics_are_whole_on_a_narrow_terminal(dataenvgym, talkative, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "30")
-    result = dataenvgym("eval", *DRAWN, "samples=2", "metrics=[pass@1[avg-of-2],no_answer_rate]")
-    assert result.code == 0
-    for name in ("pass@1[avg-of-2]", "no_answer_rate"):
-        assert 0.0 <= metric(result.out, name) <= 1.0

@@ -26,6 +26,7 @@ def shown(**scores: float) -> list[list[str]]:
 
 
 def test_each_named_score_has_a_column():
+    assert shown()[0] == ["category", "skill", "score", "accuracy", "n", "errors"]
     assert shown(**{"[red]kind": 0.125, "tests_passed": 0.75}) == [
         ["category", "skill", "score", "accuracy", "[red]kind", "tests_passed", "n", "errors"],
         ["c", "a", "0.500", "0.250", "0.125", "0.750", "4"],
@@ -42,10 +43,6 @@ def test_errors_are_shown_by_cause_beside_the_scores():
     console.print(skill_table(report))
     last = console.file.getvalue().splitlines()[-1]
     assert last.split("8")[1].strip() == "3 (2 environment, 1 user)"
-
-
-def test_without_named_scores_the_table_has_no_further_column():
-    assert shown()[0] == ["category", "skill", "score", "accuracy", "n", "errors"]
 
 
 def test_named_scores_without_room_for_their_columns_are_a_table_of_their_own():

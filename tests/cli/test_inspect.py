@@ -3,6 +3,9 @@
 import os
 
 import pytest
+from omegaconf import OmegaConf
+
+from dataenvgym.config import compose
 
 
 @pytest.fixture
@@ -28,34 +31,20 @@ def test_show_draws_the_answers_with_a_seed(dataenvgym, run):
     assert drawn not in (first, other)
 
 
-def test_export_writes_records_and_adapter_to_new_folders(dataenvgym, run, folder):
+def test_export_writes_records_to_a_new_folder(dataenvgym, run, folder):
+    dataenvgym.refuses("no run 'rr'. Did you mean 'r'?", "export", "--output", "records", "rr")
     assert dataenvgym("export", "r", "--output", "records").code == 0
     assert (folder / "records" / "README.md").exists()
-    again = dataenvgym("export", "r", "--output", "records")
-    assert again.code == 2
-
-
-def test_an_unknown_run_is_answered_with_the_closest_name(dataenvgym, run):
-    for command in (["report"], ["show"], ["export", "--output", "x"]):
-        dataenvgym.refuses("there is no run 'rr'. Did you mean 'r'?", *command, "rr")
+    assert dataenvgym("export", "r", "--output", "records").code == 2
 
 
 def test_config_prints_the_composed_configuration_which_can_be_read_back(dataenvgym, folder):
-    from omegaconf import OmegaConf
-
-    from dataenvgym.config import compose
-
     result = dataenvgym.succeeds("config", "agent=random", "seed=3")
     assert OmegaConf.create(result.out) == compose(["agent=random", "seed=3"])
-    assert "seed: 3  # all random choices derive from it" in result.out
-    resolved = dataenvgym("config", "seed=3", "--resolve").out
-    assert "${" not in resolved
-    assert OmegaConf.create(resolved).agent.seed == 3
-    dataenvgym.refuses("Did you mean 'agent'?", "config", "agnet=random")
+    assert "${" not in dataenvgym("config", "seed=3", "--resolve").out
 
 
-def test_show_lists_the_teachers_calls_or_says_that_there_are_none(dataenvgym, small, folder):
-    assert dataenvgym("run", *small, "episode.iterations=1", "name=r").code == 0
+def test_show_lists_the_teachers_calls_or_says_that_there_are_none(dataenvgym, run):
     dataenvgym.refuses("no teacher was asked in this run", "show", "r", "--calls")
     dataenvgym.refuses("--iteration does not apply", "show", "r", "--calls", "--iteration", "1")
 
@@ -71,17 +60,16 @@ def test_the_same_command_writes_a_damaged_summary_again(dataenvgym, run, small,
     assert path.read_text() == whole
 
 
-@pytest.mark.parametrize("command", [["report"], ["show", "--wrong"], ["export", "--output", "x"]])
-def test_without_a_run_those_that_there_are_are_listed(dataenvgym, folder, command):
-    result = dataenvgym.refuses("there are no runs in runs: `dataenvgym run` makes one", *command)
+def test_without_a_run_those_that_there_are_are_listed(dataenvgym, folder):
+    dataenvgym.refuses("there are no runs in runs: `dataenvgym run` makes one", "show", "--wrong")
     for number in range(12):
         path = folder / "runs" / f"r{number}"
         (path / "iterations").mkdir(parents=True)
         (path / "environment.json").write_text("{}")
         os.utime(path, (number, number))
     (folder / "runs" / "not_a_run").mkdir()
-    result = dataenvgym(*command)
+    result = dataenvgym("report")
     assert result.code == 2
     listed = [line.strip() for line in result.err.splitlines() if line.startswith("  ")]
     assert listed == [*(f"r{number}" for number in range(11, 1, -1)), "and 2 more"]
-    assert result.err.endswith(f"Name one: dataenvgym {command[0]} r11\n")
+    assert result.err.endswith("Name one: dataenvgym report r11\n")

@@ -45,6 +45,7 @@ def test_help_fits_80_columns_and_describes_each_option(dataenvgym, command, mon
         (["external", "install", "smolm2"], "no 'smolm2' to install. Did you mean 'smollm2'?"),
         (["external", "install", "vllm", "--variant", "cda"], "'cda'. Did you mean 'cuda'?"),
         (["external", "install"], "install what? One of: llamafactory, vllm"),
+        (["external", "install", "smollm2", "--variant", "cpu"], "smollm2 has no variants"),
         (["external", "list", "vllm"], "takes no name, found 'vllm'"),
     ],
 )
@@ -69,27 +70,6 @@ def test_the_list_has_every_option_and_every_id_on_a_line_of_its_own(dataenvgym)
     assert any(line.startswith(" * pocket_math ") for line in lines)
 
 
-def test_the_list_of_one_group_has_that_group_alone(dataenvgym, folder):
-    (folder / "own" / "agent").mkdir(parents=True)
-    (folder / "own" / "agent" / "mine.yaml").write_text("# All mine\n_target_: a.B\n")
-    out = dataenvgym("list", "agent", "--config-dir", "own").out
-    assert re.search(r"^   mine +All mine$", out, re.MULTILINE)
-    assert "task=" not in out
-
-
-@pytest.mark.parametrize("columns", [80, 100])
-def test_the_list_fits_the_width_with_descriptions_that_start_level(
-    dataenvgym, monkeypatch, columns
-):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    out = dataenvgym("list").out
-    assert max(map(len, out.splitlines())) <= columns
-    trainers = out.partition("\ntrainer=\n")[2].partition("\n\n")[0].splitlines()
-    starts = {re.match(r" [ *] \w+ +", line).end() for line in trainers}
-    assert len(trainers) == len(options_by_group()["trainer"])
-    assert len(starts) == 1
-
-
 def test_a_long_description_is_cut_in_the_list_and_whole_in_the_list_of_its_group(
     dataenvgym, monkeypatch, folder
 ):
@@ -99,9 +79,13 @@ def test_a_long_description_is_cut_in_the_list_and_whole_in_the_list_of_its_grou
     (folder / "own" / "agent" / "words.yaml").write_text(f"# {words}\n_target_: a.B\n")
     out = dataenvgym("list", "--config-dir", "own").out
     assert re.search(r"^   words +word( word)+ \.\.\.$", out, re.MULTILINE)
+    trainers = out.partition("\ntrainer=\n")[2].partition("\n\n")[0].splitlines()
+    assert len({re.match(r" [ *] \w+ +", line).end() for line in trainers}) == 1  # level
     whole = dataenvgym("list", "agent", "--config-dir", "own").out
+    assert re.search(r"^   words +word", whole, re.MULTILINE)
     assert whole.count("word") == 30 + 1
-    assert max(map(len, whole.splitlines())) <= 80
+    assert "task=" not in whole
+    assert max(map(len, (out + whole).splitlines())) <= 80
 
 
 def test_the_command_starts_without_torch_and_ends_with_its_code():

@@ -30,11 +30,8 @@ def test_a_module_a_test_and_a_yaml_file_are_written_under_the_name(dataenvgym, 
         assert "my_" not in text
     assert f"python -m pytest test_{name}.py" in result.out
     assert f"--config-dir configs {group}={name}" in result.out
-
-
-def test_a_class_is_named_after_the_name_once(dataenvgym, folder):
-    dataenvgym("new", "task", "evenness_task")
-    assert "class EvennessTask(Task)" in (folder / "evenness_task/evenness_task.py").read_text()
+    if kind == "task":  # a class is named after the name once
+        assert "class EvennessTask(Task)" in (folder / name / f"{name}.py").read_text()
 
 
 @pytest.mark.parametrize("kind", KINDS)

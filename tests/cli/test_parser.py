@@ -6,18 +6,14 @@ import pytest
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [
-        ("run --iterations 3", "episode.iterations=3"),
         ("run agent=random --iterations=3 seed=1", "episode.iterations=3"),
         ("run --seed 1", "seed=1"),
         ("run --agent gold", "agent=gold"),
-        ("run --agent=gold", "agent=gold"),
-        ("run --task gsm8k", "task=gsm8k"),
         ("run --learning-rate 0.1", "trainer.learning_rate=0.1"),
         ("run --records 20", "agent.records_per_iteration=20"),
         ("run --seed", "seed=VALUE"),
         ("run --seed --fresh", "seed=VALUE"),
         ("study --seeds 0,1", "seed=0,1"),
-        ("config --agent gold", "agent=gold"),
         ("eval --samples 10", "samples=10"),
         ("eval --model openai/x", "model=openai/x"),
     ],

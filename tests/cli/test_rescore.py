@@ -119,12 +119,12 @@ def test_new_errors_are_shown_with_their_reason(dataenvgym):
 
 
 def test_a_folder_that_was_never_finished_is_judged_as_far_as_it_is_complete(dataenvgym, folder):
-    drawn = ("+task.sampling.temperature=1.0", "samples=3", "chunk=2", "metrics=[pass@3,pass@1]")
-    assert dataenvgym("eval", *ECHO, *SAYER, *drawn, "name=e").code == 0
+    drawn = ("+task.sampling.temperature=1.0", "samples=3", "metrics=[pass@3,pass@1]")
+    assert dataenvgym("eval", *ECHO, *SAYER, *drawn, "+task.chunk_size=2", "name=e").code == 0
     samples = folder / "evaluations" / "e" / "samples"
     (samples / "002-0001.jsonl").unlink()
     result = dataenvgym.succeeds(
-        "rescore", "--trust", "e", "task.strict=false", "+task.chunk_size=1"
+        "rescore", "--trust", "e", "task.strict=false", "task.chunk_size=1"
     )
     assert "2 of 3 samples are complete" in result.out
     assert "pass@3" not in result.out
@@ -133,13 +133,6 @@ def test_a_folder_that_was_never_finished_is_judged_as_far_as_it_is_complete(dat
     assert (kept.task.strict, kept.task.chunk_size) == (False, 1)
     (samples / "000-0000.jsonl").unlink()
     dataenvgym.refuses("has no complete sample", "rescore", "--trust", "e")
-
-
-def test_the_size_of_chunks_is_the_one_they_were_written_with(dataenvgym):
-    assert dataenvgym("eval", *ECHO, *SAYER, "+task.chunk_size=2", "name=e").code == 0
-    result = dataenvgym("rescore", "--trust", "e", "task.chunk_size=1", "task.strict=false")
-    assert result.code == 0
-    assert "2 of 3 samples changed" in result.out
 
 
 def test_an_extension_with_other_problems_is_refused_and_leaves_the_folder_as_it_was(

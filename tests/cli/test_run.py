@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -36,55 +35,28 @@ def test_a_run_shows_how_the_student_gets_better_and_where_the_files_are(dataenv
     assert not (directory / "log.txt").exists()
 
 
-def test_options_may_be_typed_between_overrides(dataenvgym, small):
-    result = dataenvgym("run", *small[:3], "--plain", *small[3:], "name=a")
-    assert result.code == 0
-    assert "runs/a" in result.out
-
-
-def test_a_run_is_named_by_name_or_as_in_a_study(dataenvgym, small, folder):
-    assert dataenvgym("run", *small, "--name", "my run, 1").code == 0
+def test_a_run_is_named_by_name_or_as_in_a_study_also_between_overrides(dataenvgym, small, folder):
+    assert dataenvgym("run", *small[:3], "--name", "my run, 1", "--plain", *small[3:]).code == 0
     assert (folder / "runs/my run, 1/summary.json").exists()
     assert "is finished" in dataenvgym("run", *small, "name='my run, 1'").out
     dataenvgym.refuses("name is 'a/b'", "run", *small, "--name", "a/b")
 
 
-def test_a_finished_run_is_a_no_op_that_shows_its_report(dataenvgym, small, folder):
+def test_a_finished_run_only_shows_its_report_and_writes_one_that_a_kill_prevented(
+    dataenvgym, small, folder
+):
     dataenvgym("run", *small)
     before = {p: p.stat().st_mtime_ns for p in only_run(folder).rglob("*")}
     result = dataenvgym("run", *small)
     assert result.code == 0
     assert "This run is finished" in result.out
     assert {p: p.stat().st_mtime_ns for p in only_run(folder).rglob("*")} == before
-
-
-def test_a_finished_run_gets_a_report_that_a_kill_prevented(dataenvgym, small, folder):
-    dataenvgym("run", *small)
     (only_run(folder) / "curve.png").unlink()
     assert dataenvgym("run", *small).code == 0
     assert (only_run(folder) / "curve.png").exists()
 
 
-def test_a_damaged_file_of_a_finished_run_is_named_and_an_empty_summary_is_written_again(
-    dataenvgym, small, folder
-):
-    dataenvgym("run", *small)
-    summary = only_run(folder) / "summary.json"
-    before = read_json(summary)
-    summary.write_bytes(b"")
-    assert dataenvgym("run", *small).code == 0
-    assert read_json(summary) == before
-    damaged = only_run(folder) / "iterations" / "001" / "submitted.jsonl"
-    damaged.write_bytes(b"".join(damaged.read_bytes().splitlines(keepends=True)[:-1]))
-    for command in (("run", *small), ("compare", only_run(folder).name)):
-        result = dataenvgym(*command)
-        assert result.code == 2
-        assert "iterations/001/submitted.jsonl is damaged" in result.err.replace("\n", "")
-
-
-def test_lost_answers_to_test_problems_and_agent_states_of_a_finished_run_are_named(
-    dataenvgym, small, folder
-):
+def test_damaged_and_lost_files_of_a_finished_run_are_named(dataenvgym, small, folder):
     dataenvgym("run", *small)
     for name in ("test/000.jsonl", "agent/001.json"):
         path = only_run(folder) / name
@@ -95,6 +67,12 @@ def test_lost_answers_to_test_problems_and_agent_states_of_a_finished_run_are_na
         assert f"{name} is damaged" in result.err.replace("\n", "")
         path.write_bytes(whole)
     assert dataenvgym("run", *small).code == 0
+    damaged = only_run(folder) / "iterations" / "001" / "submitted.jsonl"
+    damaged.write_bytes(b"".join(damaged.read_bytes().splitlines(keepends=True)[:-1]))
+    for command in (("run", *small), ("compare", only_run(folder).name)):
+        result = dataenvgym(*command)
+        assert result.code == 2
+        assert "iterations/001/submitted.jsonl is damaged" in result.err.replace("\n", "")
 
 
 def test_more_iterations_extend_a_run(dataenvgym, small, folder):
@@ -125,7 +103,9 @@ def test_a_typo_leaves_nothing_behind(dataenvgym, small, folder):
         ("episode.iterations", "0"),
         ("agent.name", "3"),
     ):
-        dataenvgym.refuses(key.split(".")[-1], "run", *small, f"{key}={value}")
+        result = dataenvgym.refuses(key.split(".")[-1], "run", *small, f"{key}={value}")
+        assert "Traceback" not in result.err
+    assert "Traceback" in dataenvgym("run", "agent=rnadom", "--debug").err
     assert not (folder / "runs").exists()
 
 
@@ -137,22 +117,6 @@ def test_an_engine_that_cannot_work_on_the_task_is_refused_at_once(dataenvgym, s
     assert not (folder / "runs").exists()
 
 
-OWN_AGENT = """
-class MyAgent:
-    def __call__(self, completed, predictor):
-        return [{"instruction": f"Say {i}.", "output": str(i)} for i in range(3)]
-
-    def step(self):
-        pass
-"""
-
-
-def test_a_class_in_the_current_folder_is_an_agent(dataenvgym, small, folder):
-    (folder / "my_module.py").write_text(OWN_AGENT)
-    dataenvgym.succeeds("run", *small[:4], "agent=my_module.MyAgent", "episode.iterations=1")
-    assert only_run(folder).name.startswith("pocket_math-my_agent-seed0-")
-
-
 def own_agent(name: str) -> tuple[str, ...]:
     return (f"agent._target_=my_students.{name}", "episode.iterations=3")
 
@@ -162,23 +126,27 @@ def continues(directory: Path, command: str = "the same command") -> str:
     return f"dataenvgym: interrupted. Finished work is in {folder}; {command} continues it\n"
 
 
-def test_an_interrupted_run_says_so_and_the_same_command_resumes_it(dataenvgym, small, folder):
-    command = ("run", *small, *own_agent("Impatient"))
-    result = dataenvgym(*command)
-    assert result.code == 130
-    assert result.err == continues(only_run(folder))
-    assert read_json(only_run(folder) / "summary.json")["status"] == "interrupted"
-    assert dataenvgym(*command).code == 0
-    assert len(read_json(only_run(folder) / "summary.json")["iterations"]) == 4
-
-
-def test_sigterm_ends_a_run_like_an_interrupt(dataenvgym, small, folder):
+@pytest.mark.parametrize(
+    ("agent", "more", "code", "command"),
+    [
+        ("Impatient", (), 130, "the same command"),
+        ("Unwanted", (), 143, "the same command"),  # by SIGTERM
+        ("Hasty", ("--fresh",), 130, "the same command without --fresh"),
+        ("Hasty", ("executor=processes",), 130, "the same command"),
+    ],
+)
+def test_an_interrupted_run_says_so_and_the_same_command_resumes_it(
+    dataenvgym, small, folder, agent, more, code, command
+):
     before = signal.getsignal(signal.SIGTERM)
-    result = dataenvgym("run", *small, *own_agent("Unwanted"))
-    assert result.code == 143
-    assert result.err == continues(only_run(folder))
-    assert read_json(only_run(folder) / "summary.json")["status"] == "interrupted"
+    result = dataenvgym("run", *small, *own_agent(agent), *more)
+    assert (result.code, result.err) == (code, continues(only_run(folder), command))
     assert signal.getsignal(signal.SIGTERM) is before
+    if agent != "Hasty":
+        assert read_json(only_run(folder) / "summary.json")["status"] == "interrupted"
+    if agent == "Impatient":
+        assert dataenvgym("run", *small, *own_agent(agent)).code == 0
+        assert len(read_json(only_run(folder) / "summary.json")["iterations"]) == 4
 
 
 def test_ctrl_c_at_a_real_run_names_its_folder_which_the_same_command_continues(
@@ -223,18 +191,6 @@ def test_a_student_that_computes_obeys_ctrl_c_before_its_next_layer_and_nothing_
         assert (stopped / file).read_bytes() == (whole / file).read_bytes()
 
 
-def test_an_interrupted_fresh_run_is_continued_by_the_command_without_that(
-    dataenvgym, small, folder
-):
-    result = dataenvgym("run", *small, "--fresh", *own_agent("Hasty"))
-    assert result.err == continues(only_run(folder), "the same command without --fresh")
-
-
-def test_a_run_in_a_process_of_its_own_is_named_when_interrupted(dataenvgym, small, folder):
-    result = dataenvgym("run", *small, "executor=processes", *own_agent("Hasty"))
-    assert (result.code, result.err) == (130, continues(only_run(folder)))
-
-
 def test_an_agents_malformed_record_fails_the_run_in_one_line(dataenvgym, small, folder):
     result = dataenvgym("run", *small, *own_agent("Clumsy"))
     assert result.code == 1
@@ -253,11 +209,6 @@ def test_a_mistake_in_your_own_code_is_shown_with_its_place(dataenvgym, small):
     )
 
 
-def test_debug_shows_the_traceback_of_a_users_error(dataenvgym, small):
-    assert "Traceback" not in dataenvgym("run", "agent=rnadom").err
-    assert "Traceback" in dataenvgym("run", "agent=rnadom", "--debug").err
-
-
 def test_scores_go_to_tensorboard_where_asked(dataenvgym, small, folder):
     pytest.importorskip("tensorboard", reason="needs the extra [tensorboard]")
     assert dataenvgym("run", *small, "episode.metrics=tensorboard").code == 0
@@ -274,27 +225,22 @@ def test_the_real_student_runs_in_a_process_of_its_own_without_a_word_on_stderr(
     assert (folder / "runs" / "r" / "iterations" / "001" / "adapter").is_dir()
 
 
-@pytest.mark.parametrize(
-    ("command", "way"),
-    [
-        (("run", "runs_dir=runs"), "(runs_dir=...)"),
-        (("eval", "evaluations_dir=runs"), "(evaluations_dir=..., --output)"),
-    ],
-)
 def test_a_full_disk_error_names_the_file_and_suggests_another_place(
-    dataenvgym, small, monkeypatch, command, way
+    dataenvgym, small, monkeypatch
 ):
     def full(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    name, place = command
-    options = [o for o in small if name == "run" or not o.startswith(("agent", "episode"))]
-    result = dataenvgym(name, *options, place, "name=r")
-    assert result.code == 1
-    assert "Traceback" not in result.err
-    assert re.search("runs/r/config.yaml: No space left on device", result.err)
-    assert f"choose another folder {way}" in result.err
+    for command, way in (
+        (("run", *small), "(runs_dir=...)"),
+        (("eval", *small[:4], "evaluations_dir=runs"), "(evaluations_dir=..., --output)"),
+    ):
+        result = dataenvgym(*command, "name=r")
+        assert result.code == 1
+        assert "Traceback" not in result.err
+        assert "runs/r/config.yaml: No space left on device" in result.err
+        assert f"choose another folder {way}" in result.err
 
 
 def test_a_folder_of_runs_that_cannot_be_is_refused_with_a_way_out(dataenvgym, small, folder):

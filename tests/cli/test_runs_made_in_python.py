@@ -88,13 +88,8 @@ def test_its_student_is_evaluated_on_the_task_that_it_was_taught(dataenvgym, tea
 
 def test_another_task_or_student_than_its_own_is_refused_with_the_way_out(dataenvgym, teach, pupil):
     teach("mine")
-    dataenvgym.refuses(
-        "names its task, and it is not 'pocket_math' as composed here: name it",
-        "eval",
-        "--run",
-        "mine",
-        *pupil[:2],
-    )
+    unnamed = "names its task, and it is not 'pocket_math' as composed here: name it"
+    dataenvgym.refuses(unnamed, "eval", "--run", "mine", *pupil[:2])
     dataenvgym.refuses("names its predictor", "eval", "--run", "mine", *pupil[2:])
 
 

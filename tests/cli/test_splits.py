@@ -10,15 +10,6 @@ from dataenvgym.storage import read_json
 OWN = ("task=math_jsonl", "task.sources=own.jsonl", "predictor=custom")
 MY_STUDENT = ("predictor._target_=my_students.MyStudent",)
 
-EMPTY_TASK = """
-class Empty:
-    def evaluate(self, predictor):
-        return []
-
-    def generate_performance_report(self, completed):
-        raise AssertionError
-"""
-
 
 @pytest.fixture
 def own(folder):
@@ -49,13 +40,6 @@ def test_an_evaluation_warns_about_odd_data(dataenvgym, folder):
     assert (result.code, n_evaluated(result.out)) == (0, 3)
     assert result.out.count("warning: math: 2 of 3 problems repeat") == 1
     assert dataenvgym("rescore", "e").out.count("warning: math: 2 of 3 problems repeat") == 1
-
-
-def test_an_evaluation_without_problems_says_so(dataenvgym, folder):
-    (folder / "empty_task.py").write_text(EMPTY_TASK)
-    for _ in range(2):
-        result = dataenvgym("eval", "task=empty_task.Empty", *OWN[2:], *MY_STUDENT)
-        assert "task 'Empty' evaluated no problem" in result.err
 
 
 def test_a_split_of_one_file_shows_its_share_then_and_later(dataenvgym, own):
@@ -91,17 +75,8 @@ def test_a_run_shows_the_shares_of_its_splits_and_training_problems_are_not_eval
 
 def test_a_run_on_a_task_without_a_test_split_ends_without_a_test_score(dataenvgym, own):
     sources = "task.sources={validation: own.jsonl}"
-    run = (
-        "run",
-        OWN[0],
-        sources,
-        OWN[2],
-        *MY_STUDENT,
-        "agent=none",
-        "episode.iterations=1",
-        "name=r",
-    )
-    assert dataenvgym(*run).code == 0
+    options = ("agent=none", "episode.iterations=1", "name=r")
+    assert dataenvgym("run", OWN[0], sources, OWN[2], *MY_STUDENT, *options).code == 0
     assert read_json(own / "runs" / "r" / "summary.json")["test_score_after"] is None
 
 

@@ -1,7 +1,5 @@
 """Objects from a configuration."""
 
-import json
-
 import gymnasium
 import pytest
 
@@ -65,12 +63,8 @@ def test_the_agents_name_policy_engine_and_seed_come_from_the_files():
     assert isinstance(agent.policy, RandomPolicy)
     assert isinstance(agent.engine, PocketEngine)
     assert (agent.name, agent.seed, agent.records_per_iteration) == ("random", 4, 300)
-
-
-def test_a_policy_is_chosen_apart_from_its_agent():
-    assert isinstance(
-        build_agent(compose(["agent=random", "agent/policy=open_ended"])).policy, OpenEndedPolicy
-    )
+    other = build_agent(compose(["agent=random", "agent/policy=open_ended"]))
+    assert isinstance(other.policy, OpenEndedPolicy)
 
 
 def test_the_predictor_gets_the_trainer_with_its_options():
@@ -80,17 +74,9 @@ def test_the_predictor_gets_the_trainer_with_its_options():
     assert student.trainer.config.lora_rank == 3
 
 
-def test_a_math_task_reads_your_own_file(tmp_path):
-    rows = [{"question": f"{i} + 1?", "answer": f"so #### {i + 1}"} for i in range(20)]
-    path = tmp_path / "problems.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    task = build_task(compose(["task=math_jsonl", f"task.sources={path}", "task.name=sums"]))
-    assert task.name == "sums"
-    assert sum(len(task.on(split).instances) for split in ("train", "validation", "test")) == 20
-
-
 def build_all(overrides: list[str]) -> None:
     config = compose(overrides)
+    run_name(config)
     build_agent(config)
     build_environment(config)
 
@@ -100,9 +86,15 @@ def build_all(overrides: list[str]) -> None:
     [
         (["task.split=tset"], "no option 'task.split'"),
         (["+task.split=test"], "task.split is 'test'"),
+        (["++task.sampling=3"], "PocketMathTask cannot be made: Input should be"),
+        (["++agent.policy=3"], "agent.policy is an int, which has no plan"),
+        (["++name=[1]"], "name is [1], expected text, such as name=first"),
+        (["task.n_validation=-3"], "n_validation is -3, expected a whole number of problems"),
         (["task.student=pocket-v3"], "Did you mean 'pocket-v2'?"),
         (["task.others.user=openai/NAME", "task.others.user.api_key_variable=null"], "task.others"),
         (["task.sampling.max_tokens=0"], "task.sampling.max_tokens is 0, expected 1 or more"),
+        (["task.sampling.temperature=-1"], "task.sampling.temperature is -1, expected 0"),
+        (["+task.n_problems=3"], "'task.n_problems': PocketMathTask takes no 'n_problems'"),
         (["task=pocket_code", "task.limits.disk=-1"], "task.limits.disk is -1, expected 1048576"),
         (["trainer.learning_rate=-1.0"], "learning_rate"),
         (["trainer.save_strategy=epoch"], "trainer.save_strategy is 'epoch', expected 'no'"),
@@ -205,8 +197,3 @@ def test_who_is_who():
 def test_a_store_that_cannot_be_is_refused(overrides, expected):
     with pytest.raises(ConfigurationError, match=expected):
         build_task(compose(overrides))
-
-
-def test_a_store_that_does_not_exist_is_guessed():
-    with pytest.raises(ConfigurationError, match="Did you mean 'redis'"):
-        compose(["task=social", "store=reddis"])

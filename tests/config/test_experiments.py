@@ -18,11 +18,6 @@ from dataenvgym.errors import ConfigurationError
 EPO = "experiment=epo_sotopia_llama3_8b"
 
 
-@pytest.fixture
-def key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-
-
 def test_epo_trains_all_weights_with_its_published_options(tmp_path):
     trainer = build_section(compose([EPO, "trainer.command=/bin/true"]), "trainer")
     places = {"dataset": "d", "dataset_dir": str(tmp_path), "output_dir": str(tmp_path / "out")}
@@ -48,7 +43,8 @@ def test_epo_trains_all_weights_with_its_published_options(tmp_path):
     assert not [name for name in written if name.startswith("scored")]
 
 
-def test_epo_has_a_strategist_whose_tries_are_scored(key, tmp_path):
+def test_epo_has_a_strategist_whose_tries_are_scored(monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     config = compose([EPO, f"runs_dir={tmp_path}"])
     task = build_task(config)
     agent = build_agent(config, task=task)
@@ -91,11 +87,7 @@ def test_a_value_whose_comment_names_null_takes_null_under_an_experiment(experim
     config = compose(chosen)
     comments = _Comments(chosen_options(chosen), files_by_group())
     comments.explain(config)
-    nullable = [
-        key
-        for key in keys_of(config)
-        if "null" in f"{comments.behind.get(key)} {comments.above.get(key)}"
-    ]
+    nullable = [key for key in keys_of(config) if "null" in comments.about.get(key, "")]
     assert len(nullable) > 5
     config = compose([*chosen, *(f"{key}=null" for key in nullable)])
     assert not [key for key in nullable if OmegaConf.select(config, key) is not None]

@@ -165,8 +165,3 @@ def test_invalid_sources_are_refused(override, expected):
 def test_a_quoted_path_may_have_a_comma():
     config = compose(["task=math_jsonl", "task.sources='a,b'", 'task.sources.test="c,d"'])
     assert config.task.sources == {"train": "a,b", "validation": "a,b", "test": "c,d"}
-
-
-def test_a_task_without_sources_has_no_such_option():
-    with pytest.raises(ConfigurationError, match=r"there is no option 'task\.sources\.test'"):
-        compose(["task.sources.test=a"])

@@ -5,38 +5,43 @@ import sys
 
 import pytest
 
+from dataenvgym.cli.main import main
 from dataenvgym.config import build_agent, build_environment, build_predictor, build_task, compose
 from dataenvgym.config.composition import options_by_group
+from dataenvgym.config.instantiation import build_section, build_value
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.errors import ConfigurationError
 
-MODULE = """
+MODULE = '''
 from dataenvgym.environments import OpenEnded
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.domains.math.pocket import PocketMathTask
 
 
-class MyAgent:
-    def __init__(self, size=1):
-        self.size = size
+class Part:
+    """The methods of every part."""
 
-    def __call__(self, completed, predictor):
-        return []
+    reason, skills = "mine", ("reversed",)
 
-    def step(self):
-        pass
-
-
-class MyEngine:
-    skills = ("reversed",)
-
-    def generate(self, plan, predictor, rng):
-        return []
+    def generate(self, plan, predictor, rng): ...
+    def plan(self, situation, count, rng): ...
+    def train(self, config_path): ...
+    def label(self, instances): ...
+    def passes(self, records, predictor): ...
+    def __call__(self, completed, predictor): ...
+    def step(self): ...
 
 
-class MyPolicy:
-    def plan(self, situation, count, rng):
-        return ()
+class MyAgent(Part):
+    def __init__(self, size=1, seed=None):
+        self.size, self.seed = size, seed
+
+
+class MyEngine(Part): ...
+class MyPolicy(Part): ...
+class MyTrainer(Part): ...
+class MySkills(Part): ...
+class MyCheck(Part): ...
 
 
 class MyTask(PocketMathTask):
@@ -44,50 +49,25 @@ class MyTask(PocketMathTask):
         super().__init__(n_validation=20, n_test=20)
 
 
-class MyStudent(ScriptedPredictor):
-    def __init__(self, trainer=None):
+class Quick(ScriptedPredictor):
+    def __init__(self, wit=1):
         super().__init__(lambda conversation: "#### 1")
+        self.wit = wit
+
+
+class MyStudent(Quick):
+    def __init__(self, trainer):
+        super().__init__()
         self.trainer = trainer
 
 
-class MyTrainer:
-    def train(self, config_path):
-        return config_path.parent
-
-
-class MyTeacher:
-    def ask(self, conversations, **options):
-        return []
-
-
-class MySkills:
-    def label(self, instances):
-        return []
-
-
-class MyCheck:
-    reason = "mine"
-
-    def passes(self, records, predictor):
-        return [True for _ in records]
-
-
-class MyEnvironment(OpenEnded):
-    pass
-
-
-class MyExecutor:
-    def run(self, episodes):
-        return []
-
-
-class Nothing:
-    pass
+class MyEnvironment(OpenEnded): ...
+class Nothing: ...
 
 
 NUMBER = 3
 made = MyAgent()
-"""
+'''
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +109,29 @@ def test_arguments_of_a_class_are_added_and_a_colon_or_quotes_will_do():
         assert (named(agent), agent.size) == ("MyAgent", 3)
 
 
+def test_the_trainer_goes_to_a_predictor_that_takes_one_and_the_seed_to_an_agent_without():
+    assert build_predictor(compose(["predictor=mine.Quick", "+predictor.wit=5"])).wit == 5
+    assert build_predictor(compose(["predictor=mine.MyStudent"])).trainer.config.lora_rank == 16
+    assert [build_agent(compose(["agent=mine.MyAgent", f"seed={s}"])).seed for s in (0, 7)] == [
+        0,
+        7,
+    ]
+    assert build_agent(compose(["agent=mine.MyAgent", "+agent.seed=3", "seed=7"])).seed == 3
+
+
+def test_given_objects_are_passed_by_parameter_name_unless_the_section_sets_them():
+    agent = {"_target_": "mine.MyAgent"}
+    value = {"a": [agent], "b": {**agent, "size": 2}, "c": {"size": 3}}
+    made = build_value(value, "things", {"size": 7, "speed": 1})
+    assert (made["a"][0].size, made["b"].size, made["c"]) == (7, 2, {"size": 3})
+
+
+@pytest.mark.parametrize("option", ["predictor.threads", "trainer.threads"])
+def test_a_value_that_is_another_options_is_reported_where_it_was_set(option):
+    with pytest.raises(ConfigurationError, match=f"^{option} is -1"):
+        build_section(compose([f"{option}=-1"]), "trainer")
+
+
 def test_every_group_with_a_custom_option_has_entry_points_and_the_other_way_round():
     groups = options_by_group()
     assert {group for group in groups if "custom" in groups[group]} == set(ENTRY_POINTS)
@@ -137,6 +140,8 @@ def test_every_group_with_a_custom_option_has_entry_points_and_the_other_way_rou
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
+        ("student=mine.Student", "there is no student=mine.Student"),
+        ("agent=randm", "or your own class (agent=my_module.MyClass)"),
         ("agent=mine.MyAgnet", "mine has no class 'MyAgnet'. Did you mean 'MyAgent'?"),
         ("agent=nowhere.MyAgent", "there is no module 'nowhere' in the current folder"),
         ("+agent._target_=MyAgent", "expected a class such as my_module.MyClass"),
@@ -145,7 +150,7 @@ def test_every_group_with_a_custom_option_has_entry_points_and_the_other_way_rou
         ("agent/policy=mine.Nothing", "agent.policy is a Nothing, which has no plan"),
         ("agent=mine.MyAgent +agent.sise=3", "MyAgent takes no 'sise'. Did you mean 'size'?"),
         ("agent=mine.NUMBER", "'mine.NUMBER', which is of type int, expected a class"),
-        ("agent=mine.made", "agent: mine.MyAgent cannot be made: MyAgent.__call__() missing"),
+        ("agent=mine.made", "agent: mine.MyAgent cannot be made: Part.__call__() missing"),
         ("agent=broken.MyAgent", "broken.py is not valid Python: line 1: "),
         ("agent=importing.MyAgent", "importing imports 'impor', which is not installed"),
         ("task=mine.Nothing", "task is a Nothing, which has no evaluate"),
@@ -165,17 +170,6 @@ def test_a_class_that_will_not_do_is_refused_by_name(override, expected):
     assert expected in str(caught.value)
 
 
-@pytest.mark.parametrize("override", ["student=mine.Student", "episode=mine.Episode"])
-def test_groups_that_name_no_class_take_none(override):
-    with pytest.raises(ConfigurationError, match=r"there is no .*=mine\."):
-        compose([override])
-
-
-def test_a_typo_in_a_group_with_custom_names_the_way_to_a_class():
-    with pytest.raises(ConfigurationError, match=r"or your own class \(agent=my_module\.MyClass"):
-        compose(["agent=randm"])
-
-
 @pytest.fixture
 def package(own_module):
     """An installed package that offers an agent, a task, and a name that is taken already."""
@@ -192,16 +186,11 @@ def test_an_installed_package_offers_options_and_hides_none_of_ours(package):
     assert named(build_agent(compose(["agent=fancy"]))) == "MyAgent"
     assert named(build_task(compose(["task=fancy_task"]))) == "MyTask"
     assert compose(["agent=random"]).agent.name == "random"
-
-
-def test_a_typo_in_the_name_of_an_offered_option_finds_it(package):
     with pytest.raises(ConfigurationError, match=r"Did you mean 'fancy'\? .* fancy, gold, "):
         compose(["agent=fancyy"])
 
 
 def test_options_of_packages_are_listed(package, capsys):
-    from dataenvgym.cli.main import main
-
     assert main(["list", "agent"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^   fancy +From fancy-package: mine\.MyAgent$", out, re.MULTILINE)

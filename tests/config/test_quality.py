@@ -12,6 +12,8 @@ from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.tasks import report_on
 
+from ..fakes import Teacher
+
 STUDENT = ScriptedPredictor(lambda conversation: "#### 1")
 
 
@@ -25,11 +27,6 @@ class Mute:
 
     def generate_performance_report(self, completed):
         return report_on(self.name, completed)
-
-
-class Teacher:
-    def ask(self, conversations, sampling, *, purpose):
-        return STUDENT.predict(conversations, sampling)
 
 
 def checks_of(*overrides: str, **parts: object) -> dict[str, type]:
@@ -75,7 +72,10 @@ def test_the_teacher_is_handed_to_the_check():
         domain = MathDomain()
 
     environment = build_environment(
-        compose(["quality=wrong_answer"]), predictor=STUDENT, task=Numbers(), teacher=Teacher()
+        compose(["quality=wrong_answer"]),
+        predictor=STUDENT,
+        task=Numbers(),
+        teacher=Teacher(lambda text, sampling: "#### 1"),
     ).unwrapped
     assert isinstance(environment, TeachingEnvironment)
     (check,) = environment.quality

@@ -1,12 +1,11 @@
 """The reference of the configuration has every group, option, key, default and comment."""
 
 import re
-from itertools import chain
 
 import pytest
 import yaml
 
-from dataenvgym.config.comments import read_comments
+from dataenvgym.config.commented_yaml import read_comments
 from dataenvgym.config.composition import files_by_group
 from dataenvgym.config.hydra_files import is_base
 from docs.generate.options import option_pages
@@ -36,8 +35,7 @@ def test_each_option_of_a_group_is_in_the_reference_with_its_keys_and_comments(g
     for name, file in GROUPS[group].items():
         text = plain(section(group, name))
         comments = read_comments(file)
-        above = chain.from_iterable(comments.above.values())
-        for comment in (*comments.head, *comments.behind.values(), *above):
+        for comment in (*comments.head, *comments.about.values()):
             assert " ".join(comment.split()) in text, f"{group}={name}: {comment}"
         content = yaml.safe_load(file.read_text()) or {}
         for key in content:

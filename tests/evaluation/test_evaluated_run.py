@@ -78,6 +78,7 @@ def test_the_predictor_follows_an_option_of_the_student(run):
         ("task.n_validation=5", "there is no option 'task.n_validation'"),
         ("task.limits=3", "Did you mean 'task.limit'"),
         ("task.threads=many", "task.threads is 'many', expected a whole number like 3"),
+        (f"task.threads={10**22}", "expected a whole number of 64 bits"),
         ("task.name=[a", "cannot be read"),
         ("task.threads=1,2", "is not a single value"),
         ("trainer/methd=dpo", "there is no group 'trainer/methd'"),

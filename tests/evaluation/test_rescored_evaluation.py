@@ -16,22 +16,10 @@ def server():
         yield made
 
 
-@pytest.fixture
-def small(tmp_path):
-    """Overrides of an evaluation of 6 problems by a student that is not a network."""
-    sizes = [f"task.n_{split}=6" for split in ("train", "validation", "test")]
-    return ["student=simulated", *sizes, f"evaluations_dir={tmp_path}", "name=e"]
-
-
-def teacher(server, where="teacher", prefix=""):
-    chosen = f"+teacher@{where}=vllm" if prefix else "teacher=vllm"
-    key = where if prefix else "teacher"
-    return [
-        chosen,
-        f"{key}.model={prefix or 'm'}",
-        f"{key}.base_url={server.url}",
-        f"{key}.cache=null",
-    ]
+def teacher(server, key="teacher"):
+    chosen = "teacher" if key == "teacher" else f"+teacher@{key}"
+    url = f"{key}.base_url={server.url}"
+    return [f"{chosen}=vllm", f"{key}.model=m", url, f"{key}.cache=null"]
 
 
 def judge_of(evaluation):
@@ -67,11 +55,11 @@ def test_samples_that_were_drawn_without_a_judge_are_judged_later(small, server,
     assert read_json(tmp_path / "e" / "results.json")["metrics"][0]["n_scored"] == 6
     assert "Rubric: Is it ${short}?" in server.requests[0]["messages"][-1]["content"]
     again = rescore_evaluation("e", evaluations_dir=tmp_path, trust=True)
-    assert (again.outcome.after.metrics[0].value, len(server.requests)) == (7, 6)
+    assert (again.after.metrics[0].value, len(server.requests)) == (7, 6)
 
 
 def test_several_judges_by_name_and_their_agreement(small, server):
-    one, other = (teacher(server, f"judge.teachers.{n}", n) for n in ("one", "other"))
+    one, other = (teacher(server, f"judge.teachers.{n}") for n in ("one", "other"))
     result = judge_of(run_evaluation([*small, "metrics=[judge]", *one, *other]))
     assert result.failed == {"one": 0, "other": 0}
     assert result.agreement is None  # all scores are the same
@@ -84,8 +72,8 @@ def test_a_judge_is_chosen_when_samples_are_judged_again(small, server, tmp_path
         rescore_evaluation("e", ["metrics=[judge]"], evaluations_dir=tmp_path)
     asked = ["metrics=[judge]", *teacher(server), "judge.scale=[0,20]"]
     judged = rescore_evaluation("e", asked, evaluations_dir=tmp_path)
-    assert judged.outcome.before.metrics[0].value is None
-    assert judged.outcome.after.metrics[0].value == 7
+    assert judged.before.metrics[0].value is None
+    assert judged.after.metrics[0].value == 7
     assert '"maximum":20' in server.requests[0]["messages"][-1]["content"]
 
 
@@ -94,7 +82,7 @@ def test_a_folder_may_not_choose_which_server_judges(small, server, tmp_path):
     with pytest.raises(ConfigurationError, match=r"judge\.teachers\.teacher\.base_url.*--trust"):
         rescore_evaluation("e", evaluations_dir=tmp_path)
     other = rescore_evaluation("e", ["metrics=[accuracy]"], evaluations_dir=tmp_path)
-    assert other.outcome.after.metrics[0].name == "accuracy"
+    assert other.after.metrics[0].name == "accuracy"
 
 
 def test_without_a_teacher_nothing_is_asked_of_the_student(small, tmp_path):

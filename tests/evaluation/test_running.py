@@ -9,13 +9,6 @@ from dataenvgym.storage import read_json
 from dataenvgym.workspace import locked
 
 
-@pytest.fixture
-def small(tmp_path):
-    """Overrides of an evaluation of 6 problems by a student that is not a network."""
-    sizes = [f"task.n_{split}=6" for split in ("train", "validation", "test")]
-    return ["student=simulated", *sizes, f"evaluations_dir={tmp_path}", "name=e"]
-
-
 def test_an_evaluation_is_a_function_of_overrides_or_of_a_configuration(small, tmp_path):
     evaluation = run_evaluation(small, limit=4)
     assert (evaluation.directory, evaluation.split) == (tmp_path / "e", "validation")
@@ -34,9 +27,9 @@ def test_an_evaluation_is_a_function_of_overrides_or_of_a_configuration(small, t
 def test_samples_are_judged_again_without_the_student(small, tmp_path):
     run_evaluation([*small, "samples=2"])
     judged = rescore_evaluation("e", ["metrics=[pass@2]"], evaluations_dir=tmp_path)
-    assert (judged.samples, judged.asked) == (2, 2)
-    assert judged.outcome.after.metrics[0].name == "pass@2"
-    assert not any(one.has_changed for one in judged.outcome.rescored)
+    assert (judged.after.samples, judged.asked) == (2, 2)
+    assert judged.after.metrics[0].name == "pass@2"
+    assert not any(one.has_changed for one in judged.rescored)
 
 
 def test_an_evaluation_that_another_process_writes_is_refused(small, tmp_path):
@@ -60,11 +53,8 @@ def test_the_report_of_an_evaluation_without_a_score_says_why(small, monkeypatch
         _ = evaluation.report
 
 
-def test_two_students_are_refused(small):
+def test_two_students_and_unknown_options_are_refused(small):
     with pytest.raises(ConfigurationError, match="an adapter and a run are two students"):
         run_evaluation(small, run="r", adapter="a")
-
-
-def test_an_option_that_an_evaluation_does_not_have_is_refused(small):
     with pytest.raises(ConfigurationError, match=r"an evaluation has no option 'splitt'.*'split'"):
         run_evaluation(small, splitt="test")  # type: ignore[call-arg]

@@ -5,7 +5,6 @@ import shutil
 import pytest
 
 from dataenvgym.cli.main import main
-from dataenvgym.config import compose
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.evaluation import rescore_evaluation, run_evaluation
 
@@ -75,13 +74,3 @@ def test_samples_of_self_play_are_not_judged_again_by_replaying_half_of_it(run):
     directory = played("current", number=1).directory
     with pytest.raises(ConfigurationError, match="'partner' is the student itself"):
         rescore_evaluation(directory.name, [])
-
-
-def test_the_speaker_is_an_option_that_composes():
-    config = compose([*PLAY, f"{ADAPTER}=former"], name="eval")
-    assert config.task.others.partner == {
-        "_target_": "dataenvgym.rollouts.StudentSpeaker",
-        "adapter": "former",
-    }
-    with pytest.raises(ConfigurationError, match="openai/NAME, student, or"):
-        compose(["task=social", "task.others.partner=openai"])

@@ -26,34 +26,24 @@ def task(domain):
     return SimpleNamespace(domain=domain, threads=2)
 
 
-def test_without_a_reader_the_stripped_message_is_the_answer(completed):
+def test_a_task_reads_its_own_answers_else_the_stripped_message_is_the_answer(completed):
     found = answers_of(object(), [completed(" yes\n"), completed("  "), completed("x", error="e")])
     assert found == [("yes", None), (None, None), (None, None)]
-
-
-def test_a_task_reads_its_own_answers_and_none_of_a_failed_call(completed):
     replies = [completed("it is 7"), completed(""), completed("it is 8", error="the line is dead")]
     assert answers_of(task(Reader()), replies) == [("7", None), (None, None), (None, None)]
 
 
-def test_a_reader_that_fails_takes_nobodys_vote(completed):
+def test_a_reader_that_fails_takes_nobodys_vote_and_an_answer_is_text(completed):
     ((answer, note),) = answers_of(task(Reader()), [completed("crash")])
     assert answer == "crash"
     assert "SandboxError: no room" in note
 
-
-def test_an_answer_is_text(completed):
     class Wrong(Reader):
         def answer_class(self, instance, reply):
             return 7
 
     with pytest.raises(ConfigurationError, match="answer_class gave 7 for 'i'"):
         answers_of(task(Wrong()), [completed("7")])
-
-
-def test_equal_text_is_one_class_where_the_task_compares_nothing(completed):
-    same = sameness_of(task(Reader()), completed("").instance)
-    assert classes_of(["a", None, "b", "a"], same) == (["a", "b"], [0, None, 1, 0])
 
 
 def test_the_most_frequent_answer_founds_its_class():
@@ -70,6 +60,8 @@ def test_the_task_compares_answers_that_differ_as_text(completed):
             assert instance.id == "i"
             return one.casefold() == other.casefold()
 
+    same = sameness_of(task(Reader()), completed("").instance)
+    assert classes_of(["a", None, "b", "a"], same) == (["a", "b"], [0, None, 1, 0])
     same = sameness_of(task(Caseless()), completed("").instance)
     assert classes_of(["Yes", "no", "yes"], same) == (["Yes", "no"], [0, 1, 0])
 

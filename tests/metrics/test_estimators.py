@@ -14,22 +14,8 @@ from dataenvgym.metrics import majority_at_k, pass_at_k, pass_hat_k
 from dataenvgym.metrics.estimators import clustered_estimate, estimate
 
 
-@pytest.mark.parametrize(
-    ("k", "expected"), [(1, 0.3000), (2, 0.5333), (3, 0.7083), (5, 0.9167), (8, 1.0), (10, 1.0)]
-)
-def test_pass_at_k_of_three_right_in_ten(k, expected):
-    assert pass_at_k(10, 3, k) == pytest.approx(expected, abs=5e-5)
-
-
-@pytest.mark.parametrize(
-    ("n", "c", "k", "expected"), [(4, 3, 1, 0.75), (4, 3, 2, 0.5), (8, 6, 4, 0.2143), (4, 3, 4, 0)]
-)
-def test_pass_hat_k_wants_all_of_them_right(n, c, k, expected):
-    assert pass_hat_k(n, c, k) == pytest.approx(expected, abs=5e-5)
-
-
 @pytest.mark.parametrize("c", [0, 2, 6])
-def test_both_are_the_share_of_draws(c):
+def test_pass_at_k_and_pass_hat_k_are_the_share_of_draws(c):
     right = [True] * c + [False] * (6 - c)
     for k in range(1, 7):
         draws = list(combinations(right, k))
@@ -45,9 +31,6 @@ def test_more_than_there_are_cannot_be_drawn(estimator):
         estimator(4, 2, 5)
     with pytest.raises(ConfigurationError, match="k is 0"):
         estimator(4, 2, 0)
-
-
-def test_no_more_samples_are_right_than_there_are():
     with pytest.raises(ConfigurationError, match="c is 5 right ones of n = 4"):
         pass_at_k(4, 5, 1)
 
@@ -81,12 +64,9 @@ def test_the_majority_is_that_of_all_draws_counted_one_by_one(classes, silent):
         assert majority_at_k(classes, silent, k) == pytest.approx(counted(classes, silent, k))
 
 
-def test_a_tie_shares_the_vote():
+def test_a_tie_shares_the_vote_and_silence_has_none():
     assert majority_at_k([(2, 2), (2, 0)], 0, 4) == 0.5
     assert majority_at_k([(2, 2), (2, 0), (2, 0)], 0, 6) == pytest.approx(1 / 3)
-
-
-def test_the_majority_of_one_is_the_accuracy_and_silence_has_no_vote():
     assert majority_at_k([(3, 3), (1, 0)], 4, 1) == pytest.approx(3 / 8)
     assert majority_at_k([(1, 1)], 7, 8) == 1.0
 
@@ -126,15 +106,6 @@ def test_one_seed_has_a_mean_and_no_interval_and_none_has_nothing():
     assert estimate([]).mean is None
 
 
-def test_the_interval_contains_the_mean_as_often_as_promised():
-    rng = np.random.default_rng(0)
-    inside = 0
-    for _ in range(2000):
-        found = estimate(rng.normal(1.0, 2.0, size=5).tolist())
-        inside += found.low <= 1.0 <= found.high
-    assert 0.935 < inside / 2000 < 0.965
-
-
 def test_values_of_one_cluster_do_not_count_as_independent():
     found = clustered_estimate([[1.0, 3.0], [5.0]])
     # By hand: N = 3, mean m = 3. Sums of x - m by cluster: (1 - 3) + (3 - 3) = -2, and 5 - 3 = 2.
@@ -156,13 +127,3 @@ def test_one_cluster_has_a_mean_and_no_interval():
     assert clustered_estimate([[1.0, 3.0], []]).mean == 2.0
     assert clustered_estimate([[1.0, 3.0]]).half_width is None
     assert clustered_estimate([[], []]).mean is None
-
-
-def test_the_clustered_interval_contains_the_mean_as_often_as_promised():
-    rng = np.random.default_rng(0)
-    inside = 0
-    for _ in range(1000):
-        centers = rng.normal(1.0, 2.0, size=30)
-        found = clustered_estimate([rng.normal(c, 0.5, size=4).tolist() for c in centers])
-        inside += found.low <= 1.0 <= found.high
-    assert 0.93 < inside / 1000 < 0.97

@@ -1,11 +1,9 @@
 """The metric `judge`: verdicts on written samples, kept beside them."""
 
-import json
-
 import pytest
 
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.interfaces import Failure
 from dataenvgym.judging import RubricJudge
 from dataenvgym.metrics import (
     EvaluationFiles,
@@ -17,35 +15,33 @@ from dataenvgym.metrics import (
     sum_up,
 )
 from dataenvgym.metrics.results import EvaluationResults, completed_of
+from dataenvgym.records import Message
 from dataenvgym.storage import read_json
+
+from ..fakes import Teacher
 
 METRICS = parse_metrics(["accuracy", "judge"], 2)
 
 
-class Grader:
+class Grader(Teacher):
     """Judges by `say(text of the question)`: a text, a number (the score), or None (it fails)."""
 
     def __init__(self, say=lambda text: 5, name="grader"):
-        self.say = say
+        super().__init__(lambda text, sampling: self.verdict(say(text)))
         self.name = name
-        self.asked = []
-
-    def ask(self, conversations, sampling, *, purpose):
-        return [self._reply(c) for c in conversations]
 
     def describe(self):
         return {"name": self.name}
 
-    def _reply(self, conversation):
-        self.asked.append(conversation)
-        said = self.say(conversation[0].content + conversation[1].content)
-        if said is None:
-            return Failure(reason="away")
-        return Reply(text=said if isinstance(said, str) else _verdict(said))
+    def ask(self, conversations, sampling, *, purpose):
+        whole = ["".join(message.content for message in c) for c in conversations]
+        asked = [(Message(role="user", content=text),) for text in whole]
+        return super().ask(asked, sampling, purpose=purpose)
 
-
-def _verdict(score):
-    return json.dumps({"reason": "so", "score": score})
+    def verdict(self, said):
+        if isinstance(said, int):
+            return {"reason": "so", "score": said}
+        return Failure(reason="away") if said is None else said
 
 
 def last_guess(text):
@@ -132,7 +128,7 @@ def test_a_failed_verdict_is_counted_apart_and_asked_for_on_the_next_run(drawn, 
     second = judged(drawn, judge(grader := Grader(lambda text: 3)))
     assert (second.n_asked, second.result("judge").n_unscored) == (4, 0)
     # after an unreadable verdict the question changes: a cache would repeat the reply
-    asked = {c[-1].content.count("Asked 2 times") for c in grader.asked}
+    asked = {text.count("Asked 2 times") for text in grader.asked}
     assert asked == {0, 1}
 
 

@@ -37,9 +37,7 @@ def test_a_metric_is_the_mean_over_instances_with_its_interval():
     found = parse_metric("pass@1").of([tally("+"), tally("-"), tally("+"), tally("+")])
     assert (found.value, found.n, found.left_out) == (0.75, 4, 0)
     assert found.half_width == pytest.approx(3.18245 * 0.5 / math.sqrt(4), abs=1e-5)  # t(.975, 3)
-
-
-def test_equal_results_of_all_instances_give_no_interval():
+    # equal results of all instances give no interval
     assert parse_metric("pass@1").of([tally("+"), tally("+")]).half_width is None
 
 
@@ -57,9 +55,7 @@ def test_the_majority_goes_by_answers():
     assert value("majority@5", votes) == 1.0
     assert value("pass@1", votes) == 0.4
     assert value("majority@4", tally("++--", "aabb")) == 0.5
-
-
-def test_samples_without_an_answer_are_counted_among_those_that_were_judged():
+    # samples without an answer are counted among those that were judged
     assert value("no_answer_rate", tally("+--e", "a...")) == pytest.approx(2 / 3)
 
 

@@ -3,13 +3,11 @@
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Failure
 from dataenvgym.metrics import EvaluationFiles, draw_samples, parse_metrics, rescore
-from dataenvgym.metrics.rescoring import rescore_folder
+from dataenvgym.metrics.rescoring import can_be_replayed, rescore_folder
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.storage import read_jsonl
-from dataenvgym.tasks import Ask, Outcome, TaskEnvironment
 from dataenvgym.tasks.task_parts import TaskAsDomain
 
 from ..fakes import Student
@@ -35,6 +33,8 @@ def test_the_same_task_judges_as_it_did_turn_by_turn(task, files):
     assert any(s.was_correct for s in samples)
     assert [r.judgment for r in rescored] == [s.judgment for s in samples]
     assert not any(r.has_changed for r in rescored)
+    (failed,) = [r for r in rescored if r.error is not None]  # there is nothing to judge
+    assert (failed.error, failed.verdict) == ("the line is dead", "error")
 
 
 def test_another_gold_answer_changes_the_verdicts_it_should(task, files):
@@ -73,14 +73,6 @@ def test_calls_of_tools_are_said_again(task, tmp_path):
     assert [(r.judgment, r.note) for r in rescored] == [(s.judgment, None) for s in samples]
 
 
-def test_a_failed_call_has_nothing_to_judge(task, files):
-    _, rescored = again(task, files)
-    failed = [r for r in rescored if r.error is not None]
-    assert [(r.error, r.verdict, r.has_changed) for r in failed] == [
-        ("the line is dead", "error", False)
-    ]
-
-
 def test_a_note_says_where_the_environment_speaks_in_other_words(guess_task, files):
     task = guess_task(hint="It is {}.")
     samples, rescored = again(task, files)
@@ -111,9 +103,11 @@ def test_an_environment_that_ends_earlier_or_asks_for_more_says_so(guess_task, f
 def test_a_folder_gets_new_scores_beside_the_old_ones(task, files):
     metrics = parse_metrics(["pass@1", "majority@9"], 10)
     before = {p: p.read_bytes() for p in files.directory.rglob("*.jsonl")}
+    (files.directory / "rescored-004-old").mkdir()  # other names do not count
     first = rescore_folder(files, task, metrics, 10)
-    second = rescore_folder(files, task, metrics, 10)
+    second = rescore_folder(files, task, metrics, 10, settings="task: guess\n")
     assert (first.directory.name, second.directory.name) == ("rescored-001", "rescored-002")
+    assert (second.directory / "config.yaml").read_text() == "task: guess\n"
     assert first.before == first.after
     rows = list(read_jsonl(first.directory / "scores.jsonl"))
     assert len(rows) == 50
@@ -149,54 +143,14 @@ def test_a_sample_whose_scorer_failed_is_judged_again(guess_task, guesser, tmp_p
     files = EvaluationFiles(tmp_path, chunk=3)
     draw_samples(files, Broken(tries=1), guesser(), Broken().instances, 2)
     assert all(s.error.startswith("environment:") for s in files.read_samples(2))
+    by_judge = {"error": "judge: HTTP 503"}
+    assert can_be_replayed(next(files.read_samples(2)).model_copy(update=by_judge))
     outcome = rescore_folder(files, guess_task(tries=1), parse_metrics(["error_rate"], 2), 2)
     assert {r.before.verdict for r in outcome.rescored} == {"error"}
     assert "error" not in {r.verdict for r in outcome.rescored}
     mended = EvaluationFiles(tmp_path / "mended", chunk=3)
     draw_samples(mended, guess_task(tries=1), guesser(), guess_task().instances, 2)
     assert [r.judgment for r in outcome.rescored] == [s.judgment for s in mended.read_samples(2)]
-
-
-def test_a_sample_whose_judge_failed_is_judged_again(guess_task, guesser, tmp_path):
-    class Judged(TaskEnvironment):
-        def respond(self, instance, conversation):
-            verdict = (yield Ask("judge", conversation)).text
-            return Outcome(was_correct=verdict == instance.answer)
-
-    class JudgedTask(guess_task):
-        def make_environment(self):
-            return Judged(self.instances, others=self.others)
-
-    def by(answer):
-        return JudgedTask(others={"judge": ScriptedPredictor(answer)})
-
-    files = EvaluationFiles(tmp_path, chunk=3)
-    failing = by(lambda conversation: Failure(reason="HTTP 503"))
-    draw_samples(files, failing, guesser(), failing.instances, 1)
-    assert {s.error for s in files.read_samples(1)} == {"judge: HTTP 503"}
-    mended = by(lambda conversation: conversation[-1].content)
-    outcome = rescore_folder(files, mended, parse_metrics(["error_rate"], 1), 1)
-    assert {(r.before.verdict, r.error) for r in outcome.rescored} == {("error", None)}
-
-
-def test_an_environment_that_cannot_be_made_is_said_once(guess_task, files):
-    class Impossible(guess_task):
-        def make_environment(self):
-            raise ValueError("seconds is -1")
-
-    with pytest.raises(ConfigurationError, match=r"Impossible .*ValueError: seconds is -1"):
-        rescore_folder(files, Impossible(), parse_metrics(["pass@1"], 10), 10)
-    assert not list(files.directory.glob("*rescored*"))
-
-
-def test_folders_of_other_names_do_not_count_and_the_settings_are_kept(task, files):
-    (files.directory / "rescored-004-old").mkdir()
-    (files.directory / "rescored-002").mkdir()
-    outcome = rescore_folder(
-        files, task, parse_metrics(["pass@1"], 10), 10, settings="task: guess\n"
-    )
-    assert outcome.directory.name == "rescored-003"
-    assert (outcome.directory / "config.yaml").read_text() == "task: guess\n"
 
 
 def test_where_only_the_failures_need_another_answer_no_metric_is_made_of_the_rest(
@@ -216,13 +170,21 @@ def test_where_only_the_failures_need_another_answer_no_metric_is_made_of_the_re
 
 
 def test_a_task_that_cannot_judge_here_says_so_before_anything_is_written(guess_task, files):
+    class Impossible(guess_task):
+        def make_environment(self):
+            raise ValueError("seconds is -1")
+
     class Unready(TaskAsDomain):
         def check_ready(self):
             raise ConfigurationError("there is no sandbox")
 
     unready = guess_task()
     unready._domain = Unready(unready)
-    for task, expected in ((unready, "no sandbox"), (guess_task(threads=0), "threads is 0")):
+    for task, expected in (
+        (Impossible(), "Impossible .*ValueError: seconds is -1"),
+        (unready, "no sandbox"),
+        (guess_task(threads=0), "threads is 0"),
+    ):
         with pytest.raises(ConfigurationError, match=expected):
             rescore_folder(files, task, parse_metrics(["pass@1"], 10), 10)
     assert not list(files.directory.glob("*rescored*"))

@@ -5,7 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, RunDirectoryError
+from dataenvgym.errors import (
+    ConfigurationError,
+    EvaluationError,
+    InvalidInstanceError,
+    RunDirectoryError,
+)
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.metrics import EvaluationFiles, draw_samples
 from dataenvgym.metrics.metric import parse_metrics
@@ -55,9 +60,12 @@ def test_existing_samples_are_not_drawn_again_and_more_samples_extend_them(task,
 
 def test_a_file_that_is_missing_is_drawn_as_it_was(task, guesser, tmp_path):
     files = EvaluationFiles(tmp_path, chunk=2)
+    assert files.count_complete() == 0
     draw_samples(files, task, guesser(), task.instances, 2)
+    assert files.count_complete() == 2
     before = contents(files)
     files.part(1, 1).unlink()
+    assert files.count_complete() == 1
     with pytest.raises(RunDirectoryError, match=r"001-0001.jsonl is missing"):
         list(files.read_samples(2))
     draw_samples(files, task, guesser(), task.instances, 2)
@@ -160,9 +168,10 @@ def test_a_task_with_only_the_methods_for_sampling_is_sampled(task, guesser, tmp
     [
         (lambda lines: [lines[0], lines[1][:-9]], "is damaged"),
         (lambda lines: [lines[0], "{}"], "is damaged"),
-        (lambda lines: lines[:1], "line 2, is about nothing, expected 'validation-3'"),
-        (lambda lines: lines[::-1], "line 1, is about 'validation-3', expected 'validation-2'"),
-        (lambda lines: [*lines, lines[0]], "instances.jsonl has 2 problems for them, so one of"),
+        (lambda lines: lines[:1], "line 2, is about nothing, expected sample 1 of 'validation-3'"),
+        (lambda lines: lines[::-1], "line 1, is about sample 1 of 'validation-3', expected"),
+        (lambda lines: [x.replace('"sample":1', '"sample":0') for x in lines], "about sample 0 of"),
+        (lambda lines: [*lines, lines[0]], "line 3, is about sample 1 of 'validation-2', expected"),
     ],
 )
 def test_a_damaged_file_is_named_with_the_way_out(task, guesser, tmp_path, damage, expected):
@@ -183,41 +192,17 @@ def test_a_damaged_file_is_named_with_the_way_out(task, guesser, tmp_path, damag
     assert contents(files) == before
 
 
-def test_complete_samples_are_counted(task, guesser, tmp_path):
-    files = EvaluationFiles(tmp_path, chunk=2)
-    assert files.count_complete() == 0
-    draw_samples(files, task, guesser(), task.instances, 3)
-    assert files.count_complete() == 3
-    files.part(1, 2).unlink()
-    assert files.count_complete() == 1
-
-
-def test_an_evaluation_that_has_no_sample_yet_may_be_begun_with_other_problems(
-    task, guesser, tmp_path
-):
-    files = EvaluationFiles(tmp_path, chunk=2)
-    files.write_instances(task.instances[:2])
-    draw_samples(files, task, guesser(), task.instances, 1)
-    assert [s.instance_id for s in files.read_samples(1)] == [i.id for i in task.instances]
-
-
 def test_an_evaluation_that_has_samples_refuses_other_problems(task, guesser, tmp_path):
     files, student = EvaluationFiles(tmp_path, chunk=2), guesser()
+    files.write_instances(task.instances[:2])
     draw_samples(files, task, student, task.instances, 1)
+    assert [s.instance_id for s in files.read_samples(1)] == [i.id for i in task.instances]
     asked, before = student.asked, contents(files)
     with pytest.raises(
         RunDirectoryError, match=r"instances.jsonl has 5 problems.*the 2 problems of this"
     ):
         draw_samples(files, task, student, task.instances[:2], 2)
     assert (student.asked, contents(files)) == (asked, before)
-
-
-def test_a_file_with_the_samples_of_another_number_is_refused(task, guesser, tmp_path):
-    files = EvaluationFiles(tmp_path, chunk=2)
-    draw_samples(files, task, guesser(), task.instances, 2)
-    files.part(1, 1).write_bytes(files.part(0, 1).read_bytes())
-    with pytest.raises(RunDirectoryError, match=r"001-0001.jsonl is about sample 0, expected 1"):
-        list(files.read_samples(2))
 
 
 def test_an_empty_list_of_problems_is_damage_and_not_an_end(task, guesser, tmp_path):
@@ -229,12 +214,15 @@ def test_an_empty_list_of_problems_is_damage_and_not_an_end(task, guesser, tmp_p
             look()
 
 
-def test_a_task_without_problems_is_refused(guess_task):
+def test_a_task_without_problems_is_refused(guess_task, guesser, tmp_path):
     class Empty(guess_task):
         instances = ()
 
     with pytest.raises(ConfigurationError, match="Empty has no problems"):
         instances_of(Empty(), 1)
+    whole = types.SimpleNamespace(name="whole", evaluate=lambda predictor: [])
+    with pytest.raises(EvaluationError, match="'whole' evaluated no problem"):
+        draw_samples(EvaluationFiles(tmp_path, chunk=2), whole, guesser(), None, 1)
 
 
 def test_two_problems_of_one_id_are_refused(guess_task, guesser, tmp_path):

@@ -184,7 +184,8 @@ def test_no_worker_outlives_a_script_which_needs_no_main_guard(then, last, is_ki
     assert pids
     if is_killed:
         process.kill()
-    said = process.communicate(timeout=60)
+    with process:  # `communicate` would miss what the first line's buffer has
+        said = process.stdout.read(), process.stderr.read()
     if "done" in last:
         assert (said, process.returncode) == (("done\n", ""), 0)  # its output stays its own
     wait_for(lambda: not any(map(_is_running, pids)))

@@ -22,7 +22,7 @@ def test_an_event_that_a_kill_cut_short_is_dropped(tmp_path):
     assert [e.event for e in store.events("scene")] == [{"i": 2}]
 
 
-def test_a_half_written_document_is_not_seen(tmp_path, people, person):
+def test_a_half_written_document_is_not_seen_and_a_damaged_one_is_named(tmp_path, people, person):
     store = FileStore(tmp_path)
     store.put(people, "ann", person(name="Ann"))
     folder = tmp_path / "documents/people"
@@ -30,14 +30,13 @@ def test_a_half_written_document_is_not_seen(tmp_path, people, person):
     (folder / ".bob.json").write_bytes(b"{")
     assert [p.name for p in folder.iterdir() if not p.name.startswith(".")] == ["ann.json"]
     assert store.ids(people) == ["ann"]
-
-
-def test_a_damaged_file_is_named(tmp_path, people, person):
-    store = FileStore(tmp_path)
-    store.put(people, "ann", person(name="Ann"))
-    path = tmp_path / "documents/people/ann.json"
+    path = folder / "ann.json"
     path.write_bytes(b"{")
     with pytest.raises(BrokenFileError, match=str(path)):
         store.get(people, "ann")
     with pytest.raises(BrokenFileError, match=str(path)):
         store.find(people, name="Ann")
+    store.add_event("scene", {})
+    (events := tmp_path / "events/scene.jsonl").write_bytes(b"{\n")
+    with pytest.raises(BrokenFileError, match=rf"{events} is damaged: a line is not JSON"):
+        store.events("scene")

@@ -1,0 +1,142 @@
+"""The findings of `dataenvgym doctor`; bubblewrap and redis-server are really started."""
+
+import os
+import re
+import shutil
+
+import psutil
+import pytest
+
+from dataenvgym.cli import doctor
+from dataenvgym.cli.doctor import (
+    Finding,
+    examine,
+    gpu_findings,
+    redis_finding,
+    room_finding,
+    sandbox_finding,
+    what_next,
+)
+
+from ..processes import python
+
+
+@pytest.fixture
+def only(tmp_path, monkeypatch):
+    """Leaves one program on the PATH, a script that does this."""
+
+    def put(name: str, script: str | None = None) -> None:
+        folder = tmp_path / "bin"
+        folder.mkdir(exist_ok=True)
+        if script is not None:
+            (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+            (folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder))
+
+    return put
+
+
+def servers() -> set[int]:
+    mine = psutil.Process(os.getpid()).children(recursive=True)
+    return {p.pid for p in mine if "redis" in p.name()}
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
+def test_redis_is_started_asked_and_ended():
+    before = servers()
+    finding = redis_finding()
+    assert finding.state == "ok"
+    assert re.fullmatch(r"\d+\.\d+\.\d+, started and answered", finding.text)
+    assert servers() == before
+
+
+def test_a_redis_that_ends_at_once_is_reported_with_its_output(only):
+    only("redis-server", "echo no memory; exit 1")
+    finding = redis_finding()
+    assert (finding.state, finding.text) == ("missing", "starts, but does not answer: no memory")
+    assert "apt-get install redis-server" in str(finding.way_out)
+
+
+def test_a_redis_that_never_answers_is_ended(only, monkeypatch):
+    monkeypatch.setattr(doctor, "_PATIENCE", 0.3)
+    only("redis-server", f"exec {shutil.which('sleep')} 60")
+    finding = redis_finding()
+    assert finding.text == "starts, but does not answer: it wrote nothing"
+    assert not [p for p in psutil.Process().children() if p.name() == "sleep"]
+
+
+def test_programs_that_are_not_there_or_do_not_work_are_missing_with_a_way_out(only):
+    only("redis-server")
+    assert (redis_finding().state, redis_finding().text) == ("missing", "not installed")
+    finding = sandbox_finding()
+    assert finding.state == "missing"
+    assert "needs the program bwrap" in finding.text
+    assert "apt-get install bubblewrap" in str(finding.way_out)
+    only("bwrap", "echo no namespaces >&2; exit 1")
+    finding = sandbox_finding()
+    assert finding.state == "missing"
+    assert "cannot make a sandbox on this machine" in finding.text
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+def test_bubblewrap_runs_a_program_or_says_why_not():
+    finding = sandbox_finding()
+    if finding.state == "ok":
+        assert re.fullmatch(r"[\d.]+, ran a program", finding.text)
+    else:
+        assert "user namespaces" in finding.text
+
+
+def test_gpus_are_listed_with_their_memory_and_a_broken_driver_is_reported(only):
+    only("nothing")
+    assert [finding.state for finding in gpu_findings()] == ["ok"]  # the CPU will do
+    gpus = "0, NVIDIA H100, 81559, 1024\\n1, NVIDIA GB10, [N/A], [N/A]"
+    only("nvidia-smi", f"printf '{gpus}\\n'")
+    assert list(gpu_findings()) == [
+        Finding("gpu 0", "ok", "NVIDIA H100, 80 GiB, 1 of them in use"),
+        Finding("gpu 1", "ok", "NVIDIA GB10, memory [N/A]"),
+    ]
+    only("nvidia-smi", "exit 9")
+    (finding,) = gpu_findings()
+    assert finding.state == "missing"
+    assert "nvidia-smi failed" in finding.text
+
+
+def test_a_full_disk_is_a_problem_for_runs_and_not_for_the_cache(tmp_path):
+    missing = tmp_path / "a" / "b"
+    assert room_finding("runs", missing, 1.0, state="problem").state == "ok"
+    too_much = room_finding("runs", missing, 1e18, state="problem")
+    assert too_much.state == "problem"
+    assert "make room" in str(too_much.way_out)
+    assert room_finding("cache", missing, 1e18, state="missing").state == "missing"
+    assert not missing.exists()
+
+
+def test_the_next_step_uses_installed_parts_or_installs_missing_ones():
+    there = Finding("llamafactory", "ok", "")
+    missing = Finding("vllm", "missing", "", "install it")
+    small = Finding("smollm2", "missing", "", "install it, too")
+    commands = [command for command, _ in what_next([there, missing, small])]
+    assert commands == [
+        "dataenvgym run",
+        "dataenvgym run trainer=llama_factory",
+        "install it",
+        "install it, too",
+    ]
+    assert what_next([there, missing, small, Finding("torch", "problem", "")]) == []
+
+
+def test_everything_is_looked_at(tmp_path):
+    findings = {finding.name: finding for finding in examine(tmp_path / "runs")}
+    assert {"python", "torch", "pocket student", "runs", "cache"} <= findings.keys()
+    assert {"llamafactory", "vllm", "ray", "wandb"} <= findings.keys()
+    assert {"bubblewrap", "redis-server"} <= findings.keys()
+    assert findings["pocket student"].state == "ok"
+    assert [f.name for f in findings.values() if f.state == "missing" and not f.way_out] == []
+    # looking leaves nothing behind
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_asking_for_the_doctor_loads_no_torch():
+    code = "import sys, dataenvgym.cli.doctor; assert 'torch' not in sys.modules"
+    python("-c", code, check=True)
