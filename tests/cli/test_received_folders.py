@@ -55,6 +55,7 @@ def lay_trap(path: Path, section: str, trap: dict[str, object]) -> None:
     path.write_text(OmegaConf.to_yaml(config))
 
 
+@pytest.mark.slow
 def test_no_command_runs_what_a_received_folder_names(dataenvgym, received):
     commands = add_commands(ArgumentParser(), ArgumentParser)
     assert {*BUILDING, *READING, *OTHERS} == {*commands}, (

@@ -77,6 +77,7 @@ def test_runs_are_compared_by_name_and_written_where_asked(dataenvgym, small, fo
     )
 
 
+@pytest.mark.slow
 def test_a_plan_runs_nothing_and_a_pilot_makes_its_noise_model(dataenvgym, small, folder):
     command = ("study", "agent=random,skill_list", *small, *OPTIONS)
     plan = dataenvgym.succeeds(*command, "seed=range(10)", "--plan")

@@ -109,6 +109,7 @@ def test_more_iterations_extend_a_finished_run(play, tmp_path):
     assert found == expected
 
 
+@pytest.mark.slow
 def test_killed_before_any_file_a_run_resumes_to_the_same_end(play, tmp_path, files):
     play(tmp_path / "whole", iterations=2)
     expected = contents(tmp_path / "whole")

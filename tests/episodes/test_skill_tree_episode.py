@@ -71,6 +71,7 @@ class CountingEngine(PocketEngine):
         self.written = state["written"]
 
 
+@pytest.mark.slow
 def test_killed_before_any_file_of_an_iteration_a_run_resumes_to_the_same_end(tmp_path, files):
     def forests(folder):
         names = ("action", "plan", "engine", "forest")

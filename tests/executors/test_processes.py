@@ -129,6 +129,7 @@ class Sleepy(Agent):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number",
     [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL],

@@ -279,6 +279,7 @@ def peak_megabytes(folder: Path, count: int, kind: str = "plain") -> tuple[str, 
     return formatting, int(megabytes)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_records_also_where_the_file_is_written_twice(tmp_path):
     _, few = peak_megabytes(tmp_path / "few", 1_000)
     _, many = peak_megabytes(tmp_path / "many", 60_000)

@@ -162,6 +162,7 @@ def test_a_bomb_is_ended_and_the_next_run_is_healthy(box, name):
     assert time.monotonic() - start < 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     tuple(map(int, os.uname().release.split(".")[:2])) < (6, 14),
     reason="before Linux 6.14 pid namespaces have no bound of their own",

@@ -78,6 +78,7 @@ def is_burning(zygote: psutil.Process) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_nothing_survives_runs_of_all_kinds(bwrap, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -96,6 +97,7 @@ def test_nothing_survives_runs_of_all_kinds(bwrap, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_runs(fresh):
     assert_no_slope(fresh, warm=150, runs=200, bytes_a_run=4096)
 
@@ -377,6 +379,7 @@ def ordinary_user_python() -> tuple[str, dict[str, str]]:
     pytest.skip("needs an interpreter and a checkout that another user can read")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chosen",
     [
@@ -405,6 +408,7 @@ def test_the_sandbox_also_works_as_an_ordinary_user(bwrap, tmp_path, chosen):
     assert "skipped" not in done.stdout
 
 
+@pytest.mark.slow
 def test_threads_that_share_workers_each_get_their_own_result(bwrap):
     wrong: list[str] = []
     programs = {**dict.fromkeys(range(0, 40, 4), "1 / 0"), 2: NASTY[2], 6: BOMB}

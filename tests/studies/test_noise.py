@@ -152,6 +152,7 @@ def test_a_difference_that_is_not_positive_is_refused(folder):
         plan("noise", looking_for=-0.1)
 
 
+@pytest.mark.slow
 def test_a_finished_study_fits_the_noise_of_its_runs(small, folder):
     study = Study(
         plan_study(["agent=random,skill_list", "seed=0,1,2", *small], bounds=False, looking_for=9.0)

@@ -53,7 +53,7 @@ def test_every_pressure_acts_on_every_pocket_task_and_is_decided_by_its_seed(nam
     )
 
     def effects(pressed):
-        tries = pressed.attempt(ScriptedPredictor(lambda _: "?"), pressed.instances[:20])
+        tries = pressed.attempt(ScriptedPredictor(lambda _: "?"), pressed.instances[:4])
         faults = [pressed.record_fault(record) for record in records]
         return problems_of(pressed), pressed.received(records), faults, tries
 

@@ -44,6 +44,7 @@ def _differs(function, test):
         return True
 
 
+@pytest.mark.slow
 def test_the_gold_functions_pass_and_empty_or_other_ones_fail(task):
     gold = {i.instruction: i.answer for i in task.instances}
     right = ScriptedPredictor(lambda c: gold[c[-1].content])

@@ -79,6 +79,7 @@ def test_a_server_that_is_away_or_never_answers_is_reported_soon(make, monkeypat
             ask(make(base_url=url))
 
 
+@pytest.mark.slow
 def test_a_server_that_stays_away_is_an_error_with_a_solution(make, stand_in, student):
     stand_in.plan({"die_at": 2})
     with stand_in.runs("--model", student, **RUNTIME) as url:
