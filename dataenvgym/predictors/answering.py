@@ -120,7 +120,13 @@ class Answering:
             counter.add(len(batch), note=f"{pace:.0f} tokens/s")
             return replies
 
-        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        first: dict[tuple[int, ...], int] = {}
+        if is_large(model):  # samples of one prompt share a batch, which computes it once
+            first = {tuple(prompts[i]): i for i in reversed(range(len(prompts)))}
+        order = sorted(
+            range(len(prompts)),
+            key=lambda i: (len(prompts[i]), first.get(tuple(prompts[i]), i)),
+        )
         size = self.batch_size
         if is_large(model) and len(order) >= _WORTH_TWO:
             # Two cores are busy with every batch. The number of batches must not depend on

@@ -9,6 +9,7 @@ of threads, nor do the weights.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -75,6 +76,7 @@ def optimize(
         num_warmup_steps=warmup_steps(config, len(steps)),
         num_training_steps=len(steps),
     )
+    n_tokens, began = 0, time.monotonic()
     with counting("training steps", len(steps)) as counter:
         for number, update in enumerate(steps, start=1):
             loss, gradients = computed.of(update)
@@ -91,7 +93,9 @@ def optimize(
             rate = schedule.get_last_lr()[0]
             optimizer.step()
             schedule.step()
-            counter.add(note=f"loss {loss:.3f}")
+            n_tokens += sum(objective.size(i) for batch in update.batches for i in batch)
+            pace = n_tokens / (time.monotonic() - began)
+            counter.add(note=f"loss {loss:.3f}, {pace:.0f} tokens/s")
             yield Step(number, update.epoch, loss, norm, rate)
 
 

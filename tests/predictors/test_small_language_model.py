@@ -2,14 +2,16 @@
 
 import shutil
 
+import pytest
+
 from dataenvgym.interfaces import SamplingParameters, TrainingRun
 from dataenvgym.llama_factory import read_dataset, write_dataset
-from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.predictors import InProcessPredictor, generation
 from dataenvgym.predictors.generation import encode_prompts
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum, Tool, ToolCall
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.tool_formats import TOOL_FORMATS, read_reply
-from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.trainers import InProcessTrainer, compute
 from dataenvgym.trainers.examples import IGNORED, supervised_examples
 from dataenvgym.trainers.student import load_tokenizer
 
@@ -59,7 +61,9 @@ def test_hermes_writes_tools_into_chatml_with_the_same_tokens_for_training(tiny_
     assert "<|im_start|>user\n<tool_response>\n24\n</tool_response><|im_end|>\n" in text
 
 
-def test_it_learns_to_call_a_tool(tiny_smollm, tmp_path):
+@pytest.mark.parametrize("smallest", [1, compute.LARGE], ids=["as large", "as small"])
+def test_it_learns_to_call_a_tool(tiny_smollm, tmp_path, monkeypatch, smallest):
+    monkeypatch.setattr(compute, "LARGE", smallest)
     options = {"num_train_epochs": 40, "lora_rank": 16, "learning_rate": 1e-2, "cutoff_len": 700}
     trainer = InProcessTrainer(threads=1, lora_target="all", **options)
     folder = shutil.copytree(tiny_smollm, tmp_path / "student")
@@ -70,3 +74,22 @@ def test_it_learns_to_call_a_tool(tiny_smollm, tmp_path):
     asked = ERRAND.conversation[:1]
     (reply,) = student.predict([asked], SamplingParameters(max_tokens=80))
     assert read_reply(asked, reply.text) == ERRAND.messages[1]
+
+
+def test_samples_of_a_prompt_share_a_batch_of_a_large_model(tiny_smollm, monkeypatch):
+    monkeypatch.setattr(compute, "LARGE", 1)
+    batches = []
+    real = generation.generate
+
+    def generate(model, prompts, *arguments, **options):
+        batches.append({tuple(prompt) for prompt in prompts})
+        return real(model, prompts, *arguments, **options)
+
+    monkeypatch.setattr(generation, "generate", generate)
+    student = InProcessPredictor(tiny_smollm, threads=1, batch_size=4)
+    asked = [(Message(role="user", content=text),) for text in ("1 2?", "3 4?")] * 4
+    sampling = SamplingParameters(temperature=1.0, max_tokens=3)
+    replies = [reply.text for reply in student.predict(asked, sampling)]
+    assert list(map(len, batches)) == [1, 1]
+    assert len(set(replies[::2])) > 1
+    assert [reply.text for reply in student.predict(asked[:3], sampling)] == replies[:3]

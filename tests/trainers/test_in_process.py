@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -75,7 +76,9 @@ def test_a_training_leaves_an_adapter_and_a_log(tmp_path, tiny_student):
     with progress.listening(heard.append):
         adapter = train(tmp_path, tiny_student, lora_rank=4)
     assert [(m.done, m.total) for m in heard] == [(n, 10) for n in range(11)]
-    assert heard[-1] == f"10 of 10 training steps, loss {losses(adapter)[-1]:.3f}"
+    counted, loss, pace = heard[-1].split(", ")
+    assert (counted, loss) == ("10 of 10 training steps", f"loss {losses(adapter)[-1]:.3f}")
+    assert re.fullmatch(r"[1-9]\d* tokens/s", pace)
     assert adapter == tmp_path / "adapter"
     config = read_json(adapter / "adapter_config.json")
     assert config["base_model_name_or_path"] == str(tiny_student)
