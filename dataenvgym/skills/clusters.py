@@ -17,7 +17,7 @@ from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
 from dataenvgym.skills.embeddings import Vectors, most_similar
-from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
+from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions, check_categories
 from dataenvgym.tasks.words import words_of
 
 
@@ -44,8 +44,8 @@ class ClusteredSkills(CatalogLabeler):
 
     @takes(ClusterOptions)
     def __init__(self, given: ClusterOptions) -> None:
-        categories = 1 if given.categories is None else given.categories
-        check_at_least(1, **{"skills.clusters": given.clusters, "skills.categories": categories})
+        check_at_least(1, **{"skills.clusters": given.clusters})
+        check_categories(given.categories)
         self.set_up(given)
         self.clusters = given.clusters
         self.categories = given.categories

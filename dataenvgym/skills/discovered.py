@@ -21,7 +21,7 @@ from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
 from dataenvgym.skills.embeddings import nearest
-from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
+from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions, check_categories
 from dataenvgym.skills.placing_labeler import place
 from dataenvgym.skills.skill_teacher import SkillTeacher, SkillTeacherOptions
 
@@ -50,8 +50,8 @@ class DiscoveredSkills(CatalogLabeler):
 
     @takes(DiscoveryOptions)
     def __init__(self, given: DiscoveryOptions) -> None:
-        categories = 1 if given.categories is None else given.categories
-        check_at_least(1, **{"skills.skills": given.skills, "skills.categories": categories})
+        check_at_least(1, **{"skills.skills": given.skills})
+        check_categories(given.categories)
         self.set_up(given)
         self.skills = given.skills
         self.categories = given.categories

@@ -205,5 +205,13 @@ class CatalogLabeler(ABC):
         self._labels = labels_of(self._added.to(self._catalog))
 
 
+def check_categories(count: int | None) -> None:
+    """Refuse a number of categories below 1; without categories it is None."""
+    if count is not None and count < 1:
+        raise ConfigurationError(
+            f"skills.categories is {count}, expected 1 or more, or null for no categories"
+        )
+
+
 def _key(instance: TaskInstance) -> tuple[str, str]:
     return instance.id, instance.instruction

@@ -20,6 +20,7 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.source import SPLITS, Split
 from dataenvgym.tasks.task_parts import TaskAsDomain, checked_instances
 
@@ -59,9 +60,9 @@ def known_instances(task: TaskInterface) -> tuple[TaskInstance, ...]:
 class AdaptedTask(Task):
     """A task of another class, which may also have parts of a `Task`.
 
-    These are `instances`, `make_environment`, a `domain`, `on` with `splits`, and options. Using a
-    missing one raises a ConfigurationError that names it; `offers` checks beforehand. A task with
-    its own `domain` and `make_environment` is tried in its own environments.
+    These are `instances`, `make_environment`, a `domain`, `on` with `splits`, `whole`, and options.
+    Using a missing one raises a ConfigurationError that names it; `offers` checks beforehand. A
+    task with its own `domain` and `make_environment` is tried in its own environments.
     """
 
     def __init__(self, task: TaskInterface) -> None:
@@ -71,9 +72,9 @@ class AdaptedTask(Task):
             options.pop("split", None)
         own = getattr(task, "domain", None)
         domain = own if isinstance(own, Domain) else None
-        if domain is None and (misplaced := _OF_A_DOMAIN.intersection(dir(task))):
+        if domain is None and (misplaced := _misplaced(task)):
             raise ConfigurationError(
-                f"{type(task).__name__} has {', '.join(sorted(misplaced))}, which only a domain "
+                f"{type(task).__name__} has {', '.join(misplaced)}, which only a domain "
                 "has: give the task an attribute `domain`, a dataenvgym.tasks.Domain, with it"
             )
         super().__init__(domain=domain, name=_name_of(task), **options)
@@ -126,6 +127,9 @@ class AdaptedTask(Task):
             "does not need it (an engine that takes records from a file: path=...)"
         )
 
+    def whole(self) -> Task:  # type: ignore[override]
+        return task_of(needed(self.inner, "whole", "which puts all its splits together")())
+
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
         return evaluated_by(self.inner, predictor)
 
@@ -136,9 +140,9 @@ class AdaptedTask(Task):
 
 
 _TRIED = "in which a student could try its problems"
-_OF_A_DOMAIN = frozenset(
-    {"answer_class", "answer_form", "gold_record", "judge_record", "overlap_key"}
-    | {"problem_of_record", "same_answer", "ways_to_answer"}
+_OF_A_DOMAIN = (
+    *("answer_class", "answer_form", "check_ready", "gives", "gold_record", "judge_record"),
+    *("overlap_answer", "overlap_key", "problem_of_record", "same_answer", "ways_to_answer"),
 )
 _OPTIONS: dict[str, Any] = {
     "split": str,
@@ -149,6 +153,14 @@ _OPTIONS: dict[str, Any] = {
     "others": Mapping,
 }
 """Options of a `Task`, which the task may have, and their types."""
+
+
+def _misplaced(task: TaskInterface) -> list[str]:
+    """The attributes that a domain would use, and a task does not."""
+    found = [name for name in _OF_A_DOMAIN if getattr(task, name, None) is not None]
+    if isinstance(getattr(task, "prompt_template", None), PromptTemplate):
+        found.append("prompt_template")
+    return found
 
 
 def evaluated_by(task: TaskInterface, predictor: PredictorInterface) -> list[CompletedTaskInstance]:

@@ -72,6 +72,7 @@ def test_a_task_that_offers_nothing_has_a_name_one_split_and_a_plain_domain():
         (lambda task: task.make_environment(), "has no `make_environment`, in which a student"),
         (lambda task: attemptable(task), "has no `make_environment`"),
         (lambda task: task.attempt(says("hi"), [WORD]), "has no `make_environment`"),
+        (lambda task: task.whole(), "has no `whole`, which puts all its splits together"),
         (lambda task: task.on("test"), r"has no splits \(no method `on`\), so its test split"),
     ],
 )
@@ -126,13 +127,28 @@ def test_splits_are_handed_on():
     task = task_of(theirs(on={"test": test}.__getitem__, splits=["test"]))
     assert task.splits == ("test",)
     assert task.on("test").name == "test"
+    assert task_of(theirs(whole=lambda: test)).whole().instances == (WORD,)
     assert task_of(theirs(on=None)).splits == ("validation",)
     assert task_of(theirs(on=lambda split: test)).splits == ("validation", "test")
 
 
-def test_a_method_that_only_a_domain_has_is_refused_on_the_task():
-    with pytest.raises(ConfigurationError, match=r"has judge_record, .* attribute `domain`"):
-        task_of(theirs(judge_record=lambda record: True))
+@pytest.mark.parametrize(
+    "has",
+    [
+        {"judge_record": lambda record: True},
+        {"check_ready": lambda: None},
+        {"overlap_answer": lambda instance: None},
+        {"gives": lambda instance, reply, right: None},
+        {"prompt_template": PromptTemplate("Be kind.")},
+    ],
+    ids=lambda has: next(iter(has)),
+)
+def test_what_only_a_domain_has_is_refused_on_the_task_and_not_ignored(has):
+    (name,) = has
+    with pytest.raises(ConfigurationError, match=rf"has {name}, .* attribute `domain`"):
+        task_of(theirs(**has))
+    assert task_of(theirs(**{name: None})).domain.prompt_template == PLAIN
+    assert task_of(theirs(**has, domain=Right())).domain.make_environment()
 
 
 def test_a_task_of_another_class_may_have_a_domain():
