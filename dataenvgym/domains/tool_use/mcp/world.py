@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Self
 
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, shorten
+from pydantic import ValidationError
+
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, first_fault, shorten
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.secrets import keep_secret, keep_secrets_of, without_secrets
 from dataenvgym.tasks.worlds.state import State
@@ -203,16 +205,18 @@ class McpWorld(World[State]):
 def _read_tool(tool: Any, server: McpServer) -> Tool:
     schema = tool.input_schema
     required, properties = schema.get("required", []), schema.get("properties", {})
-    wrong = None
     if not tool.name:
         wrong = "a tool whose name is empty"
     elif not isinstance(required, list) or not all(isinstance(name, str) for name in required):
         wrong = f"tool {tool.name!r} with 'required': {required!r}, expected names"
     elif not isinstance(properties, Mapping):
         wrong = f"tool {tool.name!r} with 'properties': {properties!r}, expected an object"
-    if wrong:
-        raise ConfigurationError(f"the MCP server {server.where} lists {wrong}: correct it there")
-    return Tool(name=tool.name, description=tool.description or "", parameters=schema)
+    else:
+        try:
+            return Tool(name=tool.name, description=tool.description or "", parameters=schema)
+        except ValidationError as error:
+            wrong = f"tool {tool.name!r} with {first_fault(error)}"
+    raise ConfigurationError(f"the MCP server {server.where} lists {wrong}: correct it there")
 
 
 def _argument_error(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:

@@ -269,6 +269,11 @@ class SharedRows(dict[Any, Any]):
     def copy(self) -> dict[Any, Any]:
         return dict(self)
 
+    def pop(self, key: Any, *default: Any) -> Any:
+        if key in self:
+            self[key]
+        return super().pop(key, *default)
+
     def popitem(self) -> tuple[Any, Any]:
         key = next(reversed(self), None)
         return key, self.pop(key)
@@ -276,7 +281,6 @@ class SharedRows(dict[Any, Any]):
     get: Any = Mapping.get  # this and the following go through `__getitem__`
     values: Any = Mapping.values
     items: Any = Mapping.items
-    pop: Any = MutableMapping.pop
     setdefault: Any = MutableMapping.setdefault
     update: Any = MutableMapping.update
 

@@ -130,3 +130,13 @@ def test_no_way_to_read_a_shared_row_lets_a_change_through(read):
     read(rows).append(2)
     assert copy.deepcopy(twin).get("a", [1]) == [1]
     assert twin.get("no", 3) == 3
+
+
+def test_rows_that_are_not_there_are_missing_as_in_a_dict():
+    rows = SharedRows()
+    assert rows.pop("no", 3) == 3
+    assert rows.setdefault("new", 4) == 4
+    assert rows.pop("new") == 4
+    for read in (lambda: rows.pop("no"), rows.popitem, lambda: rows["no"]):
+        with pytest.raises(KeyError):
+            read()
