@@ -163,6 +163,7 @@ MAX_SESSIONS = 4096
 IDLE_TIMEOUT = 1800.0
 _LARGEST_BODY = 4 * 2**20
 _BACKLOG = 4096  # connections that wait to be accepted
+_KEEP_ALIVE = 75  # seconds; a request that arrives while its idle connection is closed is lost
 
 
 def serve_stdio(world: World[Any]) -> None:
@@ -216,6 +217,7 @@ class HttpServer:
             uvicorn.Config(
                 _without_streams(app),
                 backlog=_BACKLOG,
+                timeout_keep_alive=_KEEP_ALIVE,
                 log_config=None,
                 log_level="warning",
                 access_log=False,
