@@ -78,7 +78,7 @@ class ScriptSeat:
 
     def answer(self, heard: str) -> Generator[Ask, Reply, Spoken]:
         """Its answer to these words; "" asks for its first message."""
-        yield from ()  # nobody is asked
+        yield from ()  # no model is asked
         line, state = self._script.line(self.memory, heard)
         for call in line.calls:
             result = self._world.call(call, "user")
