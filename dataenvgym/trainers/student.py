@@ -25,7 +25,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.external.memory import free_memory
 from dataenvgym.threads import raise_if_cancelled
 from dataenvgym.trainers import compute
-from dataenvgym.trainers.large import MOST_PACKED
+from dataenvgym.trainers.large import MOST_PACKED, share_freed_memory
 
 _LOADED: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 _LOADING = threading.Lock()
@@ -49,6 +49,8 @@ def load_base_model(student: str, *, device: torch.device, dtype: torch.dtype) -
             model = _load(AutoModelForCausalLM.from_pretrained, student, dtype=dtype)
             model.to(device).eval().requires_grad_(False)
             _let_stop(model)
+            if compute.is_large(model):
+                share_freed_memory()
             _LOADED[key] = model
     return model
 
