@@ -27,8 +27,9 @@ FREE_SECTIONS = ("executor", "store")
 """Sections that may differ too: where the episode runs, and where else its episodes are stored,
 does not change its results."""
 
-ADDED = ("task.pressure",)
-"""Options that were added later. null leaves a run as it was before, and is not in its identity."""
+ADDED = {"task.pressure": None, "student.format": "chat", "predictor.format": "chat"}
+"""Options that were added later, with the value that leaves a run as it was before, and is not in
+its identity."""
 
 
 def run_name(config: DictConfig) -> str:
@@ -71,7 +72,7 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     return {
         k: v
         for k, v in _flat(values)
-        if not any(f"{k}.".startswith(f"{f}.") for f in free) and not (k in ADDED and v is None)
+        if not any(f"{k}.".startswith(f"{f}.") for f in free) and not (k in ADDED and v == ADDED[k])
     }
 
 

@@ -99,7 +99,7 @@ class Dispatcher:
         self._closed = False
         self._has_answered = False
         self._scout = Scout(options.scout, self._follow)
-        self._session = Session(options.url, options.headers)
+        self._session = Session(options.url, options.headers, options.form.path)
         self._revival = (
             None
             if options.on_disconnect is None

@@ -1,4 +1,4 @@
-"""Requests and answers of the chat completions endpoint, as bytes.
+"""Requests and answers of the chat completions endpoint, or that of completions, as bytes.
 
 Differences to our records: in OpenAI's form, a tool call has an id, its arguments are JSON text,
 and a tool's message names the call that it answers. Our conversations answer calls in order, so
@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from dataenvgym.errors import shorten
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation
-from dataenvgym.tool_formats import NATIVE, ToolFormat, as_function, calls_text
+from dataenvgym.tool_formats import COMPLETION, NATIVE, ToolFormat, as_function, calls_text
 
 _NO_ANSWER = ("abort", "error", "content_filter")
 _SHOWN = 500
@@ -35,7 +35,8 @@ class RequestForm:
         max_tokens_field: the field for the longest reply; OpenAI's newer models expect
             "max_completion_tokens".
         fields: more fields of each request, or other values for ours; None leaves a field out.
-        tool_format: writes conversations with tools; `native` sends them separately from the text.
+        tool_format: writes conversations with tools; `native` sends them separately from the text,
+            and `COMPLETION` sends bare text to the other endpoint.
         call_id: the id of a call, from its number. Mistral's templates require nine letters and
             digits.
     """
@@ -44,6 +45,11 @@ class RequestForm:
     fields: Mapping[str, JsonValue] = field(default_factory=dict)
     tool_format: ToolFormat = NATIVE
     call_id: str = "call_{}"
+
+    @property
+    def path(self) -> str:
+        """The endpoint on the server."""
+        return "/v1/completions" if self.tool_format is COMPLETION else "/v1/chat/completions"
 
 
 PLAIN = RequestForm()
@@ -56,11 +62,20 @@ def chat_payload(
     model: str,
     form: RequestForm = PLAIN,
 ) -> bytes:
-    """The body of a chat completions request; a greedy one has no seed."""
+    """The body of a request; a greedy one has no seed.
+
+    Raises:
+        ConfigurationError: for a conversation that cannot be written as one text to complete.
+    """
     conversation = form.tool_format.flatten(conversation)
+    asked: dict[str, Any] = (
+        {"prompt": conversation[-1].content}
+        if form.tool_format is COMPLETION
+        else {"messages": to_messages(conversation, form.call_id)}
+    )
     payload: dict[str, Any] = {
         "model": model,
-        "messages": to_messages(conversation, form.call_id),
+        **asked,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         form.max_tokens_field: sampling.max_tokens,
@@ -112,10 +127,11 @@ def parse_reply(body: bytes) -> Reply | Failure:
     try:
         answer = orjson.loads(body)
         choice = answer["choices"][0]
-        text = _with_calls(choice["message"]["content"], choice["message"].get("tool_calls"))
+        message = choice.get("message") or {"content": choice["text"]}
+        text = _with_calls(message["content"], message.get("tool_calls"))
         ended = choice.get("finish_reason")
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError, RecursionError):
-        return Failure(reason=f"the server's answer is not a chat completion: {_shown(body)}")
+        return Failure(reason=f"the server's answer is not a completion: {_shown(body)}")
     if not isinstance(text, str) or ended in _NO_ANSWER:
         return Failure(
             reason=f"the server gave no answer (finish_reason {ended!r}): {_shown(body)}"

@@ -42,9 +42,10 @@ class Session:
     Args:
         url: the server, without "/v1".
         headers: sent with every request, in addition to our own.
+        path: where conversations are sent.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], path: str) -> None:
         self._url = URL(url)
         self._headers = {
             "Content-Type": "application/json",
@@ -52,7 +53,7 @@ class Session:
             **headers,
         }
         self._http: aiohttp.ClientSession | None = None
-        self._chat_url = self._at("/v1/chat/completions")
+        self._ask_url = self._at(path)
 
     @property
     def _connected(self) -> aiohttp.ClientSession:
@@ -70,12 +71,12 @@ class Session:
         return self._http
 
     async def ask(self, body: bytes, timeout: float) -> HttpAnswer | Trouble | Failure:
-        """Send one chat completions request."""
+        """Send one request for a reply."""
         try:
             async with (
                 asyncio.timeout(timeout) as clock,
                 self._connected.post(
-                    self._chat_url,
+                    self._ask_url,
                     data=aiohttp.BytesPayload(body, content_type="application/json"),
                     allow_redirects=False,
                 ) as response,

@@ -46,16 +46,18 @@ class BaseStudent:
         name: folder in Hugging Face format, or a name on the hub.
         device: "cpu", "cuda" or "auto".
         dtype: name of a floating point type of torch.
+        is_chat: whether it must have a chat template.
 
     Attributes:
         lock: held while weights are loaded or an adapter is attached.
     """
 
-    def __init__(self, name: str, *, device: str, dtype: str) -> None:
+    def __init__(self, name: str, *, device: str, dtype: str, is_chat: bool = True) -> None:
         self.name = name
         self.dtype = dtype
         self.lock = threading.RLock()
         self._device = device
+        self._is_chat = is_chat
 
     @cached_property
     def model(self) -> Any:
@@ -64,13 +66,14 @@ class BaseStudent:
 
     @cached_property
     def tokenizer(self) -> Any:
-        """The tokenizer, which has a chat template."""
+        """The tokenizer; that of a chat student has a chat template."""
         from dataenvgym.trainers.chat_format import check_chat_template
         from dataenvgym.trainers.student import load_tokenizer
 
         with self.lock:
             tokenizer = load_tokenizer(self.name)
-            check_chat_template(tokenizer)
+            if self._is_chat:
+                check_chat_template(tokenizer)
             return tokenizer
 
     @cached_property

@@ -24,7 +24,8 @@ from dataenvgym.llama_factory import (
 from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import hash_files, publishing, write_json
-from dataenvgym.tool_formats import DEFAULT, LLAMA_FACTORY, ToolFormat
+from dataenvgym.tool_formats import COMPLETION, DEFAULT, LLAMA_FACTORY, ToolFormat
+from dataenvgym.trainers.completions import as_completions
 from dataenvgym.trainers.interface import ADAPTER_FILES, TrainerInterface, options_of
 from dataenvgym.trainers.support import warn_of_idle_options
 
@@ -77,9 +78,12 @@ def initial_folder(adapter: str | Path | None) -> Path | None:
 
 
 def describe_learner(
-    name: str, student: str, initial: Path | None, config: Any, tool_format: str
+    name: str, student: str, initial: Path | None, config: Any, tool_format: str | None
 ) -> dict[str, Any]:
-    """The student and its training settings, for the run directory; `config` is the trainer's."""
+    """The student and its training settings, for the run directory; `config` is the trainer's.
+
+    A `tool_format` of None is that of a student that completes bare texts.
+    """
     from dataenvgym.trainers.student import fingerprint
 
     described = {
@@ -88,9 +92,20 @@ def describe_learner(
         "weights": fingerprint(student),
         "training": config.model_dump(mode="json", exclude_defaults=True),
     }
-    if tool_format != DEFAULT:
+    if tool_format is None:
+        described["format"] = "completion"
+    elif tool_format != DEFAULT:
         described["tool_format"] = tool_format
     return described if initial is None else {**described, "adapter": hash_files(initial)}
+
+
+def check_bare(config: TrainingConfig) -> None:
+    """Refuse a chat template for a student that completes bare texts."""
+    if config.template is not None:
+        raise ConfigurationError(
+            f"trainer.template is {config.template!r} and student.format 'completion', which has "
+            "no template: leave trainer.template out, or set student.format=chat"
+        )
 
 
 def save_nothing(folder: Path, student: str) -> None:
@@ -128,7 +143,8 @@ def train_on(
             only if `run.start` is "adapter".
         initial: the folder with its checkpoint from before the episode, used if `run.start` is
             "base".
-        tool_format: writes tools and calls into the dataset as text.
+        tool_format: writes tools and calls into the dataset as text. With `COMPLETION`, the records
+            are trained without a chat template (see `trainers.completions`).
 
     Raises:
         ConfigurationError: for records of several stages, or options that cannot work.
@@ -139,16 +155,20 @@ def train_on(
         return folder
     start = current() if run.start == "adapter" else initial
     written = training_data
-    training_data = _learnable(written, options_of(trainer), tool_format)
+    options = options_of(trainer)
+    training_data = _learnable(written, options, tool_format)
     if not training_data:
         save_nothing(folder, student) if start is None else copy_checkpoint(start, folder)
         return folder
     with run.phase("dataset"):
+        if tool_format is COMPLETION:
+            training_data = as_completions(training_data, student)
+            options, tool_format = options.with_options(template="empty"), LLAMA_FACTORY
         shutil.rmtree(run.directory / "dataset", ignore_errors=True)
         dataset = write_dataset(run.directory / "dataset", training_data, tool_format=tool_format)
         config_path = run.directory / "training.yaml"
-        _training_config(options_of(trainer), dataset, run, student, start).write(config_path)
-    warn_of_idle_options(options_of(trainer), written, dataset.stage)
+        _training_config(options, dataset, run, student, start).write(config_path)
+    warn_of_idle_options(options, written, dataset.stage)
     with run.phase("train"):
         trained: object = trainer.train(config_path)
     if not isinstance(trained, str | Path) or kind_of(Path(trained)) is None:

@@ -20,7 +20,7 @@ from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors.llama import LlamaInputs, fits
 from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tool_formats import ToolFormat
+from dataenvgym.tool_formats import COMPLETION, ToolFormat
 
 
 def encode_prompts(
@@ -33,21 +33,24 @@ def encode_prompts(
     """The tokens of each conversation, up to the beginning of the student's reply.
 
     Args:
-        tool_format: writes tools, calls and results as text.
+        tool_format: writes tools, calls and results as text. With `COMPLETION`, the bare text gets
+            only the special tokens that the tokenizer adds to any text, as at a server.
         context: the student's context length in tokens, its reply included.
 
     If the template cannot render a conversation, or there is no room left for a reply, only that
     conversation is a failure.
     """
-    texts = [_render(tokenizer, tool_format.flatten(c)) for c in conversations]
+    is_bare = tool_format is COMPLETION
+    flat = map(tool_format.flatten, conversations)
+    texts = [chat[-1].content if is_bare else _render(tokenizer, chat) for chat in flat]
     rendered = [text for text in texts if isinstance(text, str)]
-    encoded = iter(tokenizer(rendered, add_special_tokens=False)["input_ids"] if rendered else ())
+    encoded = iter(tokenizer(rendered, add_special_tokens=is_bare)["input_ids"] if rendered else ())
     prompts: list[list[int] | Failure] = []
     for text in texts:
         prompt = text if isinstance(text, Failure) else next(encoded)
         if not isinstance(prompt, Failure):
             if not prompt:
-                prompt = Failure(reason="the student's chat template renders this to nothing")
+                prompt = Failure(reason="this prompt is written without any token")
             elif context is not None and len(prompt) >= context:
                 prompt = Failure(
                     reason=f"the prompt has {len(prompt)} tokens, and the student's context of "

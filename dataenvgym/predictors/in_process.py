@@ -19,17 +19,25 @@ from dataenvgym.interfaces import (
 from dataenvgym.predictors.adapted_student import AdaptedStudent, BaseStudent, RemembersFormer
 from dataenvgym.predictors.answering import Answering
 from dataenvgym.predictors.checkpoints import (
+    check_bare,
     describe_learner,
     initial_folder,
     kind_of,
     train_on,
 )
 from dataenvgym.records import Conversation, TrainingDatum
-from dataenvgym.tool_formats import DEFAULT, training_format
+from dataenvgym.tool_formats import (
+    COMPLETION,
+    DEFAULT,
+    StudentFormat,
+    ToolFormat,
+    is_completion,
+    training_format,
+)
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.interface import options_of
 
-_OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype", "tool_format")
+_OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype", "tool_format", "format")
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -43,7 +51,7 @@ class InProcessPredictor(RemembersFormer):
     Args:
         student: "pocket", or the name of another pocket student (`Task.student`), "smollm2"
             (`dataenvgym external install smollm2`), a folder in Hugging Face format, or a name on
-            its hub. It must have a chat template.
+            its hub.
         trainer: an object with `train` (see `TrainerInterface`); None uses the in-process trainer
             with its default options.
         adapter: the folder of the student's initial adapter; `reset` returns to it.
@@ -54,6 +62,9 @@ class InProcessPredictor(RemembersFormer):
         tool_format: how tools and calls are written in prompts and training data (see
             `tool_formats`); None uses "hermes" for "smollm2", the format of its pretraining for a
             pocket student, or else "llama_factory".
+        format: "chat" puts prompts into the student's chat template, which it must have.
+            "completion" gives the student the bare text to complete, and trains it on prompt and
+            completion (docs/completion.md).
 
     Raises:
         ConfigurationError: for an invalid value; at first use, if the student cannot be loaded.
@@ -70,6 +81,7 @@ class InProcessPredictor(RemembersFormer):
         device: str = "cpu",
         dtype: str = "float32",
         tool_format: str | None = None,
+        format: StudentFormat = "chat",
     ) -> None:
         check_at_least(1, batch_size=batch_size, threads=threads)
         check_one_of(_DTYPES, dtype=dtype)
@@ -81,9 +93,16 @@ class InProcessPredictor(RemembersFormer):
         self.threads = threads
         self.device = device
         self.dtype = dtype
-        self.tool_format = tool_format or own_tool_format(self.student)
-        self._format = training_format(self.tool_format)
-        self._loaded = AdaptedStudent(BaseStudent(self.student, device=device, dtype=dtype))
+        self.format = format
+        self.tool_format: str | None = None
+        self._format: ToolFormat = COMPLETION
+        if not (is_bare := is_completion(format, tool_format)):
+            self.tool_format = tool_format or own_tool_format(self.student)
+            self._format = training_format(self.tool_format)
+        else:
+            check_bare(options_of(self.trainer))
+        base = BaseStudent(self.student, device=device, dtype=dtype, is_chat=not is_bare)
+        self._loaded = AdaptedStudent(base)
         self._is_fresh = self.adapter is not None  # the adapter has yet to be loaded
         self._lock = threading.RLock()
 

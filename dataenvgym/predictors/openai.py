@@ -13,6 +13,7 @@ from dataenvgym.llm import ChatClient, ask_all, key_from
 from dataenvgym.llm.payloads import RequestForm
 from dataenvgym.options import Free
 from dataenvgym.records import Conversation
+from dataenvgym.tool_formats import COMPLETION, StudentFormat, is_completion
 from dataenvgym.tool_formats import tool_format as get_format
 
 
@@ -28,6 +29,7 @@ class OpenAIPredictor:
         retries: how often a question is asked again after a temporary failure.
         tool_format: how tools and calls are sent: "native" uses the API's own fields, the other
             `tool_formats` write them as text.
+        format: "chat", or "completion" for a model that completes a bare text (`/v1/completions`).
 
     Raises:
         ConfigurationError: for an invalid value; at the first question, if the key is missing.
@@ -43,17 +45,20 @@ class OpenAIPredictor:
         timeout: Free[float] = 600.0,
         retries: Free[int] = 4,
         tool_format: str = "native",
+        format: StudentFormat = "chat",
     ) -> None:
         self.model = model
         self.base_url = base_url
         self.api_key_variable = api_key_variable
         self.tool_format = tool_format
+        self.format = format
         self._options: dict[str, Any] = {
             "concurrency": concurrency,
             "timeout": timeout,
             "retries": retries,
         }
-        self._form = RequestForm(tool_format=get_format(tool_format))
+        is_bare = is_completion(format, None if tool_format == "native" else tool_format)
+        self._form = RequestForm(tool_format=COMPLETION if is_bare else get_format(tool_format))
         ChatClient(base_url, **self._options)  # checks the values
         self._lock = threading.Lock()
         self._connected: ChatClient | None = None
@@ -64,6 +69,7 @@ class OpenAIPredictor:
             "base_url": self.base_url,
             "api_key_variable": self.api_key_variable,
             "tool_format": self.tool_format,
+            "format": self.format,
             **self._options,
         }
         return partial(type(self), **options), (self.model,)
@@ -97,4 +103,6 @@ class OpenAIPredictor:
     def describe(self) -> dict[str, Any]:
         """The settings of the model, for the run directory."""
         said = {"name": type(self).__name__, "model": self.model, "base_url": self.base_url}
+        if self.format != "chat":
+            return {**said, "format": self.format}
         return said if self.tool_format == "native" else {**said, "tool_format": self.tool_format}

@@ -9,6 +9,7 @@ mistral        calls are a JSON list after `[TOOL_CALLS]`: Mistral
 llama_factory  calls are `Action:` lines: LLaMA-Factory's default
 pocket         calls are a few words: the pocket student of tools
 native         the server gets tools and calls separately from the text
+completion     one bare text without roles or tools, for students without a chat template
 thoughts       what a reply says: `said_in`, its text without the model's thoughts
 json_objects   JSON in the middle of a text
 json_calls     ... that is a call
@@ -19,6 +20,7 @@ have the same tokens. The student's message stays text until a task environment 
 (`read_reply`), which recognizes calls in any of the formats and needs no option.
 """
 
+from dataenvgym.tool_formats.completion import COMPLETION, StudentFormat, is_completion
 from dataenvgym.tool_formats.formats import (
     DEFAULT,
     TOOL_FORMATS,
@@ -39,6 +41,7 @@ from dataenvgym.tool_formats.text import TextFormat, is_plain, spoken
 from dataenvgym.tool_formats.thoughts import said_in
 
 __all__ = [
+    "COMPLETION",
     "DEFAULT",
     "HERMES",
     "LLAMA3",
@@ -47,11 +50,13 @@ __all__ = [
     "NATIVE",
     "POCKET",
     "TOOL_FORMATS",
+    "StudentFormat",
     "TextFormat",
     "ToolFormat",
     "as_function",
     "as_reply",
     "calls_text",
+    "is_completion",
     "is_plain",
     "malformed_call",
     "read_reply",

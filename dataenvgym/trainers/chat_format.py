@@ -19,6 +19,9 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Conversation, Message
 from dataenvgym.tool_formats import LLAMA_FACTORY
 
+BARE_TEMPLATE = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+"""The chat template that stands for LLaMA-Factory's `template: empty`: texts without roles."""
+
 _HERE = "{{content}}"
 _EMPTY_THOUGHT = "<think>\n\n</think>\n\n"
 _THOUGHT = re.compile("<think>\n(.*?)\n</think>\n\n", re.DOTALL)
@@ -61,6 +64,8 @@ class ChatFormat:
             ConfigurationError: if it has no template, or one that cannot be split into slots.
         """
         check_chat_template(tokenizer)
+        if tokenizer.chat_template == BARE_TEMPLATE:
+            return cls(prefix="", system=_HERE, user=_HERE, assistant=_HERE)
         prefix = tokenizer.decode(tokenizer.encode(""))
 
         def render(*messages: tuple[str, str], reply: bool = False) -> str:
@@ -154,10 +159,16 @@ class ChatFormat:
 def check_chat_template(tokenizer: Any) -> None:
     """Raise ConfigurationError if the tokenizer cannot render conversations."""
     if not isinstance(tokenizer.chat_template, str):
-        raise ConfigurationError(
-            f"the tokenizer of {tokenizer.name_or_path!r} has no chat template, expected one: add "
-            "a chat_template.jinja to its folder, or take an instruction-tuned student"
-        )
+        raise no_chat_template(tokenizer.name_or_path)
+
+
+def no_chat_template(student: str) -> ConfigurationError:
+    """The error for a student that must have a chat template."""
+    return ConfigurationError(
+        f"the tokenizer of {student!r} has no chat template, expected one: set "
+        "student.format=completion to train and ask it without one, add a chat_template.jinja to "
+        "its folder, or take an instruction-tuned student"
+    )
 
 
 def _fill(slot: str, content: str) -> str:

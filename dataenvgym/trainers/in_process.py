@@ -90,7 +90,7 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
     dtype = torch.bfloat16 if config.bf16 else torch.float32
     log: list[Step] = []
     with workers(threads, device) as run:
-        tokenizer = load_tokenizer(student)
+        tokenizer = load_tokenizer(student, template=config.template)
         base = load_base_model(student, device=device, dtype=dtype)
         if is_large(base):
             release_memory()

@@ -25,6 +25,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.external.memory import free_memory
 from dataenvgym.threads import raise_if_cancelled
 from dataenvgym.trainers import compute
+from dataenvgym.trainers.chat_format import BARE_TEMPLATE
 from dataenvgym.trainers.large import MOST_PACKED, share_freed_memory
 
 _LOADED: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
@@ -66,10 +67,11 @@ def _let_stop(model: Any) -> None:
                 layer.register_forward_pre_hook(lambda *_: raise_if_cancelled())
 
 
-def load_tokenizer(student: str, *, download: bool = True) -> Any:
+def load_tokenizer(student: str, *, download: bool = True, template: str | None = None) -> Any:
     """The student's tokenizer.
 
     Args:
+        template: "empty" replaces its chat template by LLaMA-Factory's template of that name.
         download: whether it may come from the hub, if it is not on this machine.
 
     Raises:
@@ -80,6 +82,8 @@ def load_tokenizer(student: str, *, download: bool = True) -> Any:
         raise ConfigurationError(
             f"the tokenizer of {student!r} has no eos_token, expected the token that ends a turn"
         )
+    if template == "empty":
+        tokenizer.chat_template = BARE_TEMPLATE
     return tokenizer
 
 

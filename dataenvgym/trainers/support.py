@@ -65,7 +65,7 @@ def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) ->
     options = config.options()
     wrong = _wrong(config, stages or (config.stage,))
     if stages:  # typed by a user; a file for LLaMA-Factory may have them, with their defaults
-        typed = {"save_strategy": "no", "report_to": "none"}
+        typed = {"save_strategy": "no", "report_to": "none", "template": None}
         wrong += [(n, repr(v)) for n, v in typed.items() if getattr(config, n) != v]
     for name, expected in wrong:
         raise UnsupportedStageError(
@@ -91,7 +91,11 @@ def _wrong(config: TrainingConfig, stages: Sequence[str]) -> list[tuple[str, str
         ("use_dora", not config.use_dora, "False"),
         ("quantization_bit", config.quantization_bit is None, "none"),
         ("deepspeed", config.deepspeed is None, "none"),
-        ("template", config.template is None, "none (the tokenizer's own chat template is used)"),
+        (
+            "template",
+            config.template in (None, "empty"),
+            "none (the tokenizer's own chat template is used)",
+        ),
         ("packing", not config.packing or "pt" in stages, "False outside stage 'pt'"),
         (
             "preprocessing_num_workers",
@@ -202,19 +206,23 @@ def check_before(config: TrainingConfig) -> None:
     """Check for cut records before LLaMA-Factory, which does not report them, trains on them.
 
     It counts with the student's tokenizer and chat template. It cannot count, and does nothing,
-    if transformers or the student's files are not on this machine, for a `template` of
-    LLaMA-Factory, and for a dataset in another format than ours.
+    if transformers or the student's files are not on this machine, for another `template` of
+    LLaMA-Factory than "empty", and for a dataset in another format than ours.
 
     Raises:
         TrainingError: if all records are cut.
     """
     student, folder, names = config.model_name_or_path, config.dataset_dir, config.dataset
-    if not (student and folder and names) or config.template is not None or config.packing:
+    if (
+        not (student and folder and names)
+        or config.template not in (None, "empty")
+        or config.packing
+    ):
         return
     with suppress(ImportError, ConfigurationError, DatasetFormatError):
         from dataenvgym.trainers.student import load_tokenizer
 
-        tokenizer = load_tokenizer(student, download=False)
+        tokenizer = load_tokenizer(student, download=False, template=config.template)
         records = list(read_dataset(Path(folder), names))
         stage = "dpo" if config.stage == "rm" else config.stage
         if all(stage_of(record) == stage for record in records):

@@ -42,6 +42,7 @@ def test_later_overrides_win():
     assert compose(["model=hf/some/one:a", "model=hf/pocket"]).student == {
         "path": "pocket",
         "adapter": None,
+        "format": "chat",
     }
     assert compose(["model=hf/some/one", "student.path=other"]).student.path == "other"
     assert compose(["student.path=other", "model=hf/pocket"]).student.path == "pocket"

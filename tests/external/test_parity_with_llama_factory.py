@@ -37,6 +37,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.storage import read_jsonl
 from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.trainers.completions import as_completions
 from dataenvgym.trainers.examples import (
     IGNORED,
     judged_examples,
@@ -140,6 +141,8 @@ JUDGED = [
     for i, (p, a) in enumerate((p, a) for p in PROMPTS for a in ANSWERS)
 ]
 TEXTS = [TextDatum(text=f"{'la ' * n}and {n} times. 🙂<|end|>\n") for n in range(1, 40)]
+ALONE = [record for record in SUPERVISED if not record.history]
+BARE = {"template": "empty"}
 DATES = [f"2024-03-{day:02}" for day in range(1, 21)]
 
 
@@ -201,6 +204,16 @@ CASES: Mapping[str, Case] = {
     "text, packed, more than a thousand": Case(
         [TextDatum(text=f"line {n}") for n in range(1010)], {"cutoff_len": 40, "packing": True}
     ),
+    "completions": Case(
+        as_completions([*ALONE, CHATS[0]], str(student_path())), {**BARE, "cutoff_len": 24}
+    ),
+    "completions, preference": Case(
+        as_completions([r for r in PREFERENCES if not r.history], str(student_path())), BARE
+    ),
+    "completions, kto": Case(
+        as_completions([r for r in JUDGED if not r.history], str(student_path())), BARE
+    ),
+    "completions, text": Case(as_completions(TEXTS, str(student_path())), BARE),
     "default system": Case([*SUPERVISED, *CHATS], template=WITH_DEFAULT_SYSTEM),
     "default system, kto": Case(JUDGED, template=WITH_DEFAULT_SYSTEM),
     "thoughts": Case(
@@ -276,7 +289,8 @@ def examples_of_ours(path: Path) -> Columns:
     """The in-process trainer's examples, under LLaMA-Factory's column names."""
     config = TrainingConfig.read(path)
     records: Any = list(read_dataset(Path(config.dataset_dir or ""), config.dataset or ""))
-    tokenizer, cutoff = load_tokenizer(config.model_name_or_path or ""), config.cutoff_len
+    tokenizer = load_tokenizer(config.model_name_or_path or "", template=config.template)
+    cutoff = config.cutoff_len
     if config.stage == "dpo":
         pairs = preference_examples(records, tokenizer, cutoff)
         return {
@@ -442,6 +456,11 @@ def test_of_a_supervised_record_every_reply_is_learned_and_no_prompt(seen):
         assert prompt == asked(record, history=False)
         replies = (*(reply for _, reply in record.history), record.output)
         assert learned == "".join(f"{reply}<|end|>" for reply in replies)
+
+
+def test_of_a_completion_the_completion_and_its_end_are_learned_and_no_prompt(seen):
+    (first, *_) = sides(seen["completions"])
+    assert first == ("1+1?", "2<|end|>")
 
 
 def test_of_a_conversation_every_reply_and_tool_call_is_learned(seen):

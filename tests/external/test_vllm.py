@@ -139,6 +139,21 @@ def test_a_task_is_evaluated_without_rounds_and_scored_as_with_transformers(
     assert abs(there.accuracy - here.accuracy) <= 0.02
 
 
+def test_a_student_without_chat_template_completes_as_in_transformers(
+    make, asked, adapters, tmp_path
+):
+    sampling = GREEDY.model_copy(update={"stop": ("7",)})
+    served, ours = make(format="completion"), InProcessPredictor("pocket", format="completion")
+    for folder in (None, *adapters.values()):
+        if folder is not None:
+            served.load(folder)
+            ours.load(folder)
+        found, expected = (texts(p.predict(asked, sampling)) for p in (served, ours))
+        assert agreement(found, expected) > 0.95
+    assert not any("7" in text for text in expected)
+    served.close()
+
+
 def test_a_limit_above_the_context_is_the_room_after_the_prompt(predictor, asked, expected):
     replies = predictor.predict(asked[:20], SamplingParameters(max_tokens=10**6))
     assert agreement(texts(replies), expected[""][:20]) >= 0.95

@@ -16,7 +16,14 @@ from dataenvgym.options import Free, Given
 from dataenvgym.predictors.checkpoints import kind_of
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import read_json
-from dataenvgym.tool_formats import DEFAULT, is_plain, text_formats, tool_format
+from dataenvgym.tool_formats import (
+    COMPLETION,
+    DEFAULT,
+    StudentFormat,
+    is_plain,
+    text_formats,
+    tool_format,
+)
 from dataenvgym.trainers.interface import TrainerInterface
 
 
@@ -25,8 +32,7 @@ class VllmOptions:
     """The arguments of `VllmPredictor`.
 
     Attributes:
-        student: "pocket", "smollm2", a folder in Hugging Face format, or a name on its hub. It must
-            have a chat template.
+        student: "pocket", "smollm2", a folder in Hugging Face format, or a name on its hub.
         trainer: trains the adapters; None uses the in-process trainer with its default options.
         adapter: the folder of the student's initial adapter; `reset` returns to it.
         base_url: a running server, with the student as its base model; None starts one. The server
@@ -58,6 +64,9 @@ class VllmOptions:
             pocket student, or else "llama_factory". With "native" the server's chat template
             writes them, and the server parses the calls; the student then cannot be trained on
             records with tools.
+        format: "chat" puts prompts into the student's chat template, which it must have.
+            "completion" gives the student the bare text to complete, and trains it on prompt and
+            completion (docs/completion.md).
         tool_parser: how a started server parses calls for "native": vLLM's
             `--tool-call-parser`, such as "hermes", "llama3_json" or "mistral".
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
@@ -85,6 +94,7 @@ class VllmOptions:
     retries: Free[int] = 4
     start_timeout: Free[float] = 900.0
     tool_format: str | None = None
+    format: StudentFormat = "chat"
     tool_parser: str | None = None
     options: Mapping[str, Any] | None = None
 
@@ -94,14 +104,15 @@ class VllmOptions:
         Raises:
             ConfigurationError: for an invalid value.
         """
+        known = (
+            COMPLETION if self.format == "completion" else tool_format(self.tool_format or DEFAULT)
+        )
         return ChatClient(
             base_url,
             concurrency=self.concurrency,
             timeout=self.timeout,
             retries=self.retries,
-            form=RequestForm(
-                tool_format=tool_format(self.tool_format or DEFAULT), call_id="call{:05}"
-            ),
+            form=RequestForm(tool_format=known, call_id="call{:05}"),
             **options,
         )
 
@@ -147,7 +158,7 @@ def check_tools(options: VllmOptions) -> None:
     """Refuse a parser without calls to parse, and calls without a parser."""
     form, parser = options.tool_format or DEFAULT, options.tool_parser
     tool_format(form)
-    if parser is not None and form != "native":
+    if parser is not None and (form != "native" or options.format == "completion"):
         raise ConfigurationError(
             f"tool_parser is {parser!r} and tool_format {form!r}, in which calls are part of the "
             "text: leave tool_parser out, or set predictor.tool_format=native"
@@ -160,7 +171,7 @@ def check_tools(options: VllmOptions) -> None:
         )
 
 
-def check_records(records: Sequence[TrainingDatum], form: str) -> None:
+def check_records(records: Sequence[TrainingDatum], form: str | None) -> None:
     """Refuse to train on tools if a server's chat template writes them, which training lacks."""
     with_tools = [r for r in records if not all(is_plain(turn) for _, turn in r.turns())]
     if form == "native" and with_tools:

@@ -18,6 +18,7 @@ from dataenvgym.llm import ask_all
 from dataenvgym.options import takes
 from dataenvgym.predictors.adapted_student import RemembersFormer
 from dataenvgym.predictors.checkpoints import (
+    check_bare,
     copy_checkpoint,
     describe_learner,
     initial_folder,
@@ -41,7 +42,7 @@ from dataenvgym.predictors.vllm.server import BesideAdapter, VllmServer, new_nam
 from dataenvgym.predictors.vllm.sleeping import asleep
 from dataenvgym.predictors.vllm.starting import ServerOptions, server_options
 from dataenvgym.records import Conversation, TrainingDatum
-from dataenvgym.tool_formats import tool_format
+from dataenvgym.tool_formats import COMPLETION, DEFAULT, is_completion, tool_format
 from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.interface import options_of
 
@@ -70,11 +71,15 @@ class VllmPredictor(RemembersFormer):
         self.trainer = given.trainer or InProcessTrainer()
         self.adapter = initial_folder(given.adapter)
         self.sleep = given.sleep
-        self.tool_format = given.tool_format or own_tool_format(self.student)
+        self.tool_format: str | None = None
+        if is_bare := is_completion(given.format, given.tool_format):
+            check_bare(options_of(self.trainer))
+        else:
+            self.tool_format = given.tool_format or own_tool_format(self.student)
         self._options = options = replace(given, tool_format=self.tool_format)
         check_tools(options)
         options.client("http://127.0.0.1")  # checks the values
-        self._format = tool_format(self.tool_format)
+        self._format = COMPLETION if is_bare else tool_format(self.tool_format or DEFAULT)
         self._rank = lora_rank(options_of(self.trainer), self.adapter)
         check_trainer(options_of(self.trainer), options.base_url)
         self._starts: ServerOptions | None = None

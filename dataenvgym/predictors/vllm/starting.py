@@ -16,6 +16,7 @@ from dataenvgym.errors import ConfigurationError, check_one_of, need
 from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant, has_cuda
 from dataenvgym.predictors.vllm.options import VllmOptions
+from dataenvgym.trainers.chat_format import no_chat_template
 
 LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """The values that vLLM accepts for `--max-lora-rank`."""
@@ -174,6 +175,8 @@ def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOpti
             raise error
         need(error)
     check_one_of(("auto", *_DTYPES), dtype=dtype)
+    if given.format == "chat" and "chat_template" not in _options_by_name(given.options):
+        _check_chat_template(Path(student))
     names = {field.name for field in fields(ServerOptions)}
     as_given = {name: value for name, value in vars(given).items() if name in names}
     return ServerOptions(
@@ -238,10 +241,24 @@ def _checked(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
     Raises:
         ConfigurationError: for one that the predictor sets itself.
     """
-    found = {name.lstrip("-").replace("-", "_"): value for name, value in (options or {}).items()}
+    found = _options_by_name(options)
     for name in found:
         if name in _SET_BY_US:
             raise ConfigurationError(
                 f"options has {name!r}, which {_SET_BY_US[name]} sets: give it there"
             )
     return tuple(sorted(found.items()))
+
+
+def _options_by_name(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name.lstrip("-").replace("-", "_"): value for name, value in (options or {}).items()}
+
+
+def _check_chat_template(folder: Path) -> None:
+    """Refuse a folder without chat template: the server would fail every prompt."""
+    try:
+        config = orjson.loads((folder / "tokenizer_config.json").read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return
+    if not config.get("chat_template") and not any(folder.glob("chat_template*")):
+        raise no_chat_template(str(folder))

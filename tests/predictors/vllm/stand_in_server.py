@@ -78,6 +78,9 @@ class StandIn:
         who = self.adapters.get(model, self.options.model)
         if model in self.stale or (self.has_slept and self.plan.get("corrupt")):
             who = "garbled"
+        if "prompt" in asked:
+            text = f"{who}|{asked['prompt']}"
+            return Answer({"choices": [{"text": text, "finish_reason": "stop"}]})
         message = {"role": "assistant", "content": f"{who}|{asked['messages'][-1]['content']}"}
         return Answer({"choices": [{"message": message, "finish_reason": "stop"}]})
 
@@ -136,6 +139,7 @@ class StandIn:
             "/health": self.health,
             "/v1/models": self.models,
             "/v1/chat/completions": self.chat,
+            "/v1/completions": self.chat,
             "/hold": self.hold,
             "/release": self.release,
             "/questions": self.wait_for_questions,
