@@ -31,7 +31,7 @@ def test_what_is_not_one_text_is_refused_with_the_ways_out(conversation, found):
 def test_a_tool_format_without_effect_is_refused():
     assert is_completion("completion", None)
     assert not is_completion("chat", "hermes")
-    with pytest.raises(ConfigurationError, match="tool_format is 'hermes'.*no tools"):
+    with pytest.raises(ConfigurationError, match=r"tool_format is 'hermes'.*no tools"):
         is_completion("completion", "hermes")
     with pytest.raises(ConfigurationError, match="format is 'text'"):
         is_completion("text", None)
