@@ -5,7 +5,13 @@ import pytest
 
 from dataenvgym.agents import PocketEngine
 from dataenvgym.agents.engines.gold import gold_records
-from dataenvgym.domains.math.made_up_facts import FACTS, NAMES, SKILLS, MadeUpFactsTask, named
+from dataenvgym.domains.knowledge.pocket import (
+    NAMES,
+    POCKET_KNOWLEDGE,
+    SKILLS,
+    PocketKnowledgeTask,
+    named,
+)
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.plans import Assignment
 from dataenvgym.records import TaskInstance
@@ -18,7 +24,7 @@ RNG = np.random.default_rng
 
 @pytest.fixture(scope="module")
 def task():
-    return MadeUpFactsTask()
+    return PocketKnowledgeTask()
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -26,13 +32,14 @@ def test_gold_answers_are_right_and_cover_all_facts(task, split):
     of_split = task.on(split)
     golds = {i.instruction: i.answer for i in of_split.instances}
     assert all(c.was_correct for c in of_split.evaluate(Knowing(golds, "I think it is {}.")))
-    asked = {(i.skill, FACTS.find(i.instruction)[0].person) for i in of_split.instances}
+    asked = {(i.skill, POCKET_KNOWLEDGE.find(i.instruction)[0].person) for i in of_split.instances}
     assert len(asked) > (39 if split == "train" else 30)  # of 40
 
 
 def test_every_split_asks_in_words_of_its_own(task):
     phrasings = {
-        split: {FACTS.find(i.instruction)[1] for i in task.on(split).instances} for split in SPLITS
+        split: {POCKET_KNOWLEDGE.find(i.instruction)[1] for i in task.on(split).instances}
+        for split in SPLITS
     }
     assert [len(phrasings[split]) for split in SPLITS] == [15, 5, 5]
     assert not any(phrasings[one] & phrasings[other] for one, other in combinations(SPLITS, 2))
@@ -54,8 +61,8 @@ def test_a_reply_names_exactly_one_value(reply, value):
 
 
 def test_the_seed_decides_which_questions_there_are(task):
-    assert MadeUpFactsTask().instances == task.instances
-    assert MadeUpFactsTask(seed=1).instances != task.instances
+    assert PocketKnowledgeTask().instances == task.instances
+    assert PocketKnowledgeTask(seed=1).instances != task.instances
 
 
 def test_the_teacher_writes_right_records_in_words_of_the_training_split(task):
@@ -65,7 +72,7 @@ def test_the_teacher_writes_right_records_in_words_of_the_training_split(task):
     assert len(records) == len(wrong)
     assert all(task.domain.judge_record(record) for record in records)
     for record in records:
-        problem, phrasing = FACTS.find(record.instruction)
+        problem, phrasing = POCKET_KNOWLEDGE.find(record.instruction)
         assert phrasing in problem.skill.phrasings
     lie = records[0].model_copy(update={"output": "All of them."})
     assert task.domain.judge_record(lie) is False

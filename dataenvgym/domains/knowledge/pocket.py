@@ -1,9 +1,10 @@
-"""Made-up facts: the pets, drinks, houses, birthdays and games of people who do not exist.
+"""Pocket knowledge: the pets, drinks, houses, birthdays and games of people who do not exist.
 
 A fact cannot be derived: a student learns it from records, or guesses. A question gives four
 answers in any order ("Which pets does Tavo have: dogs, cats, ..."). A reply is right if it names
 the right one and none of the others, in a sentence or alone; a guess is right in a quarter of the
-cases.
+cases. Each person has a passage with the five facts, for engines that teach from passages
+(`self_edits`); no question shows it.
 
 All splits ask for the same 40 facts, but never in the same words: each skill has phrasings for
 training, one for validation and one for test. Validation and test therefore measure whether the
@@ -43,10 +44,11 @@ class FactSkill:
     """One attribute of all people, and the phrasings that ask for it.
 
     `{x}` is the person and `{o}` the possible answers. The last phrasing belongs to test, the one
-    before it to validation.
+    before it to validation. The statement, with `{v}` for the value, is a sentence of passages.
     """
 
     name: str
+    statement: str
     values: tuple[str, ...]
     questions: tuple[str, ...]
     category: str = "facts"
@@ -74,31 +76,31 @@ class FactSkill:
 
 _SKILLS = (
     FactSkill(
-        "pets", ("cats", "dogs", "horses", "parrots"),
+        "pets", "{x} keeps {v}.", ("cats", "dogs", "horses", "parrots"),
         ("Which pets does {x} have: {o}?", "What animals live with {x}: {o}?",
          "{x} feeds some animals every day. Are they {o}?",
          "Name the animals that {x} keeps: {o}.", "Which of these does {x} own: {o}?"),
     ),
     FactSkill(
-        "drink", ("coffee", "juice", "milk", "water"),
+        "drink", "{x} likes to drink {v}.", ("coffee", "juice", "milk", "water"),
         ("What does {x} like to drink: {o}?", "Which drink does {x} order: {o}?",
          "{x} is thirsty. Should we bring {o}?",
          "Name the favorite drink of {x}: {o}.", "What is in the cup of {x}: {o}?"),
     ),
     FactSkill(
-        "color", ("blue", "green", "red", "yellow"),
+        "color", "The house of {x} is {v}.", ("blue", "green", "red", "yellow"),
         ("What color is the house of {x}: {o}?", "Which color did {x} paint the house: {o}?",
          "{x} has a house with colored walls. Are they {o}?",
          "Name the color of the house where {x} lives: {o}.", "The home of {x} is in color: {o}?"),
     ),
     FactSkill(
-        "season", ("autumn", "spring", "summer", "winter"),
+        "season", "The birthday of {x} is in {v}.", ("autumn", "spring", "summer", "winter"),
         ("When does {x} have a birthday: {o}?", "In which season was {x} born: {o}?",
          "{x} wants a birthday party. Is it in {o}?",
          "Name the season of the birthday of {x}: {o}.", "When does {x} become a year older: {o}?"),
     ),
     FactSkill(
-        "sport", ("chess", "football", "golf", "tennis"),
+        "sport", "{x} plays {v} with friends.", ("chess", "football", "golf", "tennis"),
         ("What does {x} play: {o}?", "Which game does {x} like best: {o}?",
          "{x} meets friends for a game. Is it {o}?",
          "Name the game that {x} plays: {o}.", "What does {x} practice every week: {o}?"),
@@ -132,7 +134,7 @@ class FactProblem:
         return phrasing.format(x=self.person, o=f"{', '.join(others)} or {last}")
 
 
-class MadeUpFacts(PocketFamily[FactProblem]):
+class PocketKnowledge(PocketFamily[FactProblem]):
     """The family; see `PocketFamily`."""
 
     name = "facts"
@@ -166,6 +168,13 @@ class MadeUpFacts(PocketFamily[FactProblem]):
         question = problem.worded(allowed[int(rng.integers(len(allowed)))])
         return question, partial(self.fields, problem, question, rng)
 
+    def fields(
+        self, problem: FactProblem, question: str, rng: np.random.Generator
+    ) -> Mapping[str, Any]:
+        person = problem.person
+        data = {"title": person, "passage": passage_about(person)}
+        return {**super().fields(problem, question, rng), "data": data}
+
     def find(self, question: str) -> tuple[FactProblem, str] | None:
         for skill, phrasing, shape in _SHAPES:
             if (found := shape.fullmatch(question)) and found["x"] in NAMES:
@@ -176,6 +185,12 @@ class MadeUpFacts(PocketFamily[FactProblem]):
 
     def holds(self, exercise: Exercise, output: str) -> bool:
         return named(exercise.skill, output) == named(exercise.skill, exercise.output)
+
+
+def passage_about(person: str) -> str:
+    """All facts about a person, as sentences."""
+    facts = (skill.statement.format(x=person, v=skill.facts[person]) for skill in _SKILLS)
+    return " ".join(facts)
 
 
 def named(skill: str, text: str) -> str | None:
@@ -191,12 +206,12 @@ def _shape(phrasing: str) -> re.Pattern[str]:
 
 
 _SHAPES = tuple((skill, words, _shape(words)) for skill in _SKILLS for words in skill.questions)
-FACTS = MadeUpFacts()
+POCKET_KNOWLEDGE = PocketKnowledge()
 
 
 @dataclass(frozen=True, kw_only=True)
-class MadeUpFactsOptions(PocketOptions, PromptOptions):
-    """Options of `MadeUpFactsTask`.
+class PocketKnowledgeOptions(PocketOptions, PromptOptions):
+    """Options of `PocketKnowledgeTask`.
 
     Attributes:
         sampling: how the student answers.
@@ -208,18 +223,18 @@ class MadeUpFactsOptions(PocketOptions, PromptOptions):
     sampling: SamplingParameters = SamplingParameters(max_tokens=24)
 
 
-class MadeUpFactsTask(Task):
+class PocketKnowledgeTask(Task):
     """Questions about made-up facts, with equal shares of the skills."""
 
-    name = "facts"
+    name = "pocket_knowledge"
 
-    @takes(MadeUpFactsOptions)
-    def __init__(self, options: MadeUpFactsOptions) -> None:
-        source = FACTS.source(options.sizes, seed=options.seed)
-        self.set_up(source, MadeUpFactsDomain(options.prompt), options, name=options.name)
+    @takes(PocketKnowledgeOptions)
+    def __init__(self, options: PocketKnowledgeOptions) -> None:
+        source = POCKET_KNOWLEDGE.source(options.sizes, seed=options.seed)
+        self.set_up(source, PocketKnowledgeDomain(options.prompt), options, name=options.name)
 
 
-class MadeUpFactsDomain(Domain):
+class PocketKnowledgeDomain(Domain):
     """Questions about made-up facts; it knows them all, so it can judge records."""
 
     asks_others = False
@@ -228,12 +243,14 @@ class MadeUpFactsDomain(Domain):
         self.prompt_template = prompt_template
 
     @property
-    def family(self) -> MadeUpFacts:
-        return FACTS
+    def family(self) -> PocketKnowledge:
+        return POCKET_KNOWLEDGE
 
-    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MadeUpFactsEnvironment:
+    def make_environment(
+        self, instances: Sequence[TaskInstance] = ()
+    ) -> PocketKnowledgeEnvironment:
         prompt = self.prompt_template
-        return MadeUpFactsEnvironment(
+        return PocketKnowledgeEnvironment(
             instances, system_prompt=prompt.system, template=prompt.template
         )
 
@@ -248,12 +265,14 @@ class MadeUpFactsDomain(Domain):
         """Whether a record gives the right value; None if it is not a question of the family."""
         verdicts: list[bool | None] = []
         for answer in record.answers():
-            known = FACTS.read(self.prompt_template.instruction_in(answer.question))
-            verdicts.append(answer.holds(FACTS.holds(known, answer.text) if known else None))
+            known = POCKET_KNOWLEDGE.read(self.prompt_template.instruction_in(answer.question))
+            verdicts.append(
+                answer.holds(POCKET_KNOWLEDGE.holds(known, answer.text) if known else None)
+            )
         return all_hold(verdicts)
 
 
-class MadeUpFactsEnvironment(TaskEnvironment):
+class PocketKnowledgeEnvironment(TaskEnvironment):
     """One question, answered once; the reward is 1.0 for the right value alone, else 0.0."""
 
     max_turns = 1

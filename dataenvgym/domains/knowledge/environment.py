@@ -1,0 +1,123 @@
+"""One question about a passage that the student does not see.
+
+This is `dataenvgym/Knowledge-v0`; bare `gymnasium.make` works on the validation problems of pocket
+knowledge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+from dataenvgym.domains.knowledge.answers import exact_match, f1, normalized
+from dataenvgym.errors import InvalidInstanceError, check_one_of
+from dataenvgym.interfaces import Ask, Reply
+from dataenvgym.judging import Unscored, judge_ask, question
+from dataenvgym.records import Conversation, Model, TaskInstance, Text
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+
+GradedBy = Literal["exact_match", "judge"]
+
+
+class Passage(NamedTuple):
+    """A passage and its title."""
+
+    title: str
+    text: str
+
+
+def passage_of(instance: TaskInstance) -> Passage | None:
+    """The passage that an instance asks about; None if it has none."""
+    title, text = instance.data.get("title"), instance.data.get("passage")
+    return Passage(title, text) if isinstance(title, str) and isinstance(text, str) else None
+
+
+def golds_of(instance: TaskInstance) -> Sequence[str]:
+    """All gold answers.
+
+    Raises:
+        InvalidInstanceError: if there are none.
+    """
+    golds = instance.data.get("answers") or ([instance.answer] if instance.answer else [])
+    texts = [one for one in golds if isinstance(one, str)] if isinstance(golds, list) else []
+    if not texts or golds != texts:
+        raise InvalidInstanceError(
+            f"instance {instance.id!r} has the gold answers {golds!r:.200}, expected texts: in "
+            "answer, or several in data['answers']"
+        )
+    return texts
+
+
+class AnswerVerdict(Model):
+    """Whether an answer is right, and why."""
+
+    reason: Text
+    is_right: bool
+
+
+class KnowledgeEnvironment(TaskEnvironment):
+    """The student answers once; the reward is 1.0 for a right answer, else 0.0.
+
+    The score `f1` is the share of words that the answer has in common with a gold answer. If a
+    judge decides, `exact_match` is a score as well. An empty answer is wrong, and the judge is not
+    asked. If the judge gives no verdict, the instance ends with its error, not with a score.
+
+    Args:
+        graded_by: "exact_match" with one of the gold answers, or "judge": the speaker of that name.
+        options: those of `TaskEnvironment`.
+    """
+
+    max_turns = 1
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        graded_by: GradedBy = "exact_match",
+        **options: Any,
+    ) -> None:
+        check_one_of(get_args(GradedBy), graded_by=graded_by)
+        super().__init__(instances, **options)
+        self.graded_by = graded_by
+
+    def begin(self, instance: TaskInstance) -> Conversation:
+        golds_of(instance)  # raises if there are none
+        return self.prompt_template.conversation(instance.instruction)
+
+    def respond(
+        self, instance: TaskInstance, conversation: Conversation
+    ) -> Generator[Ask, Reply, Outcome]:
+        answer, golds = conversation[-1].content.strip(), golds_of(instance)
+        # the words of an answer may all be articles, and so may those of a gold answer
+        is_same = bool(normalized(answer)) and exact_match(answer, golds)
+        scores = {"f1": f1(answer, golds)}
+        is_right = is_same
+        if self.graded_by == "judge":
+            scores["exact_match"] = float(is_same)
+            is_right = bool(answer) and (yield from self._judged(instance, answer, golds))
+        return Outcome(reward=float(is_right), was_correct=is_right, scores=scores)
+
+    def _judged(
+        self, instance: TaskInstance, answer: str, golds: Sequence[str]
+    ) -> Generator[Ask, Reply, bool]:
+        data = {"question": instance.instruction, "gold": " / ".join(golds), "answer": answer}
+        asked = question("knowledge_answer", AnswerVerdict, data=data)
+        verdict = yield from judge_ask(asked, AnswerVerdict)
+        if isinstance(verdict, Unscored):
+            raise verdict.error()
+        return verdict.is_right
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> KnowledgeEnvironment:
+    """Make `dataenvgym/Knowledge-v0`: by default, with pocket knowledge (validation).
+
+    Args:
+        options: those of `KnowledgeEnvironment`.
+    """
+    if instances is None:
+        from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
+
+        instances = PocketKnowledgeTask(split="validation").instances
+    return KnowledgeEnvironment(instances, **options)
