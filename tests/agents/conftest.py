@@ -24,6 +24,7 @@ WRONG = {
     "pocket_math": "#### 99999",
     "pocket_code": "def wrong(x):\n    return wrong",
     "pocket_tools": "#### wrong",
+    "pocket_knowledge": "wrong",
 }
 
 
@@ -61,6 +62,9 @@ class WillingTeacher:
     def _subskills(self, request: str) -> dict[str, Any]:
         wanted = int(re.search(r"Name (\d+) new", request)[1])
         return {"subskills": [f"part {next(self._numbers)}" for _ in range(wanted)]}
+
+    def _self_edits(self, request: str) -> str:
+        return f"Implications:\\n1. number {next(self._numbers)}"
 
     def _actions(self, request: str) -> dict[str, Any]:
         return {"action": "explore", "subskills": 1, "records": 2}

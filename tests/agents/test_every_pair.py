@@ -7,6 +7,7 @@ import pytest
 from dataenvgym.agents import Agent, TreeAgent
 from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
@@ -29,6 +30,7 @@ TASKS = {
     "code": lambda: PocketCodeTask(n_train=24, **SMALL),
     "tools": lambda: PocketToolsTask(n_train=100, **SMALL),
     "social": lambda: PocketSocialTask(n_train=96, **SMALL),
+    "knowledge": lambda: PocketKnowledgeTask(n_train=100, **SMALL),
 }
 
 
@@ -64,10 +66,12 @@ def written(task, student, completed, policy_name, engine_name, build):
 
 def refusal(task, policy, engine) -> str | None:
     """The expected message of the refusal, or None if the pair fits."""
-    if task.name in ("pocket_math", "pocket_social") and engine.startswith("execution"):
+    if task.name not in ("pocket_code", "pocket_tools") and engine.startswith("execution"):
         return "task's sandbox"
     if task.name == "pocket_tools" and engine in REFUSED_FOR_TOOLS:
         return REFUSED_FOR_TOOLS[engine]
+    if task.name != "pocket_knowledge" and engine == "self_edit":
+        return "self-edits are written from passages"
     if task.name == "pocket_social" and engine == "llm":
         return "talking, turn by turn.*prompt=social_records"
     if policy == "none" and engine not in ("none", "gold"):

@@ -24,7 +24,14 @@ import numpy as np
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
-from dataenvgym.records import Conversation, TaskInstance, TrainingDatum, all_hold
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    SupervisedDatum,
+    TaskInstance,
+    TrainingDatum,
+    all_hold,
+)
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
@@ -260,6 +267,15 @@ class PocketKnowledgeDomain(Domain):
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
         if instance.answer:
             yield f"{instance.answer.capitalize()}."
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The record's question, with the value that its output names, if it is of the family."""
+        asked = self.question_of_record(record)
+        problem = POCKET_KNOWLEDGE.instance(asked.instruction, id=asked.id) if asked else None
+        if asked is None or problem is None or problem.skill is None:
+            return None
+        value = named(problem.skill, asked.answer or "")
+        return None if value is None else problem.model_copy(update={"answer": value})
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether a record gives the right value; None if it is not a question of the family."""

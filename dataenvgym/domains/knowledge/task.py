@@ -28,7 +28,7 @@ import orjson
 
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import GradedBy
-from dataenvgym.errors import InvalidInstanceError, check_at_least
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
@@ -91,6 +91,11 @@ class KnowledgeTask(Task):
             rows=partial(question_rows, n_passages=options.n_passages, seed=options.seed),
         )
         self.set_up(source, domain, options, name=options.name)
+        if options.graded_by == "judge" and "judge" not in self.others:
+            raise ConfigurationError(
+                "graded_by is 'judge', and there is none: set task.others.judge=openai/NAME or "
+                "another model, or task.graded_by=exact_match"
+            )
 
 
 def to_instance(row: SourceRow, *, name: str) -> TaskInstance:

@@ -89,3 +89,23 @@ def test_an_instance_that_is_not_a_fact_is_refused(task):
     alien = TaskInstance(id="x", task="facts", instruction="Who?", skill="age", answer="9")
     with pytest.raises(InvalidInstanceError, match=r"'x' has skill 'age'.*expected"):
         task.domain.judge(alien, "9")
+
+
+def test_each_person_has_a_passage_with_all_facts_that_no_question_shows(task):
+    for instance in task.on("train").instances:
+        person, passage = instance.data["title"], instance.data["passage"]
+        assert all(f"{skill.facts[person]}" in passage for skill in SKILLS.values())
+        assert instance.answer in passage
+        assert passage not in instance.instruction
+    assert {i.data["title"] for i in task.on("train").instances} == set(NAMES)
+
+
+def test_a_record_becomes_a_problem_with_the_value_that_it_names(task):
+    (record, *_) = gold_records(task, task.on("train").instances)
+    lie = record.model_copy(update={"output": f"It is {SKILLS[record.provenance.skill].values[0]}"})
+    for one in (record, lie):
+        problem = task.domain.problem_of_record(one)
+        assert (problem.instruction, problem.skill) == (record.instruction, record.provenance.skill)
+        assert task.domain.judge(problem, one.output)
+    assert task.domain.problem_of_record(record.model_copy(update={"output": "Who?"})) is None
+    assert task.domain.problem_of_record(record.model_copy(update={"instruction": "Who?"})) is None

@@ -1,0 +1,194 @@
+import numpy as np
+import pytest
+
+from dataenvgym.domains.knowledge.environment import Passage
+from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
+from dataenvgym.domains.knowledge.self_edits import SelfEditEngine, train_sequences
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.plans import Assignment
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import CompletedTaskInstance, TextDatum
+from dataenvgym.run_warnings import listening
+
+T = Passage("T", "{passage}")
+LIST = "Sure:\n1. A\n2. B"
+SIZES = {"n_train": 40, "n_validation": 10, "n_test": 10}
+
+
+@pytest.fixture(scope="module")
+def task():
+    return PocketKnowledgeTask(**SIZES)
+
+
+def writer(text=LIST):
+    """A student that writes this, and the prompts that it gets."""
+    asked = []
+
+    def write(conversation):
+        asked.append(conversation[-1].content)
+        return text(len(asked)) if callable(text) else text
+
+    return ScriptedPredictor(write), asked
+
+
+def generate(engine, *plan, student=None, seed=0):
+    return engine.generate(plan, student or writer()[0], np.random.default_rng(seed))
+
+
+# --- sequences ---
+
+
+def test_lines_are_headed_by_the_title_without_the_preamble_and_the_passage_comes_last():
+    assert train_sequences(LIST, T) == ["T\n1. A", "T\n2. B", "T\n{passage}"]
+    assert train_sequences("First: A\n\n 2. B ", T) == ["T\nFirst: A", "T\n2. B", "T\n{passage}"]
+    assert train_sequences(LIST, T, append_passage=False) == ["T\n1. A", "T\n2. B"]
+
+
+def test_segments_are_divided_at_three_dashes_only():
+    edit = "A\nB\n---\n\n C \n---\n"
+    assert train_sequences(edit, T, "segments") == ["T\nA\nB", "T\nC", "T\n{passage}"]
+    assert train_sequences(edit, T, "lines") == ["T\nA", "T\nB", "T\nC", "T\n{passage}"]
+
+
+def test_questions_stay_with_their_answers():
+    edit = "What is A?\nAnswer: B\nQuestion 2: What is C?\nAnswer: D\nof E"
+    assert train_sequences(edit, T) == [
+        "T\nQuestion 1: What is A?\nAnswer: B",
+        "T\nQuestion 2: What is C?\nAnswer: D\nof E",
+        "T\n{passage}",
+    ]
+    assert train_sequences(edit, T, "segments") == [f"T\n{edit}", "T\n{passage}"]
+    assert train_sequences("Question 1: A\nQuestion 2: B", T)[0] == "T\nQuestion 1: A"
+
+
+# --- the engine ---
+
+
+def test_the_student_writes_from_the_passages_in_the_published_words(task):
+    student, asked = writer()
+    records = generate(SelfEditEngine(task, samples=2), Assignment(40), student=student)
+    assert all(isinstance(record, TextDatum) for record in records)
+    problems = task.on("train").instances
+    passage = next(i.data["passage"] for i in problems if i.data["title"] == "Tavo")
+    assert (
+        "Let's read the following passage and produce a list of implications derived directly or "
+        f"indirectly from the content.\n\nPassage:\nTavo\n{passage}\n\nImplications:\n"
+    ) in asked
+    texts = [record.text for record in records]
+    assert f"Tavo\n{passage}" in texts
+    assert "Tavo\n1. A" in texts
+    assert len(texts) == len(set(texts)) == 3 * 8  # two equal edits of each person
+    assert len(asked) == 2 * 8
+
+
+@pytest.mark.parametrize(
+    ("style", "words"),
+    [
+        ("long_implications", "a long list of implications"),
+        ("very_long_implications", "a very long list of implications"),
+        ("rewrite", "rewrite it in a few different ways"),
+        ("self_qa", "question-answer format"),
+    ],
+)
+def test_every_style_has_a_prompt(task, style, words):
+    student, asked = writer()
+    generate(SelfEditEngine(task, style=style, samples=1), Assignment(5), student=student)
+    assert words in asked[0]
+    assert asked[0].endswith("Question 1: " if style == "self_qa" else ":\n")
+
+
+def test_the_arm_without_edits_gives_each_passage_once_and_ends(task):
+    engine = SelfEditEngine(task, style="passage")
+    records = generate(engine, Assignment(5))
+    assert engine.fit.writes
+    again = SelfEditEngine(task, style="passage")
+    again.load_state_dict(engine.state_dict())
+    rest = generate(again, Assignment(99), seed=1)
+    assert len({record.text for record in (*records, *rest)}) == 5 + 3
+    assert not again.fit.writes
+    with pytest.raises(ConfigurationError, match="append_passage=true"):
+        SelfEditEngine(task, style="passage", append_passage=False)
+
+
+def test_the_arm_without_the_passage_learns_only_edits(task):
+    engine = SelfEditEngine(task, append_passage=False, samples=1)
+    texts = {record.text.partition("\n")[2] for record in generate(engine, Assignment(99))}
+    assert texts == {"1. A", "2. B"}
+
+
+def test_an_examples_passage_comes_first_and_records_name_the_skill(task):
+    wrong = next(i for i in task.instances if i.data["title"] == "Merin")
+    done = CompletedTaskInstance(instance=wrong, transcript=(), reward=0.0, was_correct=False)
+    plan = Assignment(3, skill="pets", examples=(done,))
+    records = generate(SelfEditEngine(task, samples=1), plan)
+    assert [record.text.partition("\n")[0] for record in records] == ["Merin"] * 3
+    assert {record.provenance.skill for record in records} == {"pets"}
+
+
+def test_passages_that_were_edited_least_come_first(task):
+    engine = SelfEditEngine(task, samples=1)
+    titles = [
+        {record.text.partition("\n")[0] for record in generate(engine, Assignment(12), seed=seed)}
+        for seed in range(2)
+    ]
+    assert len(titles[0]) == len(titles[1]) == 4
+    assert not titles[0] & titles[1]
+
+
+def test_samples_of_one_passage_are_drawn_anew(task, tiny_student):
+    from dataenvgym.predictors import InProcessPredictor
+
+    student = InProcessPredictor(tiny_student, threads=1)
+    engine = SelfEditEngine(task, samples=3, max_tokens=6, prompt={"user": "{passage}"})
+    passage = Passage("T", "A is B.")
+    edits = engine.write([passage], student, seed=1)
+    assert len({edit.text for edit in edits}) == 3
+    assert [e.text for e in engine.write([passage], student, seed=1)] == [e.text for e in edits]
+    assert [e.text for e in engine.write([passage], student, seed=2)] != [e.text for e in edits]
+
+
+def test_a_teacher_writes_instead_of_the_student(task):
+    student, asked = writer()
+    teacher, told = writer("1. from the teacher")
+    engine = SelfEditEngine(task, StudentTeacher(teacher), samples=1)
+    records = generate(engine, Assignment(2), student=student)
+    assert not asked
+    assert told
+    assert any("from the teacher" in record.text for record in records)
+
+
+def test_failed_and_empty_edits_are_counted_and_left_out(task):
+    answers = {1: Failure(reason="busy"), 2: Reply(text=" "), 3: Reply(text="1. A")}
+    student, _ = writer(lambda n: answers[(n - 1) % 3 + 1])
+    warned = []
+    with listening(warned.append):
+        edits = SelfEditEngine(task, samples=3).write([T], student, seed=0)
+    assert [edit.text for edit in edits] == ["1. A"]
+    assert "2 of 3 self-edits are missing: 1 failed and 1 are empty" in warned[0]
+    student, _ = writer(lambda n: Failure(reason="busy"))
+    with pytest.raises(PredictionError, match=r"none of 5 self-edits was written.*busy"):
+        SelfEditEngine(task).write([T], student, seed=0)
+
+
+def test_a_spent_budget_keeps_what_is_written(task):
+    student, _ = writer()
+    engine = SelfEditEngine(task, StudentTeacher(student, max_requests=4), samples=1)
+    assert len(generate(engine, Assignment(6), Assignment(6), Assignment(6))) >= 6
+    with pytest.raises(BudgetSpentError):
+        generate(engine, Assignment(6))
+
+
+def test_a_task_without_passages_is_refused():
+    engine = SelfEditEngine(PocketMathTask(**SIZES))
+    with pytest.raises(ConfigurationError, match="have none: use task=knowledge"):
+        engine.prepare()
+
+
+def test_wrong_options_name_the_right_ones(task):
+    with pytest.raises(ConfigurationError, match="style is 'haiku'"):
+        SelfEditEngine(task, style="haiku")
+    with pytest.raises(ConfigurationError, match="has no \\{passage\\}"):
+        SelfEditEngine(task, prompt={"user": "Write."})

@@ -1,0 +1,153 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.config import compose
+from dataenvgym.config.building import build_task
+from dataenvgym.domains.knowledge.task import KnowledgeTask
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.run_warnings import listening
+
+from ...fakes import Knowing
+
+PASSAGE = "Denver beat Carolina."
+ASKED = [{"question": f"Who won game {n}?", "answer": f"team {n}"} for n in range(20)]
+OFFICIAL = [
+    {"id": f"q{n}", "question": a["question"], "answers": [{"text": a["answer"]}, {"text": "x"}]}
+    for n, a in enumerate(ASKED)
+]
+FORMS = {
+    "passages": [{"title": "T", "context": PASSAGE, "questions": ASKED}],
+    "official": {
+        "version": "1.1",
+        "data": [{"title": "T", "paragraphs": [{"context": PASSAGE, "qas": OFFICIAL}]}],
+    },
+    "questions": [
+        {
+            "id": f"q{n}",
+            "title": "T",
+            "context": PASSAGE,
+            "question": a["question"],
+            "answers": {"text": [a["answer"]], "answer_start": [0]},
+        }
+        for n, a in enumerate(ASKED)
+    ],
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content):
+        path = tmp_path / "squad.json"
+        path.write_text(json.dumps(content))
+        return path
+
+    return write
+
+
+def all_of(task):
+    return [i for split in ("train", "validation", "test") for i in task.on(split).instances]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_squad_gives_the_same_problems(write, form):
+    task = KnowledgeTask(write(FORMS[form]))
+    found = {i.instruction: i for i in all_of(task)}
+    assert {text: i.answer for text, i in found.items()} == {
+        f"Topic: T\n{a['question']}": a["answer"] for a in ASKED
+    }
+    for one in found.values():
+        assert (one.skill, one.category) == ("T", "T")
+        assert (one.data["title"], one.data["passage"]) == ("T", PASSAGE)
+        assert one.data.get("answers") == ([one.answer, "x"] if form == "official" else None)
+        assert one.id.startswith("squad-1-" if form == "passages" else "q")
+    assert 4 <= len(task.on("train").instances) <= 12
+
+
+def test_the_student_is_asked_in_a_question_answer_frame_without_the_passage(write):
+    task = KnowledgeTask(write(FORMS["passages"]))
+    (asked,) = task.domain.prompt(task.instances[0])
+    question = task.instances[0].instruction
+    assert asked.content == (
+        f"Let's answer a question directly and concisely.\nQuestion: {question}\nAnswer:\n"
+    )
+    assert question.startswith("Topic: T\nWho won game ")
+    assert (task.sampling.temperature, task.sampling.max_tokens) == (0.0, 64)
+
+
+def test_gold_answers_are_right_and_gold_records_have_the_frame(write):
+    task = KnowledgeTask(write(FORMS["official"]))
+    golds = {task.domain.prompt(i)[0].content: i.answer for i in task.instances}
+    assert all(c.was_correct for c in task.evaluate(Knowing(golds, "The {}!")))
+    record = task.domain.gold_record(task.instances[0])
+    assert (record.instruction, record.output) in golds.items()
+    assert record.provenance.skill == "T"
+
+
+def test_a_number_of_passages_is_a_seeded_choice(write):
+    rows = [
+        {"title": "T", "context": f"passage {n}", "questions": [{**a, "question": f"{n}{i}?"}]}
+        for n in range(30)
+        for i, a in enumerate(ASKED[:3])
+    ]
+    path = write(rows)
+
+    def passages(**options):
+        return {i.data["passage"] for i in all_of(KnowledgeTask(path, **options))}
+
+    assert len(passages()) == 30
+    assert len(passages(n_passages=7)) == 7
+    assert passages(n_passages=7) == passages(n_passages=7)
+    assert passages(n_passages=7) != passages(n_passages=7, seed=1)
+    with pytest.raises(ConfigurationError, match="n_passages is 0"):
+        KnowledgeTask(path, n_passages=0)
+
+
+def test_grading_by_a_judge_needs_one(write):
+    path = write(FORMS["passages"])
+    with pytest.raises(ConfigurationError, match=r"set task\.others\.judge=openai/NAME"):
+        KnowledgeTask(path, graded_by="judge")
+    judge = ScriptedPredictor(lambda _: '{"reason": "so", "is_right": true}')
+    task = KnowledgeTask(path, graded_by="judge", others={"judge": judge})
+    assert all(done.was_correct for done in task.evaluate(ScriptedPredictor(lambda _: "?")))
+
+
+def test_unanswerable_questions_are_left_out_and_counted(write):
+    content = json.loads(json.dumps(FORMS["official"]))
+    content["data"][0]["paragraphs"][0]["qas"][3]["answers"] = []
+    warned = []
+    with listening(warned.append):
+        assert len(all_of(KnowledgeTask(write(content)))) == 19
+    assert any("1 of 20 rows cannot be judged" in str(one) for one in warned)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ([{"title": "T", "context": 3, "questions": ASKED}], "field 'context': found int 3"),
+        ([{"title": "T", "context": "c", "questions": "q"}], "'questions': found str 'q'"),
+        ([{"title": "T", "context": "c", "questions": ["q"]}], "question 1: found str 'q'"),
+        ([{"context": "c", "questions": ASKED}], "field 'title': found NoneType"),
+        ({"data": [3]}, "article 1: found int 3"),
+        ({"rows": []}, "expected an array of objects"),
+    ],
+)
+def test_a_row_in_another_form_is_refused_with_its_place(write, content, said):
+    with pytest.raises(InvalidInstanceError, match=said):
+        _ = KnowledgeTask(write(content)).instances
+
+
+def test_squad_loads_whole():
+    if "DATAENVGYM_DATA" not in os.environ:
+        pytest.skip("needs the folder DATAENVGYM_DATA")
+    task = build_task(compose(["task=squad"]))
+    found = all_of(task)
+    content = json.loads(
+        (Path(os.environ["DATAENVGYM_DATA"]) / "squad/squad_val.json").read_bytes()
+    )
+    assert len(found) == sum(len(article["questions"]) for article in content) == 10570
+    assert {i.skill for i in found} == {article["title"] for article in content}
+    assert len(task.whole().instances) == 10570
