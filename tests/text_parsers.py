@@ -12,6 +12,10 @@ from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.result_comparison import same_output
 from dataenvgym.domains.code.static_analysis import normalized as normalized_code
 from dataenvgym.domains.code.static_analysis import problem_in, surroundings, with_known_names
+from dataenvgym.domains.knowledge.answers import exact_match, f1
+from dataenvgym.domains.knowledge.environment import Passage
+from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
+from dataenvgym.domains.knowledge.self_edits import train_sequences
 from dataenvgym.domains.math import reasoning_gym
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask, solve
@@ -153,6 +157,10 @@ def code():
     return task(PocketCodeTask)
 
 
+def knowledge():
+    return task(PocketKnowledgeTask)
+
+
 def social():
     return task(PocketSocialTask)
 
@@ -162,6 +170,7 @@ def scenes():
     return SocialTask(partner="fair")
 
 
+EACH = (math, tools, code, social, knowledge)
 PARSERS: dict[str, Parser] = {
     # math
     "final answer": extract_final_answer,
@@ -204,6 +213,13 @@ PARSERS: dict[str, Parser] = {
         json.dumps([{"id": 0, "name": "f", "args": {"a": text}}])
     ),
     "plan in code": lambda text: code_form.read(text, {"f"}),
+    # knowledge
+    "answer to a question": lambda text: (exact_match(text, ["Denver"]), f1(text, ["Denver"])),
+    "self-edit": lambda text: train_sequences(text, Passage("T", "A.")),
+    "self-edit of questions": lambda text: train_sequences(
+        f"Question 1: A\nAnswer: B\n{text}", Passage("T", "A.")
+    ),
+    "pocket knowledge": stepping(knowledge),
     # users
     "facts told": lambda text: says(text, "The balance is 10 euros on 2026-01-05."),
     "fact wanted": lambda text: says("The balance is 10 euros.", text),
@@ -223,7 +239,7 @@ PARSERS: dict[str, Parser] = {
     "pocket math": stepping(math),
     "pocket tools": stepping(tools),
     # records, verdicts
-    **{f"records of {made.__name__}": known_to(made) for made in (math, tools, code, social)},
+    **{f"records of {made.__name__}": known_to(made) for made in EACH},
     "JSON repaired": lambda text: list(json_in(text)),
     "JSON alone": json_alone_or_why,
     "structured reply": lambda text: parse_reply(Reply(text=text), {"type": "object"}),

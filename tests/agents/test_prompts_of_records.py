@@ -15,7 +15,12 @@ from dataenvgym.storage import write_jsonl
 SMALL = {"n_train": 24, "n_validation": 20, "n_test": 20}
 BEFORE, AFTER = "Read this twice, and work it out in 1 step:\n", "\nEnd with your answer."
 FRAME = {"system_prompt": "You are brief.", "template": f"{BEFORE}{{instruction}}{AFTER}"}
-NO_FIT = {("pocket_math", "execution"), ("pocket_math", "execution_preference")}
+NO_FIT = {
+    ("pocket_math", "execution"): "task's sandbox",
+    ("pocket_math", "execution_preference"): "task's sandbox",
+    ("pocket_math", "self_edit"): "written from passages",
+    ("pocket_code", "self_edit"): "written from passages",
+}
 
 
 @pytest.fixture(scope="module", params=["pocket_math", "pocket_code"])
@@ -59,9 +64,9 @@ def shown_in_evaluation(task, instruction):
 def test_the_prompt_of_a_record_is_that_of_an_evaluation(
     engine_name, task, student, plan, build_part, willing_teacher
 ):
-    if (task.name, engine_name) in NO_FIT:
-        with pytest.raises(ConfigurationError, match="task's sandbox"):
-            build_part("engine", engine_name, task)
+    if (why := NO_FIT.get((task.name, engine_name))) is not None:
+        with pytest.raises(ConfigurationError, match=why):
+            written_by(build_part("engine", engine_name, task), plan, student)
         return
     records = written_by(build_part("engine", engine_name, task), plan, student)
     # this student says the same each time, so no try of its own is right beside a wrong one

@@ -17,12 +17,14 @@ from dataenvgym.metrics.metric import quoted_metrics
 from dataenvgym.studies.grid import parse_grid
 
 AT_MOST: dict[str, float] = {
+    "agent.engine.max_tokens": 32,
     "agent.engine.samples": 2,
     "agent.records_per_iteration": 12,
     "environment.max_records": 20,
     "episode.iterations": 1,
     "task.casts_per_scene": 1,
     "task.n_procedural": 40,
+    "task.n_passages": 2,
     "task.n_test": 12,
     "task.n_train": 40,
     "task.n_validation": 12,
@@ -33,6 +35,7 @@ AT_MOST: dict[str, float] = {
 }
 INSTEAD: dict[str, tuple[object, object]] = {
     "task.limit": (None, 3),
+    "task.n_passages": (None, 2),
     "task.scenes": ("all", "hard"),
     "task.seats": ("both", "first"),
 }

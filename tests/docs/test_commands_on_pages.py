@@ -36,6 +36,7 @@ NEEDS = {
     "task=humaneval": "humaneval",
     "task=bfcl": "bfcl",
     "task=api_bank": "api-bank",
+    "task=squad": "squad",
 }
 """Folders of DATAENVGYM_DATA that tasks read."""
 NOT_A_PAGE = ("CHANGELOG.md",)

@@ -32,6 +32,11 @@ EACH = {  # id: a problem, a right reply, a wrong one
         "[leave]",
         "[action] offer 1 euros",
     ),
+    "Knowledge": (
+        TaskInstance(id="won", task="t", instruction="Topic: S\nWho won?", answer="Denver"),
+        "The Denver.",
+        "日本",
+    ),
 }
 
 
@@ -70,7 +75,7 @@ def test_vector_environments_of_both_kinds_score_replies(mode, domain):
         environments.close()
 
 
-@pytest.mark.parametrize("domain", ["math", "code", "social"])
+@pytest.mark.parametrize("domain", ["math", "code", "social", "knowledge"])
 def test_environments_and_tasks_cost_no_heavy_import(domain):
     heavy = {"torch", "transformers", "datasets", "sympy", "reasoning_gym", "doctest", "redis"}
     code = (

@@ -7,6 +7,7 @@ from itertools import islice
 import pytest
 
 from dataenvgym import PocketMathTask, SocialTask, ToolUseTask
+from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.tool_use.calls.task import APIBankTask
 from dataenvgym.domains.tool_use.plans.task import PlansTask
@@ -38,6 +39,7 @@ TASKS = {
     "math": lambda folder: PocketMathTask(n_validation=6, n_test=6),
     "pocket tools": lambda folder: PocketToolsTask(n_validation=6, n_test=6),
     "shop": lambda folder: ToolUseTask("shop"),
+    "pocket knowledge": lambda folder: PocketKnowledgeTask(n_validation=6, n_test=6),
     "wallet": lambda folder: ToolUseTask("wallet"),
     "pocket social": lambda folder: PocketSocialTask(n_validation=6, n_test=6),
     "negotiations": lambda folder: SocialTask(partner="tough"),

@@ -11,6 +11,7 @@ import pytest
 
 from dataenvgym.agents import Assignment, LLMEngine
 from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.knowledge.task import KnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.social import SocialTask
 from dataenvgym.domains.social.domain import SocialDomain
@@ -41,6 +42,13 @@ def plans(folder):
     return PlansTask(str(folder / "rows.jsonl"), tools=str(folder / "tools.json"))
 
 
+def knowledge(folder):
+    asked = [{"question": f"Who won game {n}?", "answer": f"team {n}"} for n in range(36)]
+    row = {"title": "Games", "context": "They played.", "questions": asked}
+    (folder / "passages.json").write_text(json.dumps([row]))
+    return KnowledgeTask(str(folder / "passages.json"))
+
+
 DOMAINS = {
     "math": (lambda folder: PocketMathTask(**SMALL, **FRAME), "math"),
     "code": (lambda folder: PocketCodeTask(**SMALL, **FRAME), "code"),
@@ -51,6 +59,7 @@ DOMAINS = {
     "pocket social": (lambda folder: PocketSocialTask(**SMALL, **FRAME), "social"),
     "negotiations": (lambda folder: SocialTask(**FRAME), "social"),
     "procedural": (lambda folder: SocialTask("procedural", n_procedural=80), "social"),
+    "knowledge": (knowledge, ""),
 }
 
 
@@ -61,7 +70,7 @@ def domain_of(request, tmp_path):
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
     make, prompt = DOMAINS[request.param]
     task = make(tmp_path)
-    yield task, f"{prompt}_records"
+    yield task, f"{prompt}_records".lstrip("_")
     task.domain.close()
 
 
