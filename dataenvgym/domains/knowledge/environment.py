@@ -58,8 +58,8 @@ class AnswerVerdict(Model):
 class KnowledgeEnvironment(TaskEnvironment):
     """The student answers once; the reward is 1.0 for a right answer, else 0.0.
 
-    The score `f1` is the share of words that the answer has in common with a gold answer. If a
-    judge decides, `exact_match` is a score as well. An empty answer is wrong, and the judge is not
+    The score `f1` compares the words of the answer with those of the best gold answer. If a judge
+    decides, `exact_match` is a score as well. An empty answer is wrong, and the judge is not
     asked. If the judge gives no verdict, the instance ends with its error, not with a score.
 
     Args:
