@@ -120,6 +120,11 @@ class TeachingOptions:
                 "0.05, or None for no gate"
             )
         check_one_of(get_args(Held), held=self.held)
+        if self.held != "all" and self.gate is None:
+            raise ConfigurationError(
+                f"held is {self.held!r} without a gate, which alone holds skills: set gate too, "
+                "such as gate=0.05"
+            )
 
     def end_at(self, last: IterationResult) -> bool:
         """True if the target score or the record budget is reached."""

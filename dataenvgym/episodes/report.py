@@ -197,8 +197,8 @@ def _skills(run: RunFiles) -> Iterator[str]:
                 for name in named + apart}  # fmt: skip
         gain = change(difference(after, base.score))
         told = (text for name in named for text in both[name])
-        forgotten = score(mean_loss(lost[base.skill]) if run.best else None)
-        rows.append((*skill, score(base.score), score(after), gain, *told, base.n, forgotten))
+        loss = score(mean_loss(lost[base.skill]) if run.best else None)
+        rows.append((*skill, score(base.score), score(after), gain, *told, base.n, loss))
         rows_apart.append((*skill, *(" -> ".join(both[name]) for name in apart)))
     when = ("base", f"iteration {run.best}")
     names = ["category", "skill", *when, "change"]

@@ -21,7 +21,7 @@ from dataenvgym.studies.plots import draw_study
 from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
 
 _NAME_WIDTH = 20
-_OF_THE_GATE = {"forgetting": "forgotten", "n_refused": "refused"}
+_IF_ANY = {"forgetting": "forgotten", "n_refused": "refused"}
 """Measures that have a column only if they are not 0, with its name."""
 
 
@@ -129,7 +129,7 @@ def _scores(task: TaskResult, where: str) -> Cells:
     names = ["strategy", "n", "test gain", "inst.", "valid. gain", "area", "records"]
     names += ["calls", "cost"] if asked else []
     named = sorted({name for one in task.strategies for name in one.score_gains})
-    lost = [m for m in _OF_THE_GATE if any(_mean(one, m) for one in task.strategies)]
+    extra = [m for m in _IF_ANY if any(_mean(one, m) for one in task.strategies)]
     rows: list[tuple[str, ...]] = []
     for one in task.strategies:
         measures, cost = one.measures, one.measures["cost"].mean
@@ -145,19 +145,19 @@ def _scores(task: TaskResult, where: str) -> Cells:
         if asked:
             row += [_whole(measures["requests"].mean), "?" if cost is None else f"${cost:.2f}"]
         row += [_gain(one.score_gains[n]) if n in one.score_gains else "-" for n in named]
-        row += [number(_mean(one, m)) for m in lost]
+        row += [number(_mean(one, m)) for m in extra]
         rows.append((*row, _whole(measures["seconds"].mean)))
     errors = [one.errors for one in task.strategies]
     if task.floor is not None:
         errors.append(task.floor.errors)
         dashes = ["0"] * 3 if asked else ["0"]
         test = "-" if task.floor.test_score is None else "+.000"
-        zeros = ["+.000"] * len(named) + [".000"] * len(lost)
+        zeros = ["+.000"] * len(named) + [".000"] * len(extra)
         rows.append(("no teaching (floor)", "", test, "", "+.000", "+.000", *dashes, *zeros, ""))
     names += [one_line(name, _NAME_WIDTH) for name in named]
-    names += [_OF_THE_GATE[m] for m in lost]
+    names += [_IF_ANY[m] for m in extra]
     seconds = len(names)
-    of_named = range(seconds - 1, seconds - 1 - len(named) - len(lost), -1)
+    of_named = range(seconds - 1, seconds - 1 - len(named) - len(extra), -1)
     expendable = (seconds, *of_named, 3, 5, 6)
     names.append("sec.")
     if any(errors):

@@ -1,5 +1,7 @@
 """The gate of a teaching environment: a student that got worse on held skills is refused."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -234,28 +236,63 @@ def test_a_trial_shows_the_refused_student_and_keeps_nothing(task, student, skil
     assert environment.trial(batch(skill, "right", start=1)).refused is None
 
 
-def test_a_forest_does_not_count_refused_records(task, student, skill, tmp_path):
+@pytest.fixture
+def tree(task, student, skill):
+    """Makes a forest environment in a folder; its engine's second batch is harmful."""
+
     class Harming:
         skills = (skill,)
-        answers = iter(("right", "wrong"))
-        calls = 0
+
+        def __init__(self):
+            self.outputs = iter(("right", "wrong"))
 
         def generate(self, plan, predictor, rng):
-            self.calls += 1
-            return batch(skill, next(self.answers), start=self.calls)
+            output = next(self.outputs)
+            return batch(skill, output, start=output == "wrong")
 
-    tree = SkillTree(task, student, Harming(), directory=tmp_path, gate=0.05)
-    environment = begun(tree)
-    explore = {"kind": "explore", "skill": skill, "subskills": 1, "records_each": 3}
-    environment.step((explore,))
-    before = environment.forest
-    observation, reward, *_ = environment.step(())
+    return lambda folder: SkillTree(task, student, Harming(), directory=folder, gate=0.05)
+
+
+def grown(environment, skill):
+    environment.step(({"kind": "explore", "skill": skill, "subskills": 1, "records_each": 3},))
+    return environment.step(())
+
+
+def test_a_forest_does_not_count_refused_records(tree, skill, tmp_path):
+    environment = begun(tree(tmp_path))
+    observation, reward, *_ = grown(environment, skill)
     assert (reward, observation["report"].refused.skills) == (0.0, (skill,))
-    made = [sum(t.generated for t in forest.trees) for forest in (before, environment.forest)]
-    assert made == [3, 3]
-    again = SkillTree(task, student, Harming(), directory=tmp_path, gate=0.05)
-    again.reset(seed=0, options={"resume": True})
-    assert again.forest == environment.forest
+    (grown_tree,) = (t for t in environment.forest.trees if t.skill == skill)
+    assert (grown_tree.generated, grown_tree.val_accuracy) == (3, 1.0)
+
+
+@pytest.mark.parametrize("dies_in", ["refuse", "write_result"])
+def test_a_forest_killed_around_a_refusal_resumes_to_the_same_end(
+    tree, skill, tmp_path, monkeypatch, dies_in
+):
+    whole = begun(tree(tmp_path / "whole"))
+    grown(whole, skill)
+    finish = getattr(IterationFiles, dies_in)
+
+    def dying(files, *arguments):
+        if files.number == 2:
+            raise KeyboardInterrupt
+        return finish(files, *arguments)
+
+    environment = begun(tree(tmp_path / "killed"))
+    with monkeypatch.context() as patch:
+        patch.setattr(IterationFiles, dies_in, dying)
+        with pytest.raises(KeyboardInterrupt):
+            grown(environment, skill)
+    environment = tree(tmp_path / "killed")
+    _, info = environment.reset(seed=0, options={"resume": True})
+    environment.step(info["pending_action"])
+    assert environment.results[-1].refused == whole.results[-1].refused
+    assert environment.forest == whole.forest
+    one, other = (files_below(tmp_path / name) for name in ("whole", "killed"))
+    assert one.keys() == other.keys()
+    different = {Path(name).name for name in one if one[name] != other[name]}
+    assert different <= {"iteration.json"}  # which has the seconds
 
 
 @pytest.mark.parametrize("gate", [0, 1, 1.5, True, "5%", float("nan")])
@@ -267,3 +304,5 @@ def test_a_level_that_is_no_probability_is_refused(task, student, gate):
 def test_another_choice_of_held_skills_is_refused(task, student):
     with pytest.raises(ConfigurationError, match=r"held is 'untought'.*Did you mean 'untaught'"):
         SkillList(task, student, gate=0.05, held="untought")
+    with pytest.raises(ConfigurationError, match="held is 'untaught' without a gate"):
+        SkillList(task, student, held="untaught")
