@@ -87,6 +87,10 @@ class RunFiles:
         return TreeFiles(self.iteration(number)).read_forest()
 
     def records(self) -> Iterator[TrainingDatum]:
-        """All accepted records, in the order in which they were made."""
-        for number in range(len(self.iterations)):
-            yield from self.iteration(number).read_records()
+        """All accepted records, in the order in which they were made.
+
+        Without those of iterations that the gate refused.
+        """
+        for number, result in enumerate(self.results):
+            if result.refused is None:
+                yield from self.iteration(number).read_records()

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dataenvgym.agents import PocketEngine
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, OpenEnded, SkillList, SkillTree
 from dataenvgym.environments.gate import loss_p, refusal, worse_than_chance
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.plans import Assignment
+from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
+from dataenvgym.tasks.pressures import with_answer_of
 
 from ..fakes import begun, files_below
 
@@ -306,3 +311,28 @@ def test_another_choice_of_held_skills_is_refused(task, student):
         SkillList(task, student, gate=0.05, held="untought")
     with pytest.raises(ConfigurationError, match="held is 'untaught' without a gate"):
         SkillList(task, student, held="untaught")
+
+
+@pytest.mark.slow
+def test_a_real_student_keeps_its_skills_from_exchanged_answers(tmp_path):
+    task = PocketMathTask(n_validation=400, n_test=20)
+    student = InProcessPredictor("pocket", threads=1)
+    environment = begun(SkillList(task, student, directory=tmp_path, gate=0.05))
+    engine = PocketEngine(task)
+
+    def written(skills, count, seed):
+        plan = tuple(Assignment(count, skill=skill) for skill in skills)
+        return list(engine.generate(plan, student, np.random.default_rng(seed)))
+
+    good, gain, *_, info = environment.step(written(engine.skills, 25, 1))
+    assert (gain > 0, info["refused"]) == (True, 0)
+    harmful = written(["even_count"], 100, 2)
+    turned = [*harmful[1:], *harmful[:1]]
+    harmful = [with_answer_of(*pair) for pair in zip(harmful, turned, strict=True)]
+    kept, reward, *_ = environment.step(harmful)
+    assert reward == 0.0
+    assert "even_count" in kept["report"].refused.skills
+    assert kept["report"].skills == good["report"].skills
+    problems = [task.domain.prompt(c.instance) for c in good["completed"][:20]]
+    replies = student.predict(problems, SamplingParameters(temperature=0.0, max_tokens=24))
+    assert [r.text for r in replies] == [c.response for c in good["completed"][:20]]

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from dataenvgym.episodes.display import EpisodeDisplay
 from dataenvgym.episodes.report import render_report, write_report
+from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.show import show_iteration
 from tests.run_contents import contents
 
@@ -60,6 +61,12 @@ def test_summary_report_and_display_name_the_refusal(gated, tmp_path):
     assert "1 iteration refused by the gate" in shown(render_report, tmp_path / "run")
     text = shown(show_iteration, tmp_path / "run", iteration=2)
     assert f"the gate refused its student, which {lost}: the student before it gave" in text
+
+
+def test_refused_records_are_not_exported(gated, tmp_path):
+    gated(tmp_path / "run")
+    exported = [record.provenance.iteration for record in RunFiles(tmp_path / "run").records()]
+    assert exported == [1] * 3 + [3] * 5
 
 
 def test_the_agent_sees_that_its_records_were_refused(gated, tmp_path):
