@@ -108,7 +108,7 @@ def test_forgetting_and_refusals_have_a_column_only_if_there_are_any():
     (gains, _) = study_cells(results(forgetting=0.125, n_refused=2))
     assert gains.names[-3:] == ("forgotten", "refused", "sec.")
     assert [row[-3:-1] for row in gains.rows] == [
-        (".000", ".000"), (".125", "2.000"), (".000", ".000"), (".000", ".000"),
+        (".000", ".0"), (".125", "2.0"), (".000", ".0"), (".000", ".0"),
     ]  # fmt: skip
     assert "an earlier student solved and the last one does not" in markdown(
         results(forgetting=0.125)
