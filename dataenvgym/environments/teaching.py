@@ -71,8 +71,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         max_records: the most records that the episode trains on, or None.
         similarity: Jaccard threshold of the near-duplicate check.
         gate: refuse a trained student that got worse on held skills, by a test at this level, such
-            as 0.05 (see `gate`): the student before it stays, the reward is 0, and the records
-            count against `max_records` but are not trained on again. None: no gate.
+            as 0.05: the student before it stays, the reward is 0, and the records count against
+            `max_records` but are not trained on again. None: no gate.
         held: the skills that must not get worse: "all", or "untaught" by the step's records.
         labeler: gives the instances skills that replace the task's gold skills.
         quality: further checks; records that fail one are dropped.
