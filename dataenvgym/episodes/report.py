@@ -6,6 +6,7 @@ Both use only the run directory. The same run gives the same report, except for 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +16,7 @@ from rich.text import Text
 
 from dataenvgym.environments import PHASES
 from dataenvgym.environments.rendering import forest_rows
+from dataenvgym.episodes.forgetting import mean_loss
 from dataenvgym.episodes.plots import draw_curve
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.summary import read_summary
@@ -31,6 +33,7 @@ from dataenvgym.episodes.texts import (
     one_line,
     plain,
     record,
+    refusal_text,
     score,
     sparkline,
 )
@@ -48,7 +51,10 @@ def write_report(run_directory: str | Path) -> Path:
     """Write `report.md` and `curve.png` into the run directory (see `RunFiles`)."""
     run = RunFiles(run_directory)
     categories = {s.skill: s.category for s in run.results[0].report.skills}
-    draw_curve(run.summary, run.directory / "curve.png", categories=categories)
+    forgetting = [mean_loss(lost) for lost in run.losses]
+    draw_curve(
+        run.summary, run.directory / "curve.png", categories=categories, forgetting=forgetting
+    )
     path = run.directory / "report.md"
     write_text(path, "\n".join(_lines(run)) + "\n")
     return path
@@ -75,6 +81,10 @@ def render_report(run_directory: str | Path, console: Console) -> None:
         scores = [i.val_score for i in run.summary.iterations]
         console.print(Text(f"validation {sparkline(scores)}", style="cyan"))
     learned, forgotten = _learned_and_forgotten(run)
+    if len(run.losses) > 1:
+        lost = mean_loss(run.losses[-1])
+        text = f"forgetting {lost:.3f}: solved by an earlier student, not by the last one"
+        console.print(Text(text, style="red" if lost else ""))
     for name, skills, style in (("learned", learned, "green"), ("forgot", forgotten, "red")):
         if skills:
             shown = ", ".join(f"{one_line(s, 30)} {change(by)}" for s, by in skills)
@@ -156,11 +166,14 @@ def _iterations(run: RunFiles) -> Iterator[str]:
             one.n_records,
             one.n_records_total,
             counts(one.dropped),
+            score(mean_loss(lost) if i else None),
+            *[refusal_text(one.refused) if one.refused else "-"] * bool(run.summary.n_refused),
         )
-        for i, one in enumerate(iterations)
+        for i, (one, lost) in enumerate(zip(iterations, run.losses, strict=False))
     ]
     names = ["iteration", "validation", "change", *named]
-    names += ["failed calls", "records", "in all", "dropped"]
+    names += ["failed calls", "records", "in all", "dropped", "forgetting"]
+    names += ["refused by the gate"] * bool(run.summary.n_refused)
     yield from markdown_table(names, rows)
 
 
@@ -173,6 +186,10 @@ def _skills(run: RunFiles) -> Iterator[str]:
     named = sorted({name for report in reports for s in report.skills for name in s.scores})
     apart, named = (named, []) if len(named) > _MOST_NAMED else ([], named)
     rows, rows_apart = [], []
+    lost: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for one in run.completed(run.best):
+        if (i := one.instance.id) in run.losses[run.best]:
+            lost[one.instance.skill or ""][i] = run.losses[run.best][i]
     for base, best in pairs:
         after, scores = (best.score, best.scores) if best else (None, {})
         skill = (base.category or "-", base.skill or "(none)")
@@ -180,12 +197,13 @@ def _skills(run: RunFiles) -> Iterator[str]:
                 for name in named + apart}  # fmt: skip
         gain = change(difference(after, base.score))
         told = (text for name in named for text in both[name])
-        rows.append((*skill, score(base.score), score(after), gain, *told, base.n))
+        loss = score(mean_loss(lost[base.skill]) if run.best else None)
+        rows.append((*skill, score(base.score), score(after), gain, *told, base.n, loss))
         rows_apart.append((*skill, *(" -> ".join(both[name]) for name in apart)))
     when = ("base", f"iteration {run.best}")
     names = ["category", "skill", *when, "change"]
     names += [f"{name}, {one}" for name in named for one in when]
-    yield from markdown_table([*names, "n"], rows)
+    yield from markdown_table([*names, "n", "forgetting"], rows)
     if apart:
         yield ""
         yield f"Named scores of the base and of iteration {run.best}:"

@@ -11,6 +11,7 @@ from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import IterationFiles, IterationResult, finished_iterations
 from dataenvgym.environments.skill_tree import Forest
 from dataenvgym.environments.skill_tree.files import TreeFiles
+from dataenvgym.episodes.forgetting import Losses, losses_in
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
@@ -42,6 +43,11 @@ class RunFiles:
     def results(self) -> list[IterationResult]:
         """One for each finished iteration, the base student's first."""
         return [files.read_result() for files in self.iterations]
+
+    @cached_property
+    def losses(self) -> list[Losses]:
+        """What each validation problem lost at each finished iteration (see `forgetting`)."""
+        return losses_in(self.directory)
 
     @cached_property
     def environment(self) -> dict[str, Any]:
@@ -81,6 +87,10 @@ class RunFiles:
         return TreeFiles(self.iteration(number)).read_forest()
 
     def records(self) -> Iterator[TrainingDatum]:
-        """All accepted records, in the order in which they were made."""
-        for number in range(len(self.iterations)):
-            yield from self.iteration(number).read_records()
+        """All accepted records, in the order in which they were made.
+
+        Without those of iterations that the gate refused.
+        """
+        for number, result in enumerate(self.results):
+            if result.refused is None:
+                yield from self.iteration(number).read_records()

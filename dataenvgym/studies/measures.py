@@ -13,6 +13,7 @@ import orjson
 
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import refuse_damaged_run
+from dataenvgym.episodes.forgetting import losses_in, mean_loss
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import RunDirectoryError
@@ -45,6 +46,8 @@ class SeedResult(Model):
         score_gains: gain of each named score, such as `tests_passed`, on the validation split.
         errors_before, errors: instances of both splits that were not scored because of an error, by
             fault: of the base student and of the best iteration.
+        forgetting: of the last iteration (see `episodes.forgetting`).
+        n_refused: iterations whose student the gate refused.
     """
 
     seed: int
@@ -64,6 +67,8 @@ class SeedResult(Model):
     score_gains: Scores = {}
     errors_before: Faults = {}
     errors: Faults = {}
+    forgetting: float = 0.0
+    n_refused: int = 0
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,8 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         score_gains=difference(summary.best.named_scores, summary.iterations[0].named_scores),
         errors_before=dict(before),
         errors=dict(after),
+        forgetting=mean_loss(losses_in(directory)[-1]),
+        n_refused=summary.n_refused,
     )
     return RunMeasures(
         result=result,

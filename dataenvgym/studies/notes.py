@@ -30,6 +30,11 @@ def study_notes(results: StudyResults) -> list[str]:
             f"{', '.join(sorted(names))}: gain of that score on the validation split, at the same "
             "iteration."
         )
+    if any(one.forgetting for task in results.tasks for s in task.strategies for one in s.seeds):
+        notes.append(
+            "forgotten: share of the validation problems, by reward, that an earlier student "
+            "solved and the last one does not; changes by chance count too."
+        )
     if any(one.comparisons for task in results.tasks for one in task.strategies):
         name = "exact sign-flip test" if results.test == "sign_flip" else "paired t test"
         notes.append(

@@ -26,7 +26,8 @@ from dataenvgym.studies.statistics import (
     sign_flip,
 )
 
-MEASURES = ("test_gain", "val_gain", "area", "records", "requests", "cost", "seconds")
+MEASURES = ("test_gain", "val_gain", "area", "records", "requests", "cost", "seconds",
+            "forgetting", "n_refused")  # fmt: skip
 COMPARED = ("test_gain", "val_gain", "area")
 """The measures in which strategies are compared with the baseline."""
 

@@ -18,9 +18,11 @@ from dataenvgym.storage import write_json, write_text
 from dataenvgym.studies.aggregate import Interval
 from dataenvgym.studies.notes import ceiling_title, errors_text, study_notes
 from dataenvgym.studies.plots import draw_study
-from dataenvgym.studies.results import Comparison, StudyResults, TaskResult
+from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
 
 _NAME_WIDTH = 20
+_IF_ANY = {"forgetting": ("forgotten", 3), "n_refused": ("refused", 1)}
+"""Measures that have a column only if they are not 0, with its name and digits."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ def _scores(task: TaskResult, where: str) -> Cells:
     names = ["strategy", "n", "test gain", "inst.", "valid. gain", "area", "records"]
     names += ["calls", "cost"] if asked else []
     named = sorted({name for one in task.strategies for name in one.score_gains})
+    extra = [m for m in _IF_ANY if any(_mean(one, m) for one in task.strategies)]
     rows: list[tuple[str, ...]] = []
     for one in task.strategies:
         measures, cost = one.measures, one.measures["cost"].mean
@@ -142,17 +145,19 @@ def _scores(task: TaskResult, where: str) -> Cells:
         if asked:
             row += [_whole(measures["requests"].mean), "?" if cost is None else f"${cost:.2f}"]
         row += [_gain(one.score_gains[n]) if n in one.score_gains else "-" for n in named]
+        row += [number(_mean(one, m), digits=_IF_ANY[m][1]) for m in extra]
         rows.append((*row, _whole(measures["seconds"].mean)))
     errors = [one.errors for one in task.strategies]
     if task.floor is not None:
         errors.append(task.floor.errors)
         dashes = ["0"] * 3 if asked else ["0"]
         test = "-" if task.floor.test_score is None else "+.000"
-        zeros = ["+.000"] * len(named)
+        zeros = ["+.000"] * len(named) + [number(0.0, digits=_IF_ANY[m][1]) for m in extra]
         rows.append(("no teaching (floor)", "", test, "", "+.000", "+.000", *dashes, *zeros, ""))
     names += [one_line(name, _NAME_WIDTH) for name in named]
+    names += [_IF_ANY[m][0] for m in extra]
     seconds = len(names)
-    of_named = range(seconds - 1, seconds - 1 - len(named), -1)
+    of_named = range(seconds - 1, seconds - 1 - len(named) - len(extra), -1)
     expendable = (seconds, *of_named, 3, 5, 6)
     names.append("sec.")
     if any(errors):
@@ -209,15 +214,21 @@ def _suite(results: StudyResults) -> Iterator[Cells]:
 # --- cells ---
 
 
+def _mean(one: StrategyResult, measure: str) -> float | None:
+    # a study from before there was this measure has none
+    found = one.measures.get(measure)
+    return None if found is None else found.mean
+
+
 def _gain(found: Estimate) -> str:
     return number(found.mean, "+") + (
         "" if found.half_width is None else f" ±{number(found.half_width)}"
     )
 
 
-def number(value: float | None, sign: str = "") -> str:
-    """Three digits without a leading zero: `.042`; with `sign` "+", `+.042`."""
-    return "-" if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.3f}")
+def number(value: float | None, sign: str = "", digits: int = 3) -> str:
+    """Some digits without a leading zero: `.042`; with `sign` "+", `+.042`."""
+    return "-" if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.{digits}f}")
 
 
 def _range(found: Interval) -> str:

@@ -104,6 +104,18 @@ def test_named_scores_have_a_column_and_are_the_first_to_go_after_the_seconds():
     assert not any("gain of that score" in note for note in study_notes(results()))
 
 
+def test_forgetting_and_refusals_have_a_column_only_if_there_are_any():
+    (gains, _) = study_cells(results(forgetting=0.125, n_refused=2))
+    assert gains.names[-3:] == ("forgotten", "refused", "sec.")
+    assert [row[-3:-1] for row in gains.rows] == [
+        (".000", ".0"), (".125", "2.0"), (".000", ".0"), (".000", ".0"),
+    ]  # fmt: skip
+    assert "an earlier student solved and the last one does not" in markdown(
+        results(forgetting=0.125)
+    )
+    assert not {"forgotten", "refused"} & {*study_cells(results())[0].names}
+
+
 def test_eighty_columns_have_room_for_all_columns_with_names_of_usual_length():
     found = results(names=("random", "skill_list"), gold=0.6)
     text = shown(found, 80)
