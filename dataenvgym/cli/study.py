@@ -47,6 +47,7 @@ def study(arguments: Namespace) -> None:
         baseline=arguments.baseline,
         bounds=not arguments.no_bounds,
         test=arguments.test,
+        race=arguments.race,
         allow_unequal=arguments.allow_unequal,
         looking_for=arguments.looking_for,
         noise_dir=arguments.noise_dir,
@@ -67,7 +68,9 @@ def study(arguments: Namespace) -> None:
     if left:
         expected = of_plan.expected_time()
         print(
-            f"{plan.directory}: {left} of {len(plan.cells)} episodes to run; {expected}", flush=True
+            f"{plan.directory}: {left} of {len(plan.cells)} episodes to run"
+            f"{' at most' if plan.race else ''}; {expected}",
+            flush=True,
         )
     of_plan.run(console)
     results = of_plan.finish()

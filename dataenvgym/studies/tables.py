@@ -18,6 +18,7 @@ from dataenvgym.storage import write_json, write_text
 from dataenvgym.studies.aggregate import Interval
 from dataenvgym.studies.notes import ceiling_title, errors_text, study_notes
 from dataenvgym.studies.plots import draw_study
+from dataenvgym.studies.racing import Race, Standing
 from dataenvgym.studies.results import Comparison, StudyResults, TaskResult
 
 _NAME_WIDTH = 20
@@ -70,9 +71,10 @@ def study_cells(results: StudyResults) -> list[Cells]:
     """The tables of a study.
 
     Two per task: the results of the strategies, and their difference to the baseline. A suite adds
-    two: its scores, and the same by task.
+    two: its scores, and the same by task. A race has its own instead of those with p-values and
+    intervals.
     """
-    tables = []
+    tables = [] if results.race is None else [_race(results.race)]
     for task in results.tasks:
         where = f"{task.task}: " if len(results.tasks) > 1 else ""
         tables.append(_scores(task, where))
@@ -185,6 +187,35 @@ def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
     return Cells(f"{where}difference to {results.baseline}", names, tuple(rows), (9, 8, 3, 4))
 
 
+def _race(race: Race) -> Cells:
+    rows = [
+        (
+            one.strategy,
+            f"{one.seeds} of {race.planned}",
+            number(one.mean, "+"),
+            standing_text(one),
+            number(one.difference, "+"),
+            "" if one.low is None else f"[{number(one.low)}, {number(one.high)}]",
+        )
+        for one in race.standings
+    ]
+    names = ("strategy", "seeds", "score", "outcome", "difference", "95%, at any time")
+    return Cells("race", names, tuple(rows), (2, 5, 4))
+
+
+def standing_text(one: Standing) -> str:
+    """`below edge after 4 seeds, e = 312`."""
+    if one.state == "best":
+        return f"the best after {one.seeds} seeds"
+    compared = "" if one.other is None else f" {one.other}"
+    evidence = "" if one.e is None else f", e = {one.e:.3g}"
+    if one.state == "below":
+        return f"below{compared} after {one.seeds} seeds{evidence}"
+    state = "still racing" if one.state == "racing" else "not decided"
+    against = compared and f" against{compared}"
+    return f"{state}{against} after {one.seeds} seeds{evidence}"
+
+
 def _suite(results: StudyResults) -> Iterator[Cells]:
     if (suite := results.suite) is None:
         return
@@ -279,7 +310,7 @@ def _lines(results: StudyResults, has_runs: bool) -> Iterator[str]:
     yield f"# {cell(results.name)}"
     yield ""
     if has_runs:
-        yield "![Learning curves and test gains, with 95% intervals](curves.png)"
+        yield "![Learning curves and test gains](curves.png)"
         yield ""
     yield markdown(results)
     for task in results.tasks:
