@@ -96,7 +96,8 @@ def study(arguments: Namespace) -> None:
         for path in of_plan.fit_noise():
             console.print(f"{path}  noise model", soft_wrap=True)
     if not left:
-        console.print("\nThis study is finished. More seeds or strategies extend it.")
+        more = "seeds" if plan.race else "seeds or strategies"
+        console.print(f"\nThis study is finished. More {more} extend it.")
 
 
 def compare(arguments: Namespace) -> None:

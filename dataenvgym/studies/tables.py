@@ -193,27 +193,41 @@ def _race(race: Race) -> Cells:
             one.strategy,
             f"{one.seeds} of {race.planned}",
             number(one.mean, "+"),
-            standing_text(one),
-            number(one.difference, "+"),
-            "" if one.low is None else f"[{number(one.low)}, {number(one.high)}]",
+            _OUTCOMES[one.state],
+            one_line(one.other or "", _NAME_WIDTH),
+            "" if one.difference is None else number(one.difference, "+"),
+            "" if one.low is None else f"[{number(one.low, '+')}, {number(one.high, '+')}]",
+            _evidence(one),
         )
         for one in race.standings
     ]
-    names = ("strategy", "seeds", "score", "outcome", "difference", "95%, at any time")
-    return Cells("race", names, tuple(rows), (2, 5, 4))
+    names = (
+        "strategy",
+        "seeds",
+        "score",
+        "outcome",
+        "compared with",
+        "difference",
+        "95%, any time",
+        "e",
+    )
+    return Cells("race", names, tuple(rows), (6, 2))
+
+
+_OUTCOMES = {"best": "best", "below": "below", "undecided": "not decided", "racing": "racing"}
+
+
+def _evidence(one: Standing) -> str:
+    return "" if one.e is None else f"{one.e:.3g}"
 
 
 def standing_text(one: Standing) -> str:
-    """`below edge after 4 seeds, e = 312`."""
-    if one.state == "best":
-        return f"the best after {one.seeds} seeds"
-    compared = "" if one.other is None else f" {one.other}"
-    evidence = "" if one.e is None else f", e = {one.e:.3g}"
-    if one.state == "below":
-        return f"below{compared} after {one.seeds} seeds{evidence}"
-    state = "still racing" if one.state == "racing" else "not decided"
-    against = compared and f" against{compared}"
-    return f"{state}{against} after {one.seeds} seeds{evidence}"
+    """`stopped after 4 seeds: below edge, e = 312`."""
+    outcome = _OUTCOMES[one.state]
+    if one.other is not None:
+        between = " " if one.state == "below" else " compared with "
+        outcome += f"{between}{one.other}, e = {_evidence(one)}"
+    return f"stopped after {one.seeds} seeds: {outcome}"
 
 
 def _suite(results: StudyResults) -> Iterator[Cells]:
