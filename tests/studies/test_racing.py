@@ -12,6 +12,7 @@ from benchmarks.racing import TRUTHS, simulate
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.storage import read_json
 from dataenvgym.studies import Study, compare_runs, plan_study, run_study
+from dataenvgym.studies.budget import plan_report
 from dataenvgym.studies.racing import (
     SPREAD,
     WARM_UP,
@@ -155,7 +156,8 @@ def test_false_claims_are_rare_for_any_truth(truth):
 POOR = "poor: agent=random agent._target_=my_students.Poor"
 """Writes hardly any new records, so it gains less at every seed."""
 RACE = ("agent=random", "seed=range(6)", *SMALL[:-1], "episode.iterations=1", "executor=in_process")
-OPTIONS = {"name": "r", "strategies": [POOR], "bounds": False, "race": True}
+BOUNDLESS = {"name": "r", "strategies": [POOR], "bounds": False}
+OPTIONS = {**BOUNDLESS, "race": True}
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +241,7 @@ def test_more_seeds_continue_a_race_in_the_order_of_its_rounds(race, folder):
 
 
 def test_without_race_the_same_study_runs_what_was_stopped(race, folder):
-    results = run_study(RACE, **{**OPTIONS, "race": False})
+    results = run_study(RACE, **BOUNDLESS)
     assert results.race is None
     assert [len(one.seeds) for one in results.tasks[0].strategies] == [6, 6]
     assert results.tasks[0].strategies[1].comparisons["area"].p is not None
@@ -320,3 +322,11 @@ def test_too_few_seeds_for_any_decision_are_refused(folder):
 def test_a_race_keeps_the_strategies_that_it_began_with(race, folder):
     with pytest.raises(ConfigurationError, match=r"has the strategies random, poor, and this"):
         plan_study(["agent=random,edge", *RACE[1:]], **OPTIONS)
+
+
+def test_a_plan_says_which_share_of_the_episodes_a_race_runs(folder):
+    tables, notes = plan_report(plan_study(RACE, **OPTIONS))
+    assert tables == []
+    assert notes[-1].startswith("Race of 2 strategies with 6 seeds: ")
+    assert "% of the strategies' episodes run if all are equal" in notes[-1]
+    assert not any("Race" in note for note in plan_report(plan_study(RACE, **BOUNDLESS))[1])
