@@ -105,6 +105,7 @@ one; with more iterations, it extends the run.
             "--workers N": "processes at once (default: cores)",
             "--studies-dir DIR=studies": "the folder of studies (default: studies)",
             "--no-bounds": "no floor and no ceiling",
+            "--race": "stop strategies and seeds that cannot change which one is the best",
             "--plan": "show what this study can find and how long it takes; run nothing",
             "--looking-for X": "a difference in test gain: warn if the study cannot show it",
             "--fit-noise": "at the end, write the noise models that --plan needs",

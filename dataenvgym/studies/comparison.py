@@ -19,6 +19,7 @@ from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.seeding import derive_rng
+from dataenvgym.storage import read_json
 from dataenvgym.studies.aggregate import suite_scores
 from dataenvgym.studies.checks import (
     Difference,
@@ -32,7 +33,13 @@ from dataenvgym.studies.checks import (
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.notes import study_warnings
 from dataenvgym.studies.plan import CEILING, FLOOR, Role, choose_baseline
-from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults, task_result
+from dataenvgym.studies.results import (
+    MissingRun,
+    StrategyRuns,
+    StudyResults,
+    task_result,
+    without_inference,
+)
 from dataenvgym.studies.statistics import Test, choose_test
 
 if TYPE_CHECKING:
@@ -64,12 +71,14 @@ def sum_up(
     allow_unequal: Sequence[str],
     differences: Sequence[Difference] = (),
     notes: Sequence[str] = (),
+    raced: bool = False,
 ) -> StudyResults:
     """Aggregate runs if they may be compared.
 
     Args:
         test: None lets the number of seeds decide.
         differences: between the configurations.
+        raced: a race chose which runs there are, so there are no intervals and p-values.
 
     Raises:
         ConfigurationError: if runs differ where they must agree.
@@ -95,16 +104,19 @@ def sum_up(
         )
         for task in tasks
     )
+    warnings = study_warnings(tasks, summed)
+    if raced:
+        summed = tuple(map(without_inference, summed))
     return StudyResults(
         name=name,
         command=command,
         baseline=baseline,
         test=chosen,
         tasks=summed,
-        suite=suite_scores(summed, derive_rng(0, "bootstrap")),
+        suite=None if raced else suite_scores(summed, derive_rng(0, "bootstrap")),
         unequal=tuple(str(difference) for difference in unequal),
         notes=tuple(notes),
-        warnings=tuple(study_warnings(tasks, summed)),
+        warnings=tuple(warnings),
     )
 
 
@@ -167,7 +179,8 @@ def compare_runs(
                 f"{run.directory} is a ceiling that trained on no records, so it has no result: "
                 "leave it out, or run it again once its task has a train split"
             )
-    return sum_up(
+    races = dict.fromkeys(race for path in paths if (race := _race_of(path)) is not None)
+    found = sum_up(
         [_task_runs(task, groups) for task, groups in tasks.items()],
         name=name,
         command=command,
@@ -175,7 +188,21 @@ def compare_runs(
         test=test,
         allow_unequal=allow_unequal,
         differences=[d for groups in tasks.values() for d in _config_differences(groups)],
+        raced=bool(races),
     )
+    warnings = [
+        f"these are runs of the race {race}, which chose by their results how many there are: "
+        f"p-values and intervals would be wrong and are left out; {race / 'table.md'} has its own"
+        for race in races
+    ]
+    return found.model_copy(update={"warnings": (*found.warnings, *warnings)})
+
+
+def _race_of(run: Path) -> Path | None:
+    """The folder of the race that made this run, or None."""
+    study = run.absolute().parent.parent
+    path = study / "study.json"
+    return study if path.exists() and read_json(path).get("race") else None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from dataenvgym.episodes.texts import one_line, several
+from dataenvgym.studies.power import LEVEL
+from dataenvgym.studies.racing import FUTILE, Race
 from dataenvgym.studies.results import StrategyResult, StrategyRuns, StudyResults, TaskResult
 
 if TYPE_CHECKING:
@@ -17,14 +19,18 @@ if TYPE_CHECKING:
 
 def study_notes(results: StudyResults) -> list[str]:
     """Notes for readers of the tables, one or two sentences each."""
+    strategies = [one for task in results.tasks for one in task.strategies]
+    has_intervals = any(one.measures["area"].low is not None for one in strategies)
     notes = [
         "Scores are gains over the base student at the iteration that validation chose; the test "
         "split is scored only there. Area: mean over iterations 1 to N of the gain in validation "
-        "score. ±: 95% t interval of the mean over seeds.",
+        "score." + (" ±: 95% t interval of the mean over seeds." if has_intervals else ""),
         "n: seeds. inst.: standard error of the test gain due to the choice of evaluation "
-        "instances, rewards averaged over seeds first; the intervals only cover the choice of "
-        "seeds.",
+        "instances, rewards averaged over seeds first"
+        + ("; the intervals only cover the choice of seeds." if has_intervals else "."),
     ]
+    if results.race is not None:
+        notes = [*_race_notes(results.race, len(results.tasks)), *notes]
     if names := {n for task in results.tasks for one in task.strategies for n in one.score_gains}:
         notes.append(
             f"{', '.join(sorted(names))}: gain of that score on the validation split, at the same "
@@ -61,6 +67,26 @@ def study_notes(results: StudyResults) -> list[str]:
         for lost in one.missing
     ]
     return [*notes, *_smallest_p(results), *missing, *results.notes]
+
+
+def _race_notes(race: Race, n_tasks: int) -> Iterator[str]:
+    score = "the area"
+    if n_tasks > 1:
+        score = "the mean over tasks of the area, divided by that of the ceiling at the first seed"
+    yield (
+        f"Race: the score is {score}. A strategy stops once it is below another one "
+        f"(familywise error {LEVEL:g} over all pairs, at any time), or not decided, if the seeds "
+        f"left decide with a probability below {FUTILE:g}. Not decided does not mean equal. "
+        "e: the evidence for a difference. More seeds under the same name continue the race."
+    )
+    yield (
+        f"{race.share:.0%} of the strategies' planned episodes are in the race. Strategies stop "
+        "after different seeds and because of their results, so the other tables have means only: "
+        "t intervals and p-values would be wrong."
+    )
+    if race.left_out:
+        reasons = "; ".join(f"{task}: {reason}" for task, reason in race.left_out.items())
+        yield f"Not in the score of the race: {reasons}."
 
 
 def _suite_notes(suite: SuiteScores) -> Iterator[str]:

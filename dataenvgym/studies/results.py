@@ -16,6 +16,7 @@ from dataenvgym.records import Model
 from dataenvgym.records.reports import Faults
 from dataenvgym.studies.aggregate import SuiteScores
 from dataenvgym.studies.measures import Rewards, RunMeasures, SeedResult, difference
+from dataenvgym.studies.racing import Race
 from dataenvgym.studies.statistics import (
     Test,
     choose_test,
@@ -120,7 +121,8 @@ class StudyResults(Model):
     Attributes:
         command: the command that reproduces it.
         baseline, test: of the comparisons.
-        suite: scores over several tasks with a ceiling; None for fewer than two.
+        suite: scores over several tasks with a ceiling; None for fewer than two, and for a race.
+        race: who was stopped when and why; the other figures are means without intervals then.
         unequal: differences between strategies that were allowed, in words.
         notes: for readers of the tables.
         warnings: reasons to doubt the numbers (see `notes`).
@@ -132,6 +134,7 @@ class StudyResults(Model):
     test: Test
     tasks: tuple[TaskResult, ...]
     suite: SuiteScores | None = None
+    race: Race | None = None
     unequal: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -175,6 +178,24 @@ def task_result(
         floor=_floor(everything),
         strategies=tuple(_strategy(one, comparisons[one.name]) for one in strategies),
     )
+
+
+def without_inference(task: TaskResult) -> TaskResult:
+    """The means alone: p-values and t intervals are wrong if results decide on the runs."""
+
+    def bare(found: Estimate) -> Estimate:
+        return Estimate(n=found.n, mean=found.mean)
+
+    strategies = tuple(
+        one.model_copy(update={
+            "measures": {name: bare(of) for name, of in one.measures.items()},
+            "score_gains": {name: bare(of) for name, of in one.score_gains.items()},
+            "curve": tuple(map(bare, one.curve)),
+            "comparisons": {},
+        })
+        for one in task.strategies
+    )  # fmt: skip
+    return task.model_copy(update={"strategies": strategies})
 
 
 def _strategy(one: StrategyRuns, comparisons: dict[str, Comparison]) -> StrategyResult:

@@ -18,6 +18,7 @@ from dataenvgym.storage import write_json, write_text
 from dataenvgym.studies.aggregate import Interval
 from dataenvgym.studies.notes import ceiling_title, errors_text, study_notes
 from dataenvgym.studies.plots import draw_study
+from dataenvgym.studies.racing import Race, Standing
 from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
 
 _NAME_WIDTH = 20
@@ -72,9 +73,10 @@ def study_cells(results: StudyResults) -> list[Cells]:
     """The tables of a study.
 
     Two per task: the results of the strategies, and their difference to the baseline. A suite adds
-    two: its scores, and the same by task.
+    two: its scores, and the same by task. A race has its own instead of those with p-values and
+    intervals.
     """
-    tables = []
+    tables = [] if results.race is None else [_race(results.race)]
     for task in results.tasks:
         where = f"{task.task}: " if len(results.tasks) > 1 else ""
         tables.append(_scores(task, where))
@@ -190,6 +192,49 @@ def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
     return Cells(f"{where}difference to {results.baseline}", names, tuple(rows), (9, 8, 3, 4))
 
 
+def _race(race: Race) -> Cells:
+    rows = [
+        (
+            one.strategy,
+            f"{one.seeds} of {race.planned}",
+            number(one.mean, "+"),
+            _OUTCOMES[one.state],
+            one_line(one.other or "", _NAME_WIDTH),
+            "" if one.difference is None else number(one.difference, "+"),
+            "" if one.low is None else f"[{number(one.low, '+')}, {number(one.high, '+')}]",
+            _evidence(one),
+        )
+        for one in race.standings
+    ]
+    names = (
+        "strategy",
+        "seeds",
+        "score",
+        "outcome",
+        "compared with",
+        "difference",
+        "95%, any time",
+        "e",
+    )
+    return Cells("race", names, tuple(rows), (6, 2))
+
+
+_OUTCOMES = {"best": "best", "below": "below", "undecided": "not decided", "racing": "racing"}
+
+
+def _evidence(one: Standing) -> str:
+    return "" if one.e is None else f"{one.e:.3g}"
+
+
+def standing_text(one: Standing) -> str:
+    """`stopped after 4 seeds: below edge, e = 312`."""
+    outcome = _OUTCOMES[one.state]
+    if one.other is not None:
+        between = " " if one.state == "below" else " compared with "
+        outcome += f"{between}{one.other}, e = {_evidence(one)}"
+    return f"stopped after {one.seeds} seeds: {outcome}"
+
+
 def _suite(results: StudyResults) -> Iterator[Cells]:
     if (suite := results.suite) is None:
         return
@@ -290,7 +335,7 @@ def _lines(results: StudyResults, has_runs: bool) -> Iterator[str]:
     yield f"# {cell(results.name)}"
     yield ""
     if has_runs:
-        yield "![Learning curves and test gains, with 95% intervals](curves.png)"
+        yield "![Learning curves and test gains](curves.png)"
         yield ""
     yield markdown(results)
     for task in results.tasks:
