@@ -7,7 +7,7 @@ runs, which are then aggregated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from dataenvgym.studies.checks import (
     result_differences,
 )
 from dataenvgym.studies.measures import RunMeasures, measure_run
+from dataenvgym.studies.noise import NoiseModel, read_noise
 from dataenvgym.studies.notes import study_warnings
 from dataenvgym.studies.plan import CEILING, FLOOR, Role, choose_baseline
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults, task_result
@@ -46,12 +47,14 @@ class TaskRuns:
     Attributes:
         floor: runs without teaching.
         budgets: the record budget of each strategy.
+        noise: the task's noise model, if there is one.
     """
 
     task: str
     strategies: Sequence[StrategyRuns]
     floor: Sequence[RunMeasures] = ()
     budgets: Mapping[str, float] = field(default_factory=dict)
+    noise: NoiseModel | None = None
 
 
 def sum_up(
@@ -92,6 +95,7 @@ def sum_up(
             baseline=baseline,
             test=chosen,
             floor_runs=task.floor,
+            noise=None if task.noise is None else task.noise.variances.get("test_gain"),
         )
         for task in tasks
     )
@@ -101,7 +105,7 @@ def sum_up(
         baseline=baseline,
         test=chosen,
         tasks=summed,
-        suite=suite_scores(summed, derive_rng(0, "bootstrap")),
+        suite=suite_scores(summed, chosen, derive_rng(0, "bootstrap")),
         unequal=tuple(str(difference) for difference in unequal),
         notes=tuple(notes),
         warnings=tuple(study_warnings(tasks, summed)),
@@ -114,6 +118,7 @@ def compare_runs(
     baseline: str | None = None,
     test: Test | None = None,
     allow_unequal: Sequence[str] = (),
+    noise_dir: str | Path = "noise",
     name: str = "comparison",
     command: str = "",
 ) -> StudyResults:
@@ -121,7 +126,7 @@ def compare_runs(
 
     Args:
         directories: run directories.
-        baseline, test, allow_unequal: as for `run_study`.
+        baseline, test, allow_unequal, noise_dir: as for `run_study`.
 
     Raises:
         ConfigurationError: if the runs cannot be compared, or that would not be fair.
@@ -167,14 +172,20 @@ def compare_runs(
                 f"{run.directory} is a ceiling that trained on no records, so it has no result: "
                 "leave it out, or run it again once its task has a train split"
             )
+    models = {task: read_noise(task, noise_dir) for task in tasks}
     return sum_up(
-        [_task_runs(task, groups) for task, groups in tasks.items()],
+        [replace(_task_runs(task, groups), noise=models[task]) for task, groups in tasks.items()],
         name=name,
         command=command,
         baseline=choose_baseline(list(taught), baseline),
         test=test,
         allow_unequal=allow_unequal,
         differences=[d for groups in tasks.values() for d in _config_differences(groups)],
+        notes=[
+            f"{task}: the noise may differ: {changed}."
+            for task, groups in tasks.items()
+            if (model := models[task]) and (changed := model.differs(groups[0].runs[0].config))
+        ],
     )
 
 
