@@ -75,16 +75,18 @@ def gain_text(
         seed_variance: of such a gain between seeds, if it is known.
         about_seeds: where it is from.
     """
-    gain = estimate(RunFiles(run_directory).test_gains())
-    if gain.mean is None or gain.sd is None:
+    run = RunFiles(run_directory)
+    found = estimate(run.test_gains())
+    gain = difference(run.summary.test_score_after, run.summary.test_score_before)
+    if gain is None or found.sd is None:
         return None
-    error = gain.sd / math.sqrt(gain.n)
+    error = found.sd / math.sqrt(found.n)
     floor = noise_floor(error, seed_variance) or 0.0
     text = (
-        f"test gain {gain.mean:+.3f} ± {error:.3f} (standard error over {gain.n} problems); "
+        f"test gain {gain:+.3f} ± {error:.3f} (standard error over {found.n} problems); "
         f"noise floor {floor:.3f} ({about_seeds})"
     )
-    is_noise = abs(gain.mean) <= floor
+    is_noise = abs(gain) <= floor
     return plain(text + ": the gain is within the noise floor, so perhaps none" * is_noise)
 
 

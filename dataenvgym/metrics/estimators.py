@@ -58,7 +58,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 def noise_floor(
     instance_error: float | None, seed_variance: float | None, n: int = 1
 ) -> float | None:
-    """What chance makes of a gain of zero, with 95% probability at most: 1.96 standard errors.
+    """The gain that chance exceeds in 5% of studies without a true gain: 1.96 standard errors.
 
     Chance is the choice of n seeds and of the evaluation instances.
 

@@ -130,7 +130,7 @@ def conditions(config: DictConfig) -> Conditions:
     return {
         "student": str(config.student.get("path", "unknown")),
         "iterations": int(config.episode.iterations),
-        "records": min(record_budget(config), 1e9),
+        "records": int(min(record_budget(config), 1e9)),
     }
 
 

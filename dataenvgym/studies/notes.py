@@ -21,9 +21,8 @@ def study_notes(results: StudyResults) -> list[str]:
         "Scores are gains over the base student at the iteration that validation chose; the test "
         "split is scored only there. Area: mean over iterations 1 to N of the gain in validation "
         "score. ±: 95% t interval of the mean over seeds.",
-        "n: seeds. noise: the noise floor of the test gain, that is, what other seeds and other "
-        "test problems make of no gain at all, with 95% probability at most; ± only covers the "
-        "choice of seeds.",
+        "n: seeds. noise: the noise floor of the test gain; without any true gain, other seeds and "
+        "test problems make a larger one in 5% of studies. ± only covers the choice of seeds.",
     ]
     notes += _within_noise(results)
     if names := {n for task in results.tasks for one in task.strategies for n in one.score_gains}:

@@ -196,8 +196,8 @@ def _suite(results: StudyResults) -> Iterator[Cells]:
     for one in sorted(suite.overall, key=lambda one: -(means[one.strategy].mean or 0.0)):
         better = one.improvement.get(base)
         chance = ("", "") if better is None else (number(better.value), _range(better))
-        mean, iqm = _gain(means[one.strategy], ""), number(one.iqm.value)
-        rows.append((one.strategy, str(one.n), mean, iqm, _range(one.iqm), *chance))
+        mean, middle = _gain(means[one.strategy], ""), number(one.iqm.value)
+        rows.append((one.strategy, str(one.n), mean, middle, _range(one.iqm), *chance))
     if rows:
         title = "suite: scores, from floor (0) to ceiling (1), and ranking by mean"
         yield Cells(title, names, tuple(rows), (6, 1))

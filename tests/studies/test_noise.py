@@ -42,6 +42,11 @@ def noise():
     return make
 
 
+@pytest.fixture(autouse=True)
+def nothing_shipped(monkeypatch, tmp_path):
+    monkeypatch.setattr("dataenvgym.studies.noise.SHIPPED", tmp_path / "shipped")
+
+
 def simulated(n, *, seed, problem, residual, n_problems=60):
     """Runs of two strategies whose paired difference has these standard deviations."""
     rng = np.random.default_rng(0)
@@ -97,8 +102,7 @@ def test_a_damaged_model_is_named_with_its_file(noise, tmp_path):
         read_noise(TASK, tmp_path)
 
 
-def test_a_users_model_comes_before_the_packages(noise, tmp_path, monkeypatch):
-    monkeypatch.setattr("dataenvgym.studies.noise.SHIPPED", tmp_path / "shipped")
+def test_a_users_model_comes_before_the_packages(noise, tmp_path):
     write_noise(noise(seeds=9), tmp_path / "shipped")
     assert read_noise(TASK, tmp_path).seeds == 9
     write_noise(noise(seeds=4), tmp_path)
@@ -163,7 +167,8 @@ def test_a_difference_that_is_not_positive_is_refused(folder):
         plan("noise", looking_for=-0.1)
 
 
-def test_a_shipped_model_is_found_and_has_the_setting_of_the_suite(tmp_path):
+def test_a_shipped_model_is_found_and_has_the_setting_of_the_suite(tmp_path, monkeypatch):
+    monkeypatch.setattr("dataenvgym.studies.noise.SHIPPED", SHIPPED)
     config = compose(["episode.iterations=3", "agent.records_per_iteration=100"])
     for path in SHIPPED.glob("*.json"):
         model = read_noise(path.stem, tmp_path)
