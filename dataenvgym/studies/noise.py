@@ -143,12 +143,13 @@ def spread_of_seeds(directory: Path, folder: str | Path = "noise") -> tuple[floa
         model = read_noise(task_name(config), folder)
     except BrokenFileError as error:
         return None, f"without the spread of seeds: {error}"
-    if model is None or (known := model.variances.get("test_gain")) is None:
+    known = None if model is None else model.variances.get("test_gain")
+    if model is None or known is None or known.gain_seed is None:
         return None, f"without the spread of seeds: no noise model of {task_name(config)}"
-    changed = (
-        f", which is of another setting: {differs}" if (differs := model.differs(config)) else ""
-    )
-    return known.gain_seed, f"with the spread of seeds, by a noise model{changed}"
+    about = "with the spread of seeds, by a noise model"
+    if differs := model.differs(config):
+        about += f" of another setting: {differs}"
+    return known.gain_seed, about
 
 
 def fit_noise(

@@ -173,7 +173,7 @@ def test_a_shipped_model_is_found_and_has_the_setting_of_the_suite(tmp_path, mon
     for path in SHIPPED.glob("*.json"):
         model = read_noise(path.stem, tmp_path)
         assert set(model.variances) == {"test_gain", "area"}
-        assert min(one.gain_seed for one in model.variances.values()) >= 0.0
+        assert None not in [one.gain_seed for one in model.variances.values()]
         assert model.ceiling > 0
         assert model.seeds >= 5
     assert read_noise("pocket_math", tmp_path).differs(config) == ""
