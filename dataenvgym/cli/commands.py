@@ -65,6 +65,7 @@ _COMPARISON = {
     "--test t|sign_flip": "the paired test (default: sign_flip for 20 seeds or fewer)",
     "--allow-unequal KEY*": "this key may differ between strategies; the table says so (may be "
     "repeated)",
+    "--noise-dir DIR=noise": "the folder of noise models (default: noise)",
 }
 _TRUST = "run all code that the %s's config.yaml names, not only dataenvgym's"
 
@@ -107,9 +108,9 @@ one; with more iterations, it extends the run.
             "--no-bounds": "no floor and no ceiling",
             "--race": "stop strategies and seeds that cannot change which one is the best",
             "--plan": "show what this study can find and how long it takes; run nothing",
-            "--looking-for X": "a difference in test gain: warn if the study cannot show it",
+            "--looking-for X": "a difference in test gain (of a suite: in its score): warn if the "
+            "study cannot show it",
             "--fit-noise": "at the end, write the noise models that --plan needs",
-            "--noise-dir DIR=noise": "the folder of noise models (default: noise)",
             **_PLAIN,
             **_COMPARISON,
         },
@@ -119,6 +120,7 @@ examples:
   dataenvgym study agent=random,skill_list task=pocket_math seed=0,1,2 \\
       --strategy "sharp: agent=skill_list agent.policy.sharpness=3"
   dataenvgym study environment.replay=0,100 seed=0,1 executor=ray
+  dataenvgym study suite=teach-v1 agent=edge,skill_list seed=0,1,2
 
 Keys with several values (a,b  choice(a,b)  range(10)  glob(*)) span the study:
 seed the seeds, task the tasks, all others the strategies. Every study also has

@@ -34,11 +34,12 @@ def _run(arguments: Namespace) -> Path:
 def report(arguments: Namespace) -> None:
     """Show the report of a run; write its report and its curve if they are missing."""
     from dataenvgym.episodes.report import render_report, write_missing_report
+    from dataenvgym.studies.noise import spread_of_seeds
 
     directory = _run(arguments)
     with suppress(OSError):  # a read-only folder is shown anyway
         write_missing_report(directory)
-    render_report(directory, open_console())
+    render_report(directory, open_console(), *spread_of_seeds(directory))
 
 
 def show(arguments: Namespace) -> None:

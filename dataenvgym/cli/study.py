@@ -119,6 +119,7 @@ def compare(arguments: Namespace) -> None:
         baseline=arguments.baseline,
         test=arguments.test,
         allow_unequal=arguments.allow_unequal,
+        noise_dir=arguments.noise_dir,
         name="comparison" if output is None else output.name,
         command=shlex.join(words),
     )

@@ -6,6 +6,7 @@ Both use only the run directory. The same run gives the same report, except for 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -38,6 +39,7 @@ from dataenvgym.episodes.texts import (
     sparkline,
 )
 from dataenvgym.episodes.warning_log import warning_lines
+from dataenvgym.metrics.estimators import estimate, noise_floor
 from dataenvgym.records import SkillReport
 from dataenvgym.storage import write_text
 
@@ -68,11 +70,48 @@ def write_missing_report(run_directory: str | Path) -> None:
         write_report(directory)
 
 
-def render_report(run_directory: str | Path, console: Console) -> None:
-    """Show the short version: the result, the iterations, the skills learned and forgotten."""
+def gain_text(
+    run_directory: str | Path,
+    seed_variance: float | None = None,
+    about_seeds: str = "without the spread of seeds",
+) -> str | None:
+    """The gain in test score with its standard error and noise floor; None without a test split.
+
+    Args:
+        seed_variance: of such a gain between seeds, if it is known.
+        about_seeds: where it is from.
+    """
+    run = RunFiles(run_directory)
+    found = estimate(run.test_gains())
+    gain = difference(run.summary.test_score_after, run.summary.test_score_before)
+    if gain is None or found.sd is None:
+        return None
+    error = found.sd / math.sqrt(found.n)
+    floor = noise_floor(error, seed_variance) or 0.0
+    text = (
+        f"test gain {gain:+.3f} ± {error:.3f} (standard error over {found.n} problems); "
+        f"noise floor {floor:.3f} ({about_seeds})"
+    )
+    is_noise = abs(gain) <= floor
+    return plain(text + ": the gain is within the noise floor, so perhaps none" * is_noise)
+
+
+def render_report(
+    run_directory: str | Path,
+    console: Console,
+    seed_variance: float | None = None,
+    about_seeds: str = "without the spread of seeds",
+) -> None:
+    """Show the short version: the result, the iterations, the skills learned and forgotten.
+
+    Args:
+        seed_variance, about_seeds: see `gain_text`.
+    """
     run = RunFiles(run_directory)
     console.print(Text(plain(run.summary.title), style="bold"))
     console.print(Text(outcome(run.summary)))
+    if text := gain_text(run_directory, seed_variance, about_seeds):
+        console.print(Text(text))
     for line in shares(run.summary.problems):
         console.print(Text(line), soft_wrap=True)
     console.print()
@@ -104,6 +143,9 @@ def _lines(run: RunFiles) -> Iterator[str]:
     yield ""
     yield f"**{cell(outcome(run.summary))}**"
     yield ""
+    if text := gain_text(run.directory):
+        yield f"{cell(text[0].upper() + text[1:])}."
+        yield ""
     if run.summary.warnings:
         yield "## Warnings"
         yield ""

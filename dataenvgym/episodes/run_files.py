@@ -16,6 +16,7 @@ from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.skills.catalog import labeled_as_in_run
+from dataenvgym.storage import read_jsonl
 
 
 class RunFiles:
@@ -81,6 +82,21 @@ class RunFiles:
         if completed is None:
             raise RunDirectoryError(f"{self.iteration(number).directory} has no completed.jsonl")
         return labeled_as_in_run(completed, self.directory)
+
+    def test_gains(self) -> list[float]:
+        """The change in reward from the base student to the best one, on each test problem.
+
+        Problems with an error are left out. Empty without a finished test split.
+        """
+        before, after = (
+            {one["instance"]["id"]: float(one["reward"]) for one in found if not one.get("error")}
+            for found in (self._tested(0), self._tested(self.best))
+        )
+        return [after[i] - before[i] for i in before if i in after]
+
+    def _tested(self, number: int) -> list[dict[str, Any]]:
+        path = self.directory / "test" / f"{number:03d}.jsonl"
+        return list(read_jsonl(path)) if path.exists() else []
 
     def forest(self, number: int) -> Forest | None:
         """The forest of skills after this iteration; None if the environment has none."""

@@ -11,6 +11,7 @@ noise       noise models of tasks: fitted from a study, kept as JSON
 budget      what a planned study can find, and how long it takes
 measures    the measures of one run
 aggregate   scores over a suite of tasks: interquartile mean, profiles, probability of improvement
+pairs       which strategies a suite tells apart, and how stable their ranking is
 statistics  intervals, paired tests, corrections
 results     the models of results, and their estimates
 notes       notes for readers of the tables, and warnings: reasons to doubt the numbers

@@ -7,7 +7,7 @@ runs, which are then aggregated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from dataenvgym.studies.checks import (
     result_differences,
 )
 from dataenvgym.studies.measures import RunMeasures, measure_run
+from dataenvgym.studies.noise import NoiseModel, read_noise
 from dataenvgym.studies.notes import study_warnings
 from dataenvgym.studies.plan import CEILING, FLOOR, Role, choose_baseline
 from dataenvgym.studies.results import (
@@ -53,12 +54,14 @@ class TaskRuns:
     Attributes:
         floor: runs without teaching.
         budgets: the record budget of each strategy.
+        noise: the task's noise model, if there is one.
     """
 
     task: str
     strategies: Sequence[StrategyRuns]
     floor: Sequence[RunMeasures] = ()
     budgets: Mapping[str, float] = field(default_factory=dict)
+    noise: NoiseModel | None = None
 
 
 def sum_up(
@@ -101,6 +104,7 @@ def sum_up(
             baseline=baseline,
             test=chosen,
             floor_runs=task.floor,
+            noise=None if task.noise is None else task.noise.variances.get("test_gain"),
         )
         for task in tasks
     )
@@ -113,7 +117,7 @@ def sum_up(
         baseline=baseline,
         test=chosen,
         tasks=summed,
-        suite=None if raced else suite_scores(summed, derive_rng(0, "bootstrap")),
+        suite=None if raced else suite_scores(summed, chosen, derive_rng(0, "bootstrap")),
         unequal=tuple(str(difference) for difference in unequal),
         notes=tuple(notes),
         warnings=tuple(warnings),
@@ -126,6 +130,7 @@ def compare_runs(
     baseline: str | None = None,
     test: Test | None = None,
     allow_unequal: Sequence[str] = (),
+    noise_dir: str | Path = "noise",
     name: str = "comparison",
     command: str = "",
 ) -> StudyResults:
@@ -133,7 +138,7 @@ def compare_runs(
 
     Args:
         directories: run directories.
-        baseline, test, allow_unequal: as for `run_study`.
+        baseline, test, allow_unequal, noise_dir: as for `run_study`.
 
     Raises:
         ConfigurationError: if the runs cannot be compared, or that would not be fair.
@@ -180,8 +185,9 @@ def compare_runs(
                 "leave it out, or run it again once its task has a train split"
             )
     races = dict.fromkeys(race for path in paths if (race := _race_of(path)) is not None)
+    models = {task: read_noise(task, noise_dir) for task in tasks}
     found = sum_up(
-        [_task_runs(task, groups) for task, groups in tasks.items()],
+        [replace(_task_runs(task, groups), noise=models[task]) for task, groups in tasks.items()],
         name=name,
         command=command,
         baseline=choose_baseline(list(taught), baseline),
@@ -189,6 +195,11 @@ def compare_runs(
         allow_unequal=allow_unequal,
         differences=[d for groups in tasks.values() for d in _config_differences(groups)],
         raced=bool(races),
+        notes=[
+            f"{task}: the noise may differ: {changed}."
+            for task, groups in tasks.items()
+            if (model := models[task]) and (changed := model.differs(groups[0].runs[0].config))
+        ],
     )
     warnings = [
         f"these are runs of the race {race}, which chose by their results how many there are: "

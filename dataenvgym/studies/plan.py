@@ -100,6 +100,11 @@ class StudyPlan:
     def name(self) -> str:
         return self.directory.name
 
+    @property
+    def has_suite_score(self) -> bool:
+        """True for several tasks with bounds."""
+        return len(self.grid.tasks) > 1 and any(cell.role == "ceiling" for cell in self.cells)
+
     def of_strategies(self) -> list[Cell]:
         """The cells that are not bounds."""
         return [cell for cell in self.cells if cell.role == "strategy"]
@@ -117,8 +122,8 @@ class StudyOptions(TypedDict, total=False):
         test: "t" or "sign_flip"; None takes sign_flip for 20 seeds or fewer.
         race: stop strategies and seeds that cannot change which one is the best (see `racing`).
         allow_unequal: keys that may differ between strategies.
-        looking_for: the difference in test gain that the study is for; a warning says if it cannot
-            be shown with this budget.
+        looking_for: the difference in test gain (of a suite: in its score) that the study is for; a
+            warning says if it cannot be shown with this budget.
         noise_dir: the folder of noise models, by default "noise".
         workers: processes at the same time; None takes as many as there are cores for the students.
         studies_dir: the folder of studies, by default "studies".
@@ -144,7 +149,7 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
 
     Args:
         overrides: Hydra's, with several values for keys that vary: `agent=random,skill_list`,
-            `seed=range(10)`, `task=...` (see `grid`).
+            `seed=range(10)`, `task=...`, `suite=...` (see `grid`).
         options: see `StudyOptions`.
 
     Raises:
@@ -181,7 +186,7 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
         )
     if (looking_for := options.get("looking_for")) is not None and not looking_for > 0:
         raise ConfigurationError(
-            f"--looking-for is {looking_for}, expected a difference in test gain such as 0.02"
+            f"--looking-for is {looking_for}, expected a difference such as 0.02"
         )
     return StudyPlan(
         directory=directory,
@@ -288,7 +293,8 @@ def _first(text: str) -> Override:
 
 def _default_name(grid: Grid, config_dir: str | Path | None) -> str:
     """The tasks and a hash of the common overrides, so more seeds or strategies extend a study."""
-    name = "-".join(re.sub(r"[^\w.-]+", "_", task.name) for task in grid.tasks).strip("._") or "all"
+    tasks = [grid.suite] if grid.suite else [task.name for task in grid.tasks]
+    name = "-".join(re.sub(r"[^\w.-]+", "_", task) for task in tasks).strip("._") or "all"
     fixed = [(text, _first(text)) for text in grid.fixed]
     from omegaconf import OmegaConf
 

@@ -24,7 +24,7 @@ from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.executors import EpisodeJob, EpisodeOutcome, ExecutorInterface, build_executor
 from dataenvgym.executors.in_process import InProcessExecutor
-from dataenvgym.studies.budget import budget_warnings
+from dataenvgym.studies.budget import budget_notes, budget_warnings
 from dataenvgym.studies.checks import (
     Difference,
     check_study,
@@ -36,7 +36,7 @@ from dataenvgym.studies.checks import (
 from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
 from dataenvgym.studies.measures import RunMeasures, measure_run, run_area
-from dataenvgym.studies.noise import conditions, fit_noise, write_noise
+from dataenvgym.studies.noise import fit_noise, read_noise, write_noise
 from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
 from dataenvgym.studies.racing import WARM_UP, Race, run_race
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
@@ -248,7 +248,10 @@ class Study:
             allow_unequal=self.plan.allow_unequal,
             differences=self._differences,
             raced=self.plan.race,
-            notes=[f"{unused} finished episodes after the stops are not used."] if unused else [],
+            notes=[
+                *([] if self.plan.race else budget_notes(self.plan)),
+                *([f"{unused} finished episodes after the stops are not used."] if unused else []),
+            ],
         )
         warnings = (*budget_warnings(self.plan), *results.warnings)
         race = self.race() if self.plan.race else None
@@ -270,11 +273,13 @@ class Study:
                 seconds[cell.strategy].append(took)
                 if cell.role == "strategy":
                     runs[cell.strategy][cell.seed] = _measures(cell)
+            areas = [_measures(c).result.area for c in cells if c.role == "ceiling"]
             model = fit_noise(
                 task.name,
                 runs,
-                under=conditions(self.plan.of_strategies()[0].config),
+                config=next(c.config for c in self.plan.of_strategies() if c.task == task.name),
                 seconds={name: sum(of) / len(of) for name, of in seconds.items()},
+                ceiling=sum(areas) / len(areas) if areas else None,
             )
             paths.append(write_noise(model, self.plan.noise_dir))
         return paths
@@ -319,6 +324,7 @@ class Study:
             strategies=strategies,
             floor=[_measures(c) for c in cells if c.role == "floor" and c.is_finished],
             budgets={c.strategy: record_budget(c.config) for c in cells if c.role == "strategy"},
+            noise=read_noise(task, self.plan.noise_dir),
         )
 
     def _reason(self, cell: Cell) -> str:

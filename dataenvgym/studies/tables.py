@@ -73,8 +73,8 @@ def study_cells(results: StudyResults) -> list[Cells]:
     """The tables of a study.
 
     Two per task: the results of the strategies, and their difference to the baseline. A suite adds
-    two: its scores, and the same by task. A race has its own instead of those with p-values and
-    intervals.
+    three: its scores, the pairs of strategies, and the scores by task. A race has its own instead
+    of those with p-values and intervals.
     """
     tables = [] if results.race is None else [_race(results.race)]
     for task in results.tasks:
@@ -128,7 +128,7 @@ def markdown(results: StudyResults) -> str:
 
 def _scores(task: TaskResult, where: str) -> Cells:
     asked = any(one.measures["requests"].mean for one in task.strategies)
-    names = ["strategy", "n", "test gain", "inst.", "valid. gain", "area", "records"]
+    names = ["strategy", "n", "test gain", "noise", "valid. gain", "area", "records"]
     names += ["calls", "cost"] if asked else []
     named = sorted({name for one in task.strategies for name in one.score_gains})
     extra = [m for m in _IF_ANY if any(_mean(one, m) for one in task.strategies)]
@@ -139,7 +139,7 @@ def _scores(task: TaskResult, where: str) -> Cells:
             one.name + (f" ({ceiling_title(one, task)})" if one.role == "ceiling" else ""),
             f"{len(one.seeds)}{'*' if one.missing else ''}",
             _gain(measures["test_gain"]),
-            number(one.instance_errors["test_gain"]),
+            number(one.noise_floor),
             _gain(measures["val_gain"]),
             _gain(measures["area"]),
             _whole(measures["records"].mean),
@@ -169,7 +169,7 @@ def _scores(task: TaskResult, where: str) -> Cells:
 
 
 def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
-    names = ("strategy", "n", "test", "inst.", "p", "Holm", "valid.", "Holm", "area", "Holm")
+    names = ("strategy", "n", "test", "noise", "p", "Holm", "valid.", "Holm", "area", "Holm")
     rows = []
     for one in task.strategies:
         if not one.comparisons:
@@ -180,7 +180,7 @@ def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
                 one.name,
                 str(len(val.seeds)),
                 _gain(test.difference),
-                number(test.instance_error),
+                number(test.noise_floor),
                 _p(test.p),
                 _starred(test),
                 _gain(val.difference),
@@ -239,14 +239,29 @@ def _suite(results: StudyResults) -> Iterator[Cells]:
     if (suite := results.suite) is None:
         return
     base = results.baseline
-    names = ("strategy", "runs", "IQM", "95%", f"P(> {one_line(base, _NAME_WIDTH)})", "95%")
+    chance_of = f"P(> {one_line(base, _NAME_WIDTH)})"
+    names = ("strategy", "runs", "mean", "IQM", "95%", chance_of, "95%")
     rows = []
-    for one in sorted(suite.overall, key=lambda one: -one.iqm.value):
+    means = {one.strategy: suite.ranking.get(one.strategy, Estimate(n=0)) for one in suite.overall}
+    for one in sorted(suite.overall, key=lambda one: -(means[one.strategy].mean or 0.0)):
         better = one.improvement.get(base)
         chance = ("", "") if better is None else (number(better.value), _range(better))
-        rows.append((one.strategy, str(one.n), number(one.iqm.value), _range(one.iqm), *chance))
+        mean, middle = _gain(means[one.strategy], ""), number(one.iqm.value)
+        rows.append((one.strategy, str(one.n), mean, middle, _range(one.iqm), *chance))
     if rows:
-        yield Cells("suite: scores, from floor (0) to ceiling (1)", names, tuple(rows))
+        title = "suite: scores, from floor (0) to ceiling (1), and ranking by mean"
+        yield Cells(title, names, tuple(rows), (6, 1))
+    if suite.pairs:
+        apart = sum(pair.told_apart for pair in suite.pairs)
+        yield Cells(
+            f"suite: pairs told apart: {apart} of {len(suite.pairs)} at Holm .05",
+            ("better", "other", "n", "difference", "p", "Holm"),
+            tuple(
+                (one.better, one_line(one.other, _NAME_WIDTH), str(one.difference.n),
+                 _gain(one.difference), _p(one.p), _p(one.p_holm) + "*" * one.told_apart)
+                for one in suite.pairs
+            ),
+        )  # fmt: skip
     strategies = list(dict.fromkeys(s.strategy for of in suite.by_task.values() for s in of))
     by_task = []
     for task, found in suite.by_task.items():
@@ -265,8 +280,8 @@ def _mean(one: StrategyResult, measure: str) -> float | None:
     return None if found is None else found.mean
 
 
-def _gain(found: Estimate) -> str:
-    return number(found.mean, "+") + (
+def _gain(found: Estimate, sign: str = "+") -> str:
+    return number(found.mean, sign) + (
         "" if found.half_width is None else f" ±{number(found.half_width)}"
     )
 

@@ -31,7 +31,7 @@ def shown(results, width):
 def test_the_tables_fit_a_hundred_columns_with_a_teacher_too():
     text = shown(results(requests=1234, cost=12.5), 100)
     assert max(map(len, text.splitlines())) <= 100
-    for name in ("test gain", "inst.", "area", "calls", "cost", "sec.", "Holm"):
+    for name in ("test gain", "noise", "area", "calls", "cost", "sec.", "Holm"):
         assert name in text
     assert "$12.50" in text
 
@@ -41,12 +41,12 @@ def test_a_narrow_terminal_loses_columns_and_no_strategy():
     assert max(map(len, text.splitlines())) <= 72
     assert "a_very_long_name" in text
     assert "test gain" in text
-    assert "inst. " not in text.partition("Scores are")[0]
+    assert "noise " not in text.partition("Scores are")[0]
 
 
 def test_columns_that_are_left_out_are_named():
     text = " ".join(shown(results(), 72).split())
-    assert "72 columns have no room for: inst." in text
+    assert "72 columns have no room for: noise" in text
     assert "A wider terminal shows them; so does table.md" in text
     assert "no room for" not in shown(results(), 100)
 
