@@ -64,6 +64,8 @@ def written(task, student, completed, policy_name, engine_name, build):
 
 def refusal(task, policy, engine) -> str | None:
     """The expected message of the refusal, or None if the pair fits."""
+    if engine in ("grid_edit", "grid_self_edit"):
+        return "has none: choose task=few_shot"
     if task.name in ("pocket_math", "pocket_social") and engine.startswith("execution"):
         return "task's sandbox"
     if task.name == "pocket_tools" and engine in REFUSED_FOR_TOOLS:
