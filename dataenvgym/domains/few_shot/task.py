@@ -68,7 +68,7 @@ class FewShotOptions(TaskOptions, RowOptions, PromptOptions):
     name: str = "few_shot"
     template: str = TEMPLATE
     sampling: SamplingParameters = SamplingParameters(max_tokens=2048)
-    ids: str | Path | Sequence[str] | None = None
+    ids: str | Path | Sequence[str | int] | None = None
     max_turns: int = ATTEMPTS
     views: int = 1
 
@@ -143,7 +143,7 @@ def view_of(instance: TaskInstance, name: str) -> TaskInstance:
     )
 
 
-def ids_in(ids: str | Path | Sequence[str]) -> frozenset[str]:
+def ids_in(ids: str | Path | Sequence[str | int]) -> frozenset[str]:
     """The ids of a list, or of a file (see `FewShotOptions`).
 
     Raises:
@@ -159,9 +159,9 @@ def ids_in(ids: str | Path | Sequence[str]) -> frozenset[str]:
                 f"ids is {str(ids)!r}, which cannot be read ({error}): expected a list of ids, or "
                 "a file with one id a line, a JSON array of ids, or a JSON object with ids as keys"
             ) from error
-    if not found or not all(isinstance(id, str) for id in found):
+    if not found or not all(type(id) in (str, int) for id in found):
         raise ConfigurationError(f"ids is {found!r:.80}, expected at least one id, as text")
-    return frozenset(found)
+    return frozenset(map(str, found))  # on the command line, 59341089 is a number
 
 
 def tests_in(source: Path | HubDataset, ids: frozenset[str] | None) -> Iterator[SourceRow]:

@@ -172,12 +172,19 @@ def test_ids_come_as_a_list_or_as_a_file(small, tmp_path):
     assert tasks_of(build_task(config).whole().instances) == {*wanted}
 
 
+def test_an_id_of_digits_is_text_on_the_command_line_too(tmp_path):
+    folder_of(tmp_path / "a", 1)
+    (tmp_path / "a" / "task00.json").rename(tmp_path / "a" / "59341089.json")
+    config = compose(["task=few_shot", f"task.sources={tmp_path / 'a'}", "task.ids=[59341089]"])
+    assert tasks_of(build_task(config).whole().instances) == {"59341089"}
+
+
 def test_an_id_that_no_source_has_is_refused(small):
     with pytest.raises(ConfigurationError, match=r"1 ids .*'task3'\. Did you mean 'task03'"):
         _ = FewShotTask(small, ids=["task03", "task3"]).whole().instances
 
 
-@pytest.mark.parametrize("ids", ["no_such_file.txt", [], [7], "folder"])
+@pytest.mark.parametrize("ids", ["no_such_file.txt", [], [7.0], "folder"])
 def test_other_ids_are_refused(ids, small, tmp_path):
     with pytest.raises(ConfigurationError, match="ids is"):
         FewShotTask(small, ids=tmp_path if ids == "folder" else ids)
