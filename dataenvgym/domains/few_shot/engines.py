@@ -134,7 +134,7 @@ class GridEditEngine:
                     n = math.ceil(missing / self.examples_per_problem)
                     chosen, order = order[:n], order[n:]
                     n_asked += len(chosen)
-                    new = self._records_of(chosen, assignment, rng)[:missing]
+                    new = self._records_of(chosen, assignment.of(missing), rng)
                     missing -= len(new)
                     records += new
         except BudgetSpentError:
@@ -176,6 +176,7 @@ class GridEditEngine:
     def _records_of(
         self, instances: Sequence[TaskInstance], assignment: Assignment, rng: np.random.Generator
     ) -> list[TrainingDatum]:
+        """Records of these problems, at most as many as the assignment asks for."""
         problems = [instance.data_as(FewShotProblem) for instance in instances]
         records: list[TrainingDatum] = []
         for instance, problem, edit in zip(
@@ -185,7 +186,9 @@ class GridEditEngine:
                 continue
             examples = examples_of(problem, edit.data_generation.groups, rng)
             edit = self.edits[instance.id] = edit.for_examples(len(examples))
-            n_left = self.examples_per_problem if edit.training.num_train_epochs else 0
+            n_left = min(self.examples_per_problem, assignment.count - len(records))
+            if not edit.training.num_train_epochs:
+                continue
             provenance = Provenance(
                 skill=assignment.skill or instance.skill, subskill=assignment.subskill
             )

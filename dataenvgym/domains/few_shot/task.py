@@ -195,12 +195,23 @@ def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
     if "train" in tasks:
         tasks = {source_name(source): tasks}
     beside = source.with_name(source.name.replace("challenges", "solutions"))
-    solutions = orjson.loads(beside.read_bytes()) if beside != source and beside.exists() else {}
+    solutions: Any = {}
+    if beside != source and beside.exists():
+        try:
+            solutions = orjson.loads(beside.read_bytes())
+        except orjson.JSONDecodeError as error:
+            raise InvalidInstanceError(f"{beside}: not valid JSON: {error}") from None
     for id, task in tasks.items():
         row = SourceRow(f"{source_name(source)}/{id}", f"{source}, task {id!r}", task)
         if id in solutions:
-            tests = zip(_pairs_in(row, "test"), solutions[id], strict=True)
-            row.values["test"] = [{**test, "output": output} for test, output in tests]
+            tests, outputs = _pairs_in(row, "test"), solutions[id]
+            if not isinstance(outputs, list) or len(outputs) != len(tests):
+                raise InvalidInstanceError(
+                    f"{beside}, task {id!r}: found {outputs!r:.80}, expected a list with one "
+                    f"output for each of {len(tests)} tests"
+                )
+            pairs = zip(tests, outputs, strict=True)
+            row.values["test"] = [{**test, "output": output} for test, output in pairs]
         yield row
 
 

@@ -116,6 +116,14 @@ def test_a_problem_gives_few_records_in_a_call_and_none_twice(task):
     assert not {r.instruction for r in first} & {r.instruction for r in second}
 
 
+def test_records_that_were_not_asked_for_come_in_a_later_call(task):
+    engine = GridEditEngine(task, **NONE, examples_per_problem=250)
+    given = [*generate(engine, Assignment(3)), *generate(engine, Assignment(9999), seed=1)]
+    assert len({(r.instruction, r.output) for r in given}) == len(given)
+    made = {(frozenset(shown_in(r, task).demonstrations), shown_in(r, task).input) for r in given}
+    assert len(made) == len(task.on("train").instances) * (3 + 3 * 2)
+
+
 def test_a_resumed_engine_continues_in_the_same_way(task):
     one, other = (GridEditEngine(task, examples_per_problem=3) for _ in range(2))
     generate(one, Assignment(20))

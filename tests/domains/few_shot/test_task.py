@@ -90,6 +90,16 @@ def test_kaggles_challenges_get_their_outputs_from_the_solutions(tmp_path):
     assert instances[1].answer == expected
 
 
+@pytest.mark.parametrize(
+    ("solutions", "match"), [("{", "not valid JSON"), ('{"t0": []}', "one output for each of 2")]
+)
+def test_solutions_that_do_not_fit_are_refused(solutions, match, tmp_path):
+    (tmp_path / "challenges.json").write_text(json.dumps({"t0": drawn(0, tests=2)}))
+    (tmp_path / "solutions.json").write_text(solutions)
+    with pytest.raises(InvalidInstanceError, match=rf"solutions\.json.*{match}"):
+        _ = FewShotTask(tmp_path / "challenges.json").whole().instances
+
+
 def test_a_file_with_one_task_loads(tmp_path):
     folder_of(tmp_path, 1)
     (one,) = FewShotTask({"validation": tmp_path / "task00.json"}).instances
