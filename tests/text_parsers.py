@@ -12,6 +12,8 @@ from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.result_comparison import same_output
 from dataenvgym.domains.code.static_analysis import normalized as normalized_code
 from dataenvgym.domains.code.static_analysis import problem_in, surroundings, with_known_names
+from dataenvgym.domains.few_shot.problem import key_of, read_grid, read_problem
+from dataenvgym.domains.few_shot.self_edit import read_self_edit
 from dataenvgym.domains.math import reasoning_gym
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask, solve
@@ -163,6 +165,14 @@ def scenes():
 
 
 PARSERS: dict[str, Parser] = {
+    # few-shot puzzles
+    "grid": read_grid,
+    "array of a grid": lambda text: read_grid(f"[[0, 1], [{text}"),
+    "puzzle": lambda text: (read_problem(text), key_of(text)),
+    "puzzle with a demonstration": lambda text: read_problem(
+        f"Input:\n1\nOutput:\n{text}\n\nInput:\n{text}\nOutput:"
+    ),
+    "self-edit": read_self_edit,
     # math
     "final answer": extract_final_answer,
     "what the answer is": lambda text: extract_final_answer(f"The answer is {text}"),

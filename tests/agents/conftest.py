@@ -24,6 +24,7 @@ WRONG = {
     "pocket_math": "#### 99999",
     "pocket_code": "def wrong(x):\n    return wrong",
     "pocket_tools": "#### wrong",
+    "few_shot": "wrong",
 }
 
 
@@ -62,6 +63,11 @@ class WillingTeacher:
         wanted = int(re.search(r"Name (\d+) new", request)[1])
         return {"subskills": [f"part {next(self._numbers)}" for _ in range(wanted)]}
 
+    def _self_edits(self, request: str) -> dict[str, Any]:
+        groups = re.findall(r"use_\w+_augmentations", request)
+        training = {"strategy": "train_using_all_tokens", "learning_rate": 1, "num_train_epochs": 1}
+        return {"data_generation": dict.fromkeys(groups, True), "training": training}
+
     def _actions(self, request: str) -> dict[str, Any]:
         return {"action": "explore", "subskills": 1, "records": 2}
 
@@ -70,6 +76,8 @@ def right_answers(task: Task, instance: TaskInstance) -> list[str]:
     """The messages of a student that solves the problem."""
     if isinstance(task.domain, DialogueDomain):
         return [*task.domain.gold_replies(instance)]
+    if task.name == "few_shot":
+        return [str(instance.answer)]
     return [str(instance.data.get("solution") or f"#### {instance.answer}")]
 
 

@@ -15,7 +15,15 @@ from dataenvgym.storage import write_jsonl
 SMALL = {"n_train": 24, "n_validation": 20, "n_test": 20}
 BEFORE, AFTER = "Read this twice, and work it out in 1 step:\n", "\nEnd with your answer."
 FRAME = {"system_prompt": "You are brief.", "template": f"{BEFORE}{{instruction}}{AFTER}"}
-NO_FIT = {("pocket_math", "execution"), ("pocket_math", "execution_preference")}
+NO_FIT = {
+    ("pocket_math", "execution"): "task's sandbox",
+    ("pocket_math", "execution_preference"): "task's sandbox",
+    **{
+        (task, engine): "has none: choose task=few_shot"
+        for task in ("pocket_math", "pocket_code")
+        for engine in ("grid_edit", "grid_self_edit")
+    },
+}
 
 
 @pytest.fixture(scope="module", params=["pocket_math", "pocket_code"])
@@ -59,8 +67,8 @@ def shown_in_evaluation(task, instruction):
 def test_the_prompt_of_a_record_is_that_of_an_evaluation(
     engine_name, task, student, plan, build_part, willing_teacher
 ):
-    if (task.name, engine_name) in NO_FIT:
-        with pytest.raises(ConfigurationError, match="task's sandbox"):
+    if (reason := NO_FIT.get((task.name, engine_name))) is not None:
+        with pytest.raises(ConfigurationError, match=reason):
             build_part("engine", engine_name, task)
         return
     records = written_by(build_part("engine", engine_name, task), plan, student)

@@ -35,6 +35,7 @@ WITH_PROGRAMS = (
 """These run with vLLM and LLaMA-Factory themselves, in the external suite."""
 NEEDS = {
     "task=gsm8k": "gsm8k",
+    "task=few_shot": "arc-agi",
     "task=humaneval": "humaneval",
     "task=bfcl": "bfcl",
     "task=api_bank": "api-bank",
