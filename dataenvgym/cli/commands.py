@@ -205,8 +205,8 @@ written beside the old ones (rescored-001, ...), and the table shows changes."""
         {
             **_RUN,
             "--iteration N": "leave out records of iteration N's training (default: the best one)",
-            "--by skill|subskill|agent|iteration|kind|record": "what makes a group (default: "
-            "skill)",
+            "--by FIELD": "what makes a group: skill, subskill, agent, iteration, kind or record "
+            "(default: skill)",
             "or --groups FILE": "instead, a JSON file with lists of record ids by the group's name",
             "--limit N+": "at most N groups, drawn at random with --seed",
             "--seed N=0": "of the draw (default: 0)",

@@ -229,8 +229,9 @@ class _Training:
                 found.setdefault("(none)" if value is None else str(value), []).append(i)
         names = sorted(found)
         if limit is not None and limit < len(names):
-            picks = derive_rng(seed, "attribution").choice(len(names), limit, replace=False)
-            names = [names[i] for i in sorted(picks.tolist())]
+            # a larger limit keeps those of a smaller one
+            order = derive_rng(seed, "attribution").permutation(len(names)).tolist()
+            names = [names[i] for i in sorted(order[:limit])]
         return {name: frozenset(found[name]) for name in names}
 
 

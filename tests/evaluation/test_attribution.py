@@ -186,6 +186,7 @@ def test_records_can_be_drawn(run, attribute):
     places = [_groups(run, by="record", limit=5, seed=seed) for seed in (0, 0, 1)]
     assert places[0] == places[1] != places[2]
     assert [len(place) for place in places[0].values()] == [1] * 5
+    assert places[0].keys() < _groups(run, by="record", limit=9).keys()
     assert _groups(run, by="iteration").keys() == {"1", "2"}
 
 
