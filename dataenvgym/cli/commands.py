@@ -201,6 +201,30 @@ The student's messages are replayed in the current task. The new scores are
 written beside the old ones (rescored-001, ...), and the table shows changes.""",
         "--evaluations-dir",
     ),
+    Command(
+        "attribute",
+        "measure which of a run's records helped: train again without them",
+        "attribute:attribute",
+        {
+            **_RUN,
+            "--iteration N": "leave out records of iteration N's training (default: the best one)",
+            "--by FIELD": "what makes a group: skill, subskill, agent, iteration, kind or record "
+            "(default: skill)",
+            "or --groups FILE": "instead, a JSON file with lists of record ids by the group's name",
+            "--limit N+": "at most N groups, drawn at random with --seed",
+            "--seed N=0": "of the draw (default: 0)",
+            "--repeats N=3+": "trainings of each group, with different seeds; their differences "
+            "are the noise (default: 3)",
+            "--trust": _TRUST % "run",
+        },
+        """\
+examples:
+  dataenvgym attribute RUN
+  dataenvgym attribute RUN --by record --limit 50 --repeats 1
+
+The same command continues an interrupted one; more repeats or groups extend it.
+`report` and `show` then have the effects, too.""",
+    ),
     Command("report", "show the report of a run", "inspect:report", _RUN),
     Command(
         "show",

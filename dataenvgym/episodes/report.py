@@ -17,6 +17,7 @@ from rich.text import Text
 
 from dataenvgym.environments import PHASES
 from dataenvgym.environments.rendering import forest_rows
+from dataenvgym.episodes.attribution import attribution_lines, print_table, read_attribution
 from dataenvgym.episodes.forgetting import mean_loss
 from dataenvgym.episodes.plots import draw_curve
 from dataenvgym.episodes.run_files import RunFiles
@@ -46,6 +47,8 @@ from dataenvgym.storage import write_text
 _SAMPLES = 3
 _MOST_NAMED = 3
 """The most named scores with columns in the table of skills; more get a separate table."""
+_MOST_GROUPS = 40
+"""The most rows of a table of effects."""
 _T = TypeVar("_T")
 
 
@@ -128,6 +131,10 @@ def render_report(
         if skills:
             shown = ", ".join(f"{one_line(s, 30)} {change(by)}" for s, by in skills)
             console.print(Text(f"{name} most: {shown}", style=style))
+    for table in read_attribution(run.directory).tables:
+        console.print()
+        print_table(table, console)
+        console.print()
     print_warnings(run.summary, console)
     for name in ("report.md", "curve.png"):
         if (run.directory / name).exists():
@@ -156,6 +163,7 @@ def _lines(run: RunFiles) -> Iterator[str]:
     yield from _iterations(run)
     yield from _skills(run)
     yield from _forest(run)
+    yield from _what_helped(run)
     yield from _records(run)
     yield from _still_wrong(run)
     yield from _files(run)
@@ -269,6 +277,13 @@ def _forest(run: RunFiles) -> Iterator[str]:
         for skill, subskill, allocation, made, *shares in forest_rows(forest)
     )
     yield from markdown_table(names, rows)
+
+
+def _what_helped(run: RunFiles) -> Iterator[str]:
+    if (attribution := read_attribution(run.directory)).tables:
+        yield ""
+        yield "## What helped"
+        yield from attribution_lines(attribution, most=_MOST_GROUPS)
 
 
 def _records(run: RunFiles) -> Iterator[str]:

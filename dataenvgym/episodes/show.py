@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.environments import IterationFiles
+from dataenvgym.episodes.attribution import read_attribution
 from dataenvgym.episodes.forgetting import Losses, mean_loss
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.tables import print_warnings
@@ -140,7 +141,8 @@ def show_iteration(
         text = f"the gate refused its student, which {refusal_text(refused)}: the student before it"
         console.print(Text(plain(f"{text} gave these answers"), style="yellow"), soft_wrap=True)
     if number and not wrong:
-        _show_records(files, console, skill, limit)
+        effects = read_attribution(run.directory).labels(number)
+        _show_records(files, console, skill, limit, effects)
     chosen = [c for c in after if skill is None or c.instance.skill == skill]
     if seed is not None:
         order = derive_rng(seed, "show").permutation(len(chosen)).tolist()
@@ -151,7 +153,13 @@ def show_iteration(
     print_warnings(run.summary, console)
 
 
-def _show_records(files: IterationFiles, console: Console, skill: str | None, limit: int) -> None:
+def _show_records(
+    files: IterationFiles,
+    console: Console,
+    skill: str | None,
+    limit: int,
+    effects: Mapping[str, str],
+) -> None:
     accepted = ((datum, "") for datum in files.read_records())
     for name, found in (("accepted", accepted), ("dropped", files.read_dropped())):
         records = [one for one in found if skill in (None, one[0].provenance.skill)]
@@ -163,7 +171,9 @@ def _show_records(files: IterationFiles, console: Console, skill: str | None, li
         table.add_column(no_wrap=True, style="dim", max_width=max(12, console.width // 4))
         table.add_column(overflow="fold")
         for datum, reason in records[:limit]:
-            labels = (reason, datum.provenance.id, datum.provenance.skill)
+            source = datum.provenance
+            effect = "" if reason else effects.get(source.id)
+            labels = (reason, source.id, source.skill, effect)
             label = "\n".join(plain(text) for text in labels if text)
             table.add_row(Text(label), Text(plain(record(datum))), end_section=True)
         if records:
