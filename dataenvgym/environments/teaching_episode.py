@@ -124,7 +124,7 @@ class TeachingEpisode:
 
     def judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
         """Check the records of this iteration without writing files."""
-        records = task_of(self.task).received(records)
+        records = task_of(self.task).received(records, lambda: self.history.records)
         judge = RecordJudge(self.quality, ShownStudent(self.predictor))
         checked = self.checks.check(stamp(records, number), judge, iteration=number)
         return checked.counting(judge.unjudged)
@@ -150,6 +150,13 @@ class TeachingEpisode:
         completed, report = self._evaluated(files, self.clock)
         self.checks.learn(completed)
         return completed, report
+
+    def shown(
+        self, number: int, completed: Sequence[CompletedTaskInstance], report: PerformanceReport
+    ) -> tuple[Sequence[CompletedTaskInstance], PerformanceReport]:
+        """The results that the agent sees after this iteration, and the report on them."""
+        shown = task_of(self.task).shown(completed, number)
+        return shown, report if len(shown) == len(completed) else report_of(self.task, shown)
 
     def finish(
         self,
@@ -200,7 +207,7 @@ class TeachingEpisode:
                 files.clear()
                 accepted = self.judged(number, records).accepted
                 self.student.train(accepted, files, self.history, seed=self.seed, clock=clock)
-                _, report = self._evaluated(files, clock, phase="trial")
+                completed, report = self._evaluated(files, clock, phase="trial")
                 self.student.load(previous.adapter)
             except BaseException as error:
                 self.student.go_back(previous.adapter, error)
@@ -210,7 +217,7 @@ class TeachingEpisode:
         gain = report.score - previous.report.score
         score = f"{report.score:.3f} ({gain:+.3f})"
         tell(f"trial: {len(records)} records, score {score}, {seconds:.0f} s")
-        return report
+        return self.shown(number, completed, report)[1]
 
     # --- the student's answers ---
 

@@ -1,22 +1,24 @@
 """Pressures: changes to a task's data that reward some strategies more than others.
 
-A pressure changes which problems a task has, how attempts at them are judged, or which training
-records reach the student. It is an option of any task, by name or with options of its own:
+A pressure changes which problems a task has, how attempts at them are judged, which results the
+agent sees, or which training records reach the student. It is an option of any task, by name or
+with options of its own:
 
     dataenvgym run task=pocket_code task.pressure=traps
     dataenvgym run task=teach/traps task.pressure.share=0.4
 
-Policies, engines and environments do not know it; they see its effects. It has no state and draws
-only from `seed` and the data, so a resumed run and another machine see the same.
+Policies, engines and environments do not know it; they see its effects. It has no state: it draws
+only from `seed` and the data, and is given the records of earlier iterations, so a resumed run, a
+trial and another machine see the same.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, check_one_of, did_you_mean
@@ -70,10 +72,26 @@ class Pressure:
         """The attempts as they are judged."""
         return completed
 
+    def shown(
+        self, instances: Sequence[TaskInstance], skills: tuple[str, ...], iteration: int
+    ) -> Sequence[TaskInstance]:
+        """The validation problems whose results the agent sees after an iteration (0: the base).
+
+        Scores and rewards are over all validation problems, in each iteration.
+        """
+        return instances
+
     def received(
-        self, records: Sequence[TrainingDatum], skills: tuple[str, ...]
+        self,
+        records: Sequence[TrainingDatum],
+        skills: tuple[str, ...],
+        earlier: Sequence[TrainingDatum],
     ) -> Sequence[TrainingDatum]:
-        """The records of an iteration as they reach the student's trainer."""
+        """The records of an iteration as they reach the student's trainer.
+
+        Args:
+            earlier: the records of earlier iterations of the episode, as they were accepted.
+        """
         return records
 
     def fault(self, record: TrainingDatum, skills: tuple[str, ...]) -> str | None:
@@ -86,7 +104,9 @@ class Pressure:
         Raises:
             ConfigurationError: if the task has no skills, or not those that were named.
         """
-        return _chosen(skills, self.skills, self.share, self.seed)
+        _check_names(skills, self.skills)
+        count = math.ceil(self.share * len(skills))
+        return frozenset(self.skills or _permuted(skills, self.seed)[:count])
 
     def _draw(self, record: TrainingDatum) -> float:
         """A number in [0, 1) that depends on the seed and the texts of the record only."""
@@ -104,7 +124,10 @@ class Traps(Pressure):
         return [c.model_copy(update=wrong) if c.instance.skill in traps else c for c in completed]
 
     def received(
-        self, records: Sequence[TrainingDatum], skills: tuple[str, ...]
+        self,
+        records: Sequence[TrainingDatum],
+        skills: tuple[str, ...],
+        earlier: Sequence[TrainingDatum],
     ) -> Sequence[TrainingDatum]:
         traps = self.concerned(skills)
         return _exchanged(records, lambda record: record.provenance.skill in traps)
@@ -124,9 +147,153 @@ class NoisyTeacher(Pressure):
         super().__init__(share=share, seed=seed)
 
     def received(
-        self, records: Sequence[TrainingDatum], skills: tuple[str, ...]
+        self,
+        records: Sequence[TrainingDatum],
+        skills: tuple[str, ...],
+        earlier: Sequence[TrainingDatum],
     ) -> Sequence[TrainingDatum]:
         return _exchanged(records, lambda r: self._draw(r) < self.share)
+
+
+class Paired(Pressure):
+    """The base of pressures that concern pairs of skills.
+
+    Args:
+        pairs: for each concerned skill its partner, such as {middle: smallest}; none draws both.
+        share: of the skills that get a partner, rounded up.
+        seed: of its choices.
+    """
+
+    def __init__(
+        self, *, pairs: Mapping[str, str] | None = None, share: float = 0.25, seed: int = 0
+    ) -> None:
+        super().__init__(share=share, seed=seed)
+        if pairs is not None and not (isinstance(pairs, Mapping) and pairs):
+            raise ConfigurationError(f"pairs is {pairs!r}, expected skills, such as {{one: other}}")
+        self.pairs = None if pairs is None else dict(pairs)
+
+    def partners(self, skills: tuple[str, ...]) -> Mapping[str, str]:
+        """The partner of each concerned skill.
+
+        Raises:
+            ConfigurationError: if the task does not have these skills, or too few.
+        """
+        if self.pairs is not None:
+            _check_names(skills, [*self.pairs, *self.pairs.values()])
+            return self.pairs
+        drawn = _permuted(skills, self.seed)
+        count = math.ceil(self.share * len(drawn))
+        if 2 * count > len(drawn):
+            raise ConfigurationError(
+                f"pressure.share is {self.share:g}, which is {count} of {len(drawn)} skills, each "
+                "with a partner among the others: expected at most half of the skills"
+            )
+        return dict(zip(drawn[:count], drawn[count:], strict=False))
+
+
+class Prerequisites(Paired):
+    """Skills that can be learned only after their partner: until then, their records are wrong.
+
+    They have the answer of another record of their skill, until the episode has `enough` records
+    of the partner. Those of the same iteration count.
+
+    Args:
+        enough: records of the partner.
+    """
+
+    def __init__(
+        self,
+        *,
+        pairs: Mapping[str, str] | None = None,
+        share: float = 0.25,
+        enough: int = 20,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(pairs=pairs, share=share, seed=seed)
+        self.enough = _whole(enough, 1, "enough")
+
+    def received(
+        self,
+        records: Sequence[TrainingDatum],
+        skills: tuple[str, ...],
+        earlier: Sequence[TrainingDatum],
+    ) -> Sequence[TrainingDatum]:
+        taught = Counter(r.provenance.skill for r in (*earlier, *records))
+        partners = self.partners(skills)
+        early = {skill for skill, first in partners.items() if taught[first] < self.enough}
+        return _exchanged(records, lambda r: r.provenance.skill in early)
+
+
+class Interference(Paired):
+    """Teaching a skill hurts its partner: some of its records teach the partner wrong answers.
+
+    Such a record has the prompt of one of the partner's records, and its own answer. The prompts
+    are those of this iteration and of earlier ones; without any, nothing is hurt.
+
+    Args:
+        harm: the share of the records of a concerned skill that hurt.
+    """
+
+    def __init__(
+        self,
+        *,
+        pairs: Mapping[str, str] | None = None,
+        share: float = 0.25,
+        harm: float = 0.5,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(pairs=pairs, share=share, seed=seed)
+        if not _is_number(harm) or not 0 < harm <= 1:
+            raise ConfigurationError(f"harm is {harm!r}, expected more than 0, at most 1")
+        self.harm = harm
+
+    def received(
+        self,
+        records: Sequence[TrainingDatum],
+        skills: tuple[str, ...],
+        earlier: Sequence[TrainingDatum],
+    ) -> Sequence[TrainingDatum]:
+        partners = self.partners(skills)
+        known = (*records, *earlier)
+        found = []
+        for record in records:
+            partner = partners.get(record.provenance.skill or "")
+            prompts = [r for r in known if r.provenance.skill == partner and partner is not None]
+            if prompts and self._draw(record) < self.harm:
+                hurt = with_answer_of(prompts[int(self._draw(record) * 1e9) % len(prompts)], record)
+                record = hurt.model_copy(update={"provenance": record.provenance})
+            found.append(record)
+        return found
+
+
+class Plateau(Pressure):
+    """More records of the same skill stop to help, and then hurt.
+
+    Of a skill's records in the episode, the first `enough` are as written. Of the next `enough`,
+    every other one has the answer of another record of its skill, and so have all further ones.
+
+    Args:
+        enough: records of a skill that help.
+    """
+
+    def __init__(self, *, enough: int = 15, seed: int = 0) -> None:
+        super().__init__(seed=seed)
+        self.enough = _whole(enough, 1, "enough")
+
+    def received(
+        self,
+        records: Sequence[TrainingDatum],
+        skills: tuple[str, ...],
+        earlier: Sequence[TrainingDatum],
+    ) -> Sequence[TrainingDatum]:
+        taught = Counter(r.provenance.skill for r in earlier)
+        wrong = set()
+        for record in records:
+            n = taught[record.provenance.skill]
+            taught[record.provenance.skill] += 1
+            if n >= 2 * self.enough or (n >= self.enough and n % 2):
+                wrong.add(id(record))
+        return _exchanged(records, lambda r: id(r) in wrong)
 
 
 class Skewed(Pressure):
@@ -142,66 +309,70 @@ class Skewed(Pressure):
         self, *, skills: Sequence[str] = (), share: float = 0.25, ratio: int = 5, seed: int = 0
     ) -> None:
         super().__init__(skills=skills, share=share, seed=seed)
-        if not _is_number(ratio) or ratio < 2:
-            raise ConfigurationError(f"ratio is {ratio!r}, expected a number from 2 on")
-        self.ratio = ratio
+        self.ratio = _whole(ratio, 2, "ratio")
 
     def problems(
         self, split: Split, instances: Sequence[TaskInstance], skills: tuple[str, ...]
     ) -> Sequence[TaskInstance]:
-        return instances if split == "train" else self._thinned(instances, self.concerned(skills))
+        return (
+            instances
+            if split == "train"
+            else _thinned(instances, self.concerned(skills), self.ratio)
+        )
 
-    def _thinned(
-        self, instances: Sequence[TaskInstance], heavy: frozenset[str]
+
+class Drift(Pressure):
+    """The mix of skills that the agent sees changes from iteration to iteration.
+
+    In each iteration, the agent sees all results of other skills, and of the rest one in `ratio`.
+    Score, reward and test split are over all problems, always the same ones: the mean of all mixes.
+
+    Args:
+        share: of the skills that weigh more in an iteration, rounded up.
+        ratio: their weight relative to the other skills.
+        seed: of their order.
+    """
+
+    def __init__(self, *, share: float = 0.25, ratio: int = 5, seed: int = 0) -> None:
+        super().__init__(share=share, seed=seed)
+        self.ratio = _whole(ratio, 2, "ratio")
+
+    def shown(
+        self, instances: Sequence[TaskInstance], skills: tuple[str, ...], iteration: int
     ) -> Sequence[TaskInstance]:
-        seen: defaultdict[str | None, int] = defaultdict(int)
-        kept = []
-        for instance in instances:
-            if instance.skill in heavy or seen[instance.skill] % self.ratio == 0:
-                kept.append(instance)
-            seen[instance.skill] += 1
-        return kept
-
-
-class Shifted(Skewed):
-    """The concerned skills weigh more than others in validation, and less in the test split."""
-
-    def problems(
-        self, split: Split, instances: Sequence[TaskInstance], skills: tuple[str, ...]
-    ) -> Sequence[TaskInstance]:
-        seen = self.concerned(skills)
-        if split == "test":
-            return self._thinned(instances, frozenset(skills) - seen)
-        return super().problems(split, instances, skills)
+        drawn = _permuted(skills, self.seed)
+        count = math.ceil(self.share * len(drawn))
+        heavy = {drawn[(iteration * count + i) % len(drawn)] for i in range(count)}
+        return _thinned(instances, heavy, self.ratio)
 
 
 class Hidden(Pressure):
-    """The names of skills are hidden: problems are grouped by the first word of their wording.
+    """The skills of problems are hidden: their labels follow the first word of the wording.
 
-    A group has problems of several skills, and a skill has problems in several groups.
+    A label is the name of one of `groups` skills of the task, and says nothing of what a problem
+    needs: its problems are of several skills, and a skill has problems under several labels.
 
     Args:
-        groups: their number.
-        seed: puts each word into a group.
+        groups: the number of labels.
+        seed: draws the labels, and one for each word.
     """
 
     def __init__(self, *, groups: int = 5, seed: int = 0) -> None:
         super().__init__(seed=seed)
-        if not _is_number(groups) or groups < 2:
-            raise ConfigurationError(f"groups is {groups!r}, expected a number from 2 on")
-        self.groups = groups
+        self.groups = _whole(groups, 2, "groups")
 
     def problems(
         self, split: Split, instances: Sequence[TaskInstance], skills: tuple[str, ...]
     ) -> Sequence[TaskInstance]:
+        labels = _permuted(skills, self.seed)[: self.groups]
         return [
-            i.model_copy(update={"skill": self._group(i.instruction), "category": None})
+            i.model_copy(update={"skill": self._label(i.instruction, labels), "category": None})
             for i in instances
         ]
 
-    def _group(self, instruction: str) -> str:
+    def _label(self, instruction: str, labels: Sequence[str]) -> str:
         first = next(iter(instruction.split()), "").lower()
-        return f"group {derive_seed(self.seed, first) % self.groups + 1}"
+        return labels[derive_seed(self.seed, first) % len(labels)]
 
 
 class Priced(Pressure):
@@ -228,13 +399,16 @@ class Priced(Pressure):
 
 
 PRESSURES: Mapping[str, Callable[..., Pressure]] = {
+    "scarce": partial(Priced, share=1.0, price=5.0),
     "traps": Traps,
-    "noisy_teacher": NoisyTeacher,
+    "prerequisites": Prerequisites,
+    "interference": Interference,
     "skewed": Skewed,
-    "shifted": Shifted,
+    "noisy_teacher": NoisyTeacher,
     "hidden": Hidden,
     "priced": Priced,
-    "scarce": partial(Priced, share=1.0, price=5.0),
+    "drift": Drift,
+    "plateau": Plateau,
 }
 """The pressures by name."""
 
@@ -269,24 +443,43 @@ def pressure_of(given: Any) -> Pressure | None:
     return PRESSURES[name](**(options or {}))
 
 
-@cache
-def _chosen(
-    skills: tuple[str, ...], named: tuple[str, ...], share: float, seed: int
-) -> frozenset[str]:
+def _permuted(skills: tuple[str, ...], seed: int) -> list[str]:
+    """The skills in an order of the seed; ConfigurationError without skills."""
+    _check_names(skills, ())
+    return [skills[i] for i in derive_rng(seed, "pressure").permutation(len(skills))]
+
+
+def _check_names(skills: tuple[str, ...], names: Iterable[str]) -> None:
     if not skills:
         raise ConfigurationError(
             "pressure concerns some skills, and the problems of this task have none: choose "
-            "another pressure (noisy_teacher, hidden, scarce), or a task with gold skills"
+            "another pressure (noisy_teacher, plateau, scarce), or a task with gold skills"
         )
-    for name in named:
+    for name in names:
         if name not in skills:
             raise ConfigurationError(
-                f"pressure.skills has {name!r}, expected skills of the task."
-                f"{did_you_mean(name, skills)} They are: {', '.join(skills)}"
+                f"pressure names {name!r}, expected skills of the task."
+                f"{did_you_mean(str(name), skills)} They are: {', '.join(skills)}"
             )
-    count = math.ceil(share * len(skills))
-    drawn = derive_rng(seed, "pressure").permutation(len(skills))[:count]
-    return frozenset(named or (skills[i] for i in drawn))
+
+
+def _whole(value: int, least: int, name: str) -> int:
+    if not isinstance(value, int) or value < least:
+        raise ConfigurationError(f"{name} is {value!r}, expected a whole number from {least} on")
+    return value
+
+
+def _thinned(
+    instances: Sequence[TaskInstance], heavy: Container[str | None], ratio: int
+) -> Sequence[TaskInstance]:
+    """All instances of the heavy skills; of each other skill, one in `ratio`."""
+    seen: Counter[str | None] = Counter()
+    kept = []
+    for instance in instances:
+        if instance.skill in heavy or seen[instance.skill] % ratio == 0:
+            kept.append(instance)
+        seen[instance.skill] += 1
+    return kept
 
 
 def _is_number(value: object) -> bool:
