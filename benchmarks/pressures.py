@@ -35,7 +35,10 @@ PAIRS: Mapping[str, tuple[str, str]] = {
     "skewed": ("agent=open_ended", "agent=skill_list"),
     "noisy_teacher": ("agent=skill_list quality=wrong_answer", "agent=skill_list"),
     "hidden": ("agent=open_ended", "agent=skill_list"),
-    "priced": ("agent=skill_list", "agent=edge"),
+    "priced": (
+        "agent=skill_list",
+        "agent=skill_list agent.policy.choose=highest_error agent.policy.skills=3",
+    ),
     "drift": ("agent=skill_list", "agent=open_ended"),
     "plateau": ("agent=skill_list agent.policy.sharpness=0", "agent=skill_list"),
 }

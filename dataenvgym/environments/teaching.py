@@ -51,9 +51,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     """An environment with one student to teach and one task.
 
     The observation is `{"completed": tuple of CompletedTaskInstance, "report":
-    PerformanceReport}`, both on the validation split. The reward is the change in validation
-    score. `terminated` is True once `target_score` or `max_records` is reached; the number of
-    iterations is limited by gymnasium's `TimeLimit`.
+    PerformanceReport}`, both on the validation split, or on what a pressure of the task shows of
+    it (`Pressure.shown`). The reward is the change in validation score. `terminated` is True once
+    `target_score` or `max_records` is reached; the number of iterations is limited by gymnasium's
+    `TimeLimit`.
 
     A subclass has an `action_space` and handles actions (`parse`, `records_of`, `pending_action`).
     If it shows more than the evaluated instances, it also overrides `before_training`,

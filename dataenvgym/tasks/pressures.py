@@ -254,13 +254,15 @@ class Interference(Paired):
         earlier: Sequence[TrainingDatum],
     ) -> Sequence[TrainingDatum]:
         partners = self.partners(skills)
-        known = (*records, *earlier)
+        known: dict[str, list[TrainingDatum]] = {partner: [] for partner in partners.values()}
+        for record in (*records, *earlier):
+            known.get(record.provenance.skill or "", []).append(record)
         found = []
         for record in records:
-            partner = partners.get(record.provenance.skill or "")
-            prompts = [r for r in known if r.provenance.skill == partner and partner is not None]
-            if prompts and self._draw(record) < self.harm:
-                hurt = with_answer_of(prompts[int(self._draw(record) * 1e9) % len(prompts)], record)
+            prompts = known.get(partners.get(record.provenance.skill or "", ""), ())
+            place = self._draw(record) / self.harm
+            if prompts and place < 1:
+                hurt = with_answer_of(prompts[int(place * len(prompts))], record)
                 record = hurt.model_copy(update={"provenance": record.provenance})
             found.append(record)
         return found
