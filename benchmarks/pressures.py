@@ -173,21 +173,22 @@ def draw(measured: Sequence[Measured], path: Path) -> None:
 
 
 def _draw_task(axis: Axes, one: Measured) -> None:
-    for label, color in ((FITS, "#0072B2"), (IGNORES, "#D55E00")):
+    for i, (label, color) in enumerate(((FITS, "#0072B2"), (IGNORES, "#D55E00"))):
         curves = [seed.val_scores for seed in one.of(label).seeds]
         for curve in curves:
             axis.plot(curve, color=color, linewidth=0.7, alpha=0.45)
         mean = [statistics.mean(scores) for scores in zip(*curves, strict=True)]
         name = "the policy that fits" if label == FITS else "one that ignores the pressure"
         axis.plot(mean, color=color, linewidth=2.2, marker="o", markersize=4, label=name)
+        shown = PAIRS[one.name][i].replace("agent.policy.", "").replace("agent=", "")
+        axis.text(0, 1.14 - 0.1 * i, shown, transform=axis.transAxes, fontsize=7.5, color=color)
     first = one.of(FITS).seeds[0].val_scores[0]
     axis.axhline(first, color="#374151", linewidth=1, linestyle=(0, (5, 3)), label="no teaching")
     if one.gold is not None:
         best = max(one.gold.seeds[0].val_scores)
         axis.axhline(best, color="#374151", linewidth=1.4, linestyle=":", label="gold data")
-    fits, ignores = (option.replace("agent=", "") for option in PAIRS[one.name])
-    axis.set_title(f"{one.name}\n", fontsize=11, loc="left", fontweight="bold")
-    axis.text(0, 1.02, f"{fits} / {ignores}", transform=axis.transAxes, fontsize=7.5)
+    axis.set_title(one.name, fontsize=11, loc="left", fontweight="bold", pad=26)
+    axis.set_xlabel("iteration", fontsize=9)
     axis.set_xticks(range(4))
     axis.grid(axis="y", color="#e5e7eb", linewidth=0.8)
     axis.spines[["top", "right"]].set_visible(False)
