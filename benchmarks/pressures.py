@@ -77,6 +77,7 @@ def measure(name: str, seeds: Sequence[int], folder: Path, *, ceiling: bool) -> 
             strategies=[f"{label}: {options}" for label, options in strategies.items()],
             baseline=next(iter(strategies)),
             bounds=False,
+            allow_unequal=["records"] if kind == GOLD else [],  # it has no record budget
             studies_dir=str(folder),
         ).tasks[0]
 
