@@ -89,7 +89,8 @@ def test_what_was_taught_before_decides_over_the_same_records(pressure, tmp_path
         for iteration in range(1, first + 1):
             environment.step(lesson(environment.task, iteration))
         environment.step(lesson(environment.task, 9))
-        answers.append([r.output for r in records_of(tmp_path / str(first), first + 1)])
+        taught_last = records_of(tmp_path / str(first), first + 1)
+        answers.append([(r.prompt, r.output) for r in taught_last])
     assert answers[0] != answers[1]
 
 
