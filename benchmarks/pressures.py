@@ -31,7 +31,7 @@ PAIRS: Mapping[str, tuple[str, str]] = {
     "scarce": ("agent=skill_list", "agent=random"),
     "traps": ("agent=edge", "agent=skill_list"),
     "prerequisites": ("agent=edge", "agent=skill_list"),
-    "interference": ("agent=skill_list", "agent=edge"),
+    "interference": ("agent=skill_list", "agent=random"),
     "skewed": ("agent=open_ended", "agent=skill_list"),
     "noisy_teacher": ("agent=skill_list quality=wrong_answer", "agent=skill_list"),
     "hidden": ("agent=open_ended", "agent=skill_list"),

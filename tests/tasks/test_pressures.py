@@ -183,7 +183,9 @@ def test_half_of_the_records_of_a_skill_teach_its_partner_wrong_answers(task):
     partners = pressed.pressure.partners(pressed._skills)
     records = records_of(pressed)
     changed = [r for r, old in zip(received(pressed, records), records, strict=True) if r != old]
-    assert 0.3 < len(changed) / (8 * len(partners)) < 0.7
+    # some answers in a scene are the partner's too
+    least = 0.1 if task == "pocket_social" else 0.3
+    assert least < len(changed) / (8 * len(partners)) < 0.7
     for record in changed:
         asked = {r.provenance.skill for r in records if question(r) == question(record)}
         assert partners[record.provenance.skill] in asked
