@@ -278,12 +278,14 @@ def test_nonsense_is_refused_by_the_name_of_the_option(given, named):
 
 
 def test_a_skill_that_the_task_does_not_have_and_a_task_without_skills_are_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match="Did you mean 'sum'"):
-        task_under("{traps: {skills: [summ]}}").evaluate(ScriptedPredictor(lambda _: ""))
-    with pytest.raises(ConfigurationError, match="Did you mean 'total'"):
-        received(task_under("{interference: {pairs: {sum: totl}}}"), [])
-    with pytest.raises(ConfigurationError, match=r"share is 0\.6, which is 12 of 20 skills"):
-        received(task_under("{prerequisites: {share: 0.6}}"), [])
+    for given, said in (
+        ("{traps: {skills: [summ]}}", "Did you mean 'sum'"),
+        ("{priced: {skills: [summ]}}", "Did you mean 'sum'"),
+        ("{interference: {pairs: {sum: totl}}}", "Did you mean 'total'"),
+        ("{prerequisites: {share: 0.6}}", r"share is 0\.6, which is 12 of 20 skills"),
+    ):
+        with pytest.raises(ConfigurationError, match=said):
+            _ = task_under(given).instances  # before anything runs
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"question": "1 + 1?", "answer": "2"}\n')
     more = [f"task.sources.validation={rows}", "task.pressure=skewed"]

@@ -15,6 +15,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.tasks.pressures.pressure import (
+    Instances,
     Pressure,
     Records,
     Skills,
@@ -23,6 +24,7 @@ from dataenvgym.tasks.pressures.pressure import (
     permuted,
     whole,
 )
+from dataenvgym.tasks.source import Split
 
 
 class NoisyTeacher(Pressure):
@@ -58,6 +60,10 @@ class Paired(Pressure):
         if pairs is not None and not (isinstance(pairs, Mapping) and pairs):
             raise ConfigurationError(f"pairs is {pairs!r}, expected skills, such as {{one: other}}")
         self.pairs = None if pairs is None else dict(pairs)
+
+    def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
+        self.partners(skills)  # names unknown skills before anything runs
+        return instances
 
     def partners(self, skills: Skills) -> Mapping[str, str]:
         """The partner of each concerned skill.

@@ -41,7 +41,9 @@ class Pressure:
         self.seed = seed
 
     def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
-        """The problems of a split."""
+        """The problems of a split; they load before anything runs, so this checks options, too."""
+        if self.skills:
+            check_names(skills, self.skills)
         return instances
 
     def judged(
