@@ -167,8 +167,9 @@ def draw(measured: Sequence[Measured], path: Path) -> None:
             axis.set_axis_off()
         for axis, one in zip(axes.flat, measured, strict=False):
             _draw_task(axis, one)
+        n_legend = 4 if n_columns > 3 else 1
         handles, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+        figure.legend(handles, labels, loc="outside lower center", ncols=n_legend, frameon=False)
         figure.supylabel("validation score", fontsize=10)
     write_bytes(path, png_of(figure))
 
@@ -182,13 +183,13 @@ def _draw_task(axis: Axes, one: Measured) -> None:
         name = "the policy that fits" if label == FITS else "one that ignores the pressure"
         axis.plot(mean, color=color, linewidth=2.2, marker="o", markersize=4, label=name)
         shown = PAIRS[one.name][i].replace("agent.policy.", "").replace("agent=", "")
-        axis.text(0, 1.14 - 0.1 * i, shown, transform=axis.transAxes, fontsize=7.5, color=color)
+        axis.text(0, 1.11 - 0.085 * i, shown, transform=axis.transAxes, fontsize=7.5, color=color)
     first = one.of(FITS).seeds[0].val_scores[0]
     axis.axhline(first, color="#374151", linewidth=1, linestyle=(0, (5, 3)), label="no teaching")
     if one.gold is not None:
         best = max(one.gold.seeds[0].val_scores)
         axis.axhline(best, color="#374151", linewidth=1.4, linestyle=":", label="gold data")
-    axis.set_title(one.name, fontsize=11, loc="left", fontweight="bold", pad=26)
+    axis.set_title(one.name, fontsize=11, loc="left", fontweight="bold", pad=30)
     axis.set_xlabel("iteration", fontsize=9)
     axis.set_xticks(range(4))
     axis.grid(axis="y", color="#e5e7eb", linewidth=0.8)
