@@ -51,9 +51,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     """An environment with one student to teach and one task.
 
     The observation is `{"completed": tuple of CompletedTaskInstance, "report":
-    PerformanceReport}`, both on the validation split. The reward is the change in validation
-    score. `terminated` is True once `target_score` or `max_records` is reached; the number of
-    iterations is limited by gymnasium's `TimeLimit`.
+    PerformanceReport}`, both on the validation split, or on what a pressure of the task shows of
+    it (`Pressure.shown`). The reward is the change in validation score. `terminated` is True once
+    `target_score` or `max_records` is reached; the number of iterations is limited by gymnasium's
+    `TimeLimit`.
 
     A subclass has an `action_space` and handles actions (`parse`, `records_of`, `pending_action`).
     If it shows more than the evaluated instances, it also overrides `before_training`,
@@ -162,19 +163,21 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         )
         episode.restore(finished, asked.test_tasks)
         if finished:
-            completed = episode.continue_from(finished)
-            self.go_on_from(finished[-1], completed)
+            report = episode.history.last.report
+            shown = episode.shown(finished[-1].number, episode.continue_from(finished), report)
+            self.go_on_from(finished[-1], shown[0])
         else:
             files = IterationFiles(self._folder.iterations, 0)
             self.clock.start(0)
             began = time.perf_counter()
             completed, report = episode.evaluate(files)
-            self.learn_from(files, (), completed, report)
+            shown = episode.shown(0, completed, report)
+            self.learn_from(files, (), *shown)
             episode.finish(files, report, began=began)
         info = {**self._info(), "is_over": self.is_over}
         if (action := self.pending_action()) is not None:
             info["pending_action"] = action
-        return self.observe(tuple(completed), self.results[-1].report), info
+        return self.observe(tuple(shown[0]), shown[1]), info
 
     def step(self, action: Any) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
         """Train the student on the action's records, and evaluate it again.
@@ -200,12 +203,13 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             if refused := episode.refusal(completed, taught):
                 taught, adapter = (), episode.history.last.adapter
                 completed, report = episode.turn_back(files, refused)
-            self.learn_from(files, taught, completed, report)
+            shown = episode.shown(files.number, completed, report)
+            self.learn_from(files, taught, *shown)
         except BaseException as error:  # Ctrl-C in a notebook too
             episode.student.go_back(episode.history.last.adapter, error)
             raise
         result = episode.finish(files, report, began=began, checked=checked, adapter=adapter)
-        observation = self.observe(tuple(completed), report)
+        observation = self.observe(tuple(shown[0]), shown[1])
         return observation, result.reward, self.is_over, False, self._info()
 
     def trial(self, records: Any) -> PerformanceReport:

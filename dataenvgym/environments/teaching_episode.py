@@ -119,7 +119,7 @@ class TeachingEpisode:
 
     def judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
         """Check the records of this iteration without writing files."""
-        records = task_of(self.task).received(records)
+        records = task_of(self.task).received(records, lambda: self.history.records)
         judge = RecordJudge(self.quality, ShownStudent(self.predictor))
         checked = self.checks.check(stamp(records, number), judge, iteration=number)
         return checked.counting(judge.unjudged)
@@ -166,6 +166,16 @@ class TeachingEpisode:
         files.refuse(self._last_files)
         report = last.report.model_copy(update={"refused": refused})
         return self._answered(self._last_files), report
+
+    def shown(
+        self, number: int, completed: Sequence[CompletedTaskInstance], report: PerformanceReport
+    ) -> tuple[Sequence[CompletedTaskInstance], PerformanceReport]:
+        """The results that the agent sees after this iteration, and the report on them."""
+        shown = task_of(self.task).shown(completed, number)
+        if len(shown) == len(completed):
+            return shown, report
+        on_shown = report_of(self.task, shown)
+        return shown, on_shown.model_copy(update={"refused": report.refused})
 
     def finish(
         self,
@@ -227,7 +237,7 @@ class TeachingEpisode:
         gain = report.score - previous.report.score
         score = f"{report.score:.3f} ({gain:+.3f}){', refused' * (report.refused is not None)}"
         tell(f"trial: {len(records)} records, score {score}, {seconds:.0f} s")
-        return report
+        return self.shown(number, completed, report)[1]
 
     # --- the student's answers ---
 
