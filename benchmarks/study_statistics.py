@@ -17,7 +17,8 @@ import numpy as np
 from benchmarks.common import print_table, write_results
 from dataenvgym.studies.aggregate import Interval, interquartile_interval, interquartile_mean
 from dataenvgym.studies.aggregate import probability_of_improvement as improvement
-from dataenvgym.studies.noise import Variances
+from dataenvgym.studies.noise import NoiseModel, Variances, suite_sd
+from dataenvgym.studies.pairs import compare_pairs, over_tasks
 from dataenvgym.studies.power import detectable_effect, power
 from dataenvgym.studies.statistics import Test, holm, p_value
 
@@ -100,13 +101,70 @@ def power_found(n_studies: int) -> list[dict[str, float | str]]:
     return rows
 
 
+DESIGNS = {
+    "equal": (0, 0, 0, 0, 0),
+    "one ahead": (1, 0, 0, 0, 0),
+    "spread": (1, 0.75, 0.5, 0.25, 0),
+}
+"""True scores of five strategies, as shares of the largest difference."""
+
+
+def pairs_found(n_studies: int) -> list[dict[str, float | str]]:
+    """The pairs of five strategies that studies of a suite of ten tasks tell apart.
+
+    The largest difference is the smallest that `dataenvgym study --plan` says is found with 80%
+    power, or two thirds of it. A false claim is any pair told apart that is equal, or in the wrong
+    order.
+    """
+    rows: list[dict[str, float | str]] = []
+    rng = np.random.default_rng(0)
+    variances = Variances(seed=4e-4, problem=1e-3, residual=0.2, problems=400,
+                          seed_correlation=0.5, problem_correlation=0.5)  # fmt: skip
+    model = NoiseModel(task="t", conditions={}, strategies=("a", "b"), seeds=10, seconds={},
+                       variances={"area": variances}, ceiling=0.2)  # fmt: skip
+    sd, own = suite_sd([model] * 10, [400] * 10) or 0.0, variances.sd(400) / 0.2 / np.sqrt(2)
+    tests: tuple[tuple[Test, int], ...] = (("sign_flip", 10), ("sign_flip", 12), ("t", 30))
+    for (test, n), (name, means), share in itertools.product(tests, DESIGNS.items(), (1, 2 / 3)):
+        if name == "equal" and share < 1:
+            continue
+        effect = share * (detectable_effect(n, comparisons=10, test=test) or 0.0)
+        truth = dict(zip("abcde", np.array(means) * effect * sd, strict=True))
+        found, falsely, covered = 0, 0, 0
+        for _ in range(n_studies):
+            shared = rng.normal(0, 0.2, (10, n))
+            noise = rng.normal(0, own, (5, 10, n))
+            scores = {
+                strategy: over_tasks({
+                    str(i): dict(enumerate(one))
+                    for i, one in enumerate((mean + shared + of).tolist())
+                })
+                for (strategy, mean), of in zip(truth.items(), noise, strict=True)
+            }  # fmt: skip
+            pairs = compare_pairs(scores, test)
+            (ends,) = (pair for pair in pairs if {pair.better, pair.other} == {"a", "e"})
+            difference = truth[ends.better] - truth[ends.other]
+            found += ends.told_apart and difference > 0
+            falsely += any(p.told_apart and truth[p.better] <= truth[p.other] for p in pairs)
+            covered += abs((ends.difference.mean or 0.0) - difference) <= (
+                ends.difference.half_width or 0.0
+            )
+        predicted = 0.0 if name == "equal" else power(effect, n, comparisons=10, test=test)
+        rows.append({"test": test, "seeds": n, "design": name, "predicted": predicted,
+                     "found": found / n_studies, "false claims": falsely / n_studies,
+                     "coverage": covered / n_studies})  # fmt: skip
+    return rows
+
+
 def main(arguments: Sequence[str]) -> None:
     n_studies = int(arguments[0]) if arguments else 2000
     rows = coverage(n_studies)
     print_table(rows)
     powers = power_found(n_studies)
     print_table(powers)
-    write_results("study_statistics", {"studies": n_studies, "coverage": rows, "power": powers})
+    pairs = pairs_found(n_studies)
+    print_table(pairs)
+    found = {"studies": n_studies, "coverage": rows, "power": powers, "pairs": pairs}
+    write_results("study_statistics", found)
 
 
 if __name__ == "__main__":

@@ -68,14 +68,14 @@ def _a_curve_is_drawn_once():
     """
     from dataenvgym.episodes import plots
 
-    drawn: dict[tuple[str, str], bytes] = {}
+    drawn: dict[tuple[str, ...], bytes] = {}
 
     @functools.wraps(draw := plots.curve_bytes)
-    def curve_bytes(summary: Any, *, categories: Any = None) -> bytes:
+    def curve_bytes(summary: Any, *, categories: Any = None, forgetting: Any = ()) -> bytes:
         scores = summary.model_dump_json(exclude={"iterations": {"__all__": {"seconds"}}})
-        key = (scores, repr(categories))
+        key = (scores, repr(categories), repr(forgetting))
         if key not in drawn:
-            drawn[key] = draw(summary, categories=categories)
+            drawn[key] = draw(summary, categories=categories, forgetting=forgetting)
         return drawn[key]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -108,6 +108,13 @@ class Fragile(Agent):
         return super().__call__(completed, predictor)
 
 
+class Poor(Agent):
+    """Writes a tenth of the records that it may."""
+
+    def __call__(self, completed, predictor):
+        return super().__call__(completed, predictor)[: self.records_per_iteration // 10]
+
+
 class Greedy(Agent):
     """Writes twice as many records as it was to."""
 

@@ -89,6 +89,8 @@ def test_the_wheel_holds_each_file_of_the_package_its_configuration_and_its_pins
     with zipfile.ZipFile(path) as wheel:
         shipped = {n for n in wheel.namelist() if ".dist-info/" not in n}
     assert shipped == expected
+    assert "dataenvgym/studies/noise_models/pocket_math.json" in shipped
+    assert "dataenvgym/configs/suite/teach-v1.yaml" in shipped
 
 
 def test_the_sdist_has_the_files_that_contributors_need(packages):

@@ -12,6 +12,8 @@ from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.result_comparison import same_output
 from dataenvgym.domains.code.static_analysis import normalized as normalized_code
 from dataenvgym.domains.code.static_analysis import problem_in, surroundings, with_known_names
+from dataenvgym.domains.few_shot.problem import key_of, read_grid, read_problem
+from dataenvgym.domains.few_shot.self_edit import read_self_edit
 from dataenvgym.domains.knowledge.answers import exact_match, f1
 from dataenvgym.domains.knowledge.environment import Passage
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
@@ -172,6 +174,14 @@ def scenes():
 
 EACH = (math, tools, code, social, knowledge)
 PARSERS: dict[str, Parser] = {
+    # few-shot puzzles
+    "grid": read_grid,
+    "array of a grid": lambda text: read_grid(f"[[0, 1], [{text}"),
+    "puzzle": lambda text: (read_problem(text), key_of(text)),
+    "puzzle with a demonstration": lambda text: read_problem(
+        f"Input:\n1\nOutput:\n{text}\n\nInput:\n{text}\nOutput:"
+    ),
+    "self-edit of a puzzle": read_self_edit,
     # math
     "final answer": extract_final_answer,
     "what the answer is": lambda text: extract_final_answer(f"The answer is {text}"),

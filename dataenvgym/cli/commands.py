@@ -65,6 +65,7 @@ _COMPARISON = {
     "--test t|sign_flip": "the paired test (default: sign_flip for 20 seeds or fewer)",
     "--allow-unequal KEY*": "this key may differ between strategies; the table says so (may be "
     "repeated)",
+    "--noise-dir DIR=noise": "the folder of noise models (default: noise)",
 }
 _TRUST = "run all code that the %s's config.yaml names, not only dataenvgym's"
 
@@ -105,10 +106,11 @@ one; with more iterations, it extends the run.
             "--workers N": "processes at once (default: cores)",
             "--studies-dir DIR=studies": "the folder of studies (default: studies)",
             "--no-bounds": "no floor and no ceiling",
+            "--race": "stop strategies and seeds that cannot change which one is the best",
             "--plan": "show what this study can find and how long it takes; run nothing",
-            "--looking-for X": "a difference in test gain: warn if the study cannot show it",
+            "--looking-for X": "a difference in test gain (of a suite: in its score): warn if the "
+            "study cannot show it",
             "--fit-noise": "at the end, write the noise models that --plan needs",
-            "--noise-dir DIR=noise": "the folder of noise models (default: noise)",
             **_PLAIN,
             **_COMPARISON,
         },
@@ -118,6 +120,7 @@ examples:
   dataenvgym study agent=random,skill_list task=pocket_math seed=0,1,2 \\
       --strategy "sharp: agent=skill_list agent.policy.sharpness=3"
   dataenvgym study environment.replay=0,100 seed=0,1 executor=ray
+  dataenvgym study suite=teach-v1 agent=edge,skill_list seed=0,1,2
 
 Keys with several values (a,b  choice(a,b)  range(10)  glob(*)) span the study:
 seed the seeds, task the tasks, all others the strategies. Every study also has
@@ -197,6 +200,30 @@ example:
 The student's messages are replayed in the current task. The new scores are
 written beside the old ones (rescored-001, ...), and the table shows changes.""",
         "--evaluations-dir",
+    ),
+    Command(
+        "attribute",
+        "measure which of a run's records helped: train again without them",
+        "attribute:attribute",
+        {
+            **_RUN,
+            "--iteration N": "leave out records of iteration N's training (default: the best one)",
+            "--by FIELD": "what makes a group: skill, subskill, agent, iteration, kind or record "
+            "(default: skill)",
+            "or --groups FILE": "instead, a JSON file with lists of record ids by the group's name",
+            "--limit N+": "at most N groups, drawn at random with --seed",
+            "--seed N=0": "of the draw (default: 0)",
+            "--repeats N=3+": "trainings of each group, with different seeds; their differences "
+            "are the noise (default: 3)",
+            "--trust": _TRUST % "run",
+        },
+        """\
+examples:
+  dataenvgym attribute RUN
+  dataenvgym attribute RUN --by record --limit 50 --repeats 1
+
+The same command continues an interrupted one; more repeats or groups extend it.
+`report` and `show` then have the effects, too.""",
     ),
     Command("report", "show the report of a run", "inspect:report", _RUN),
     Command(

@@ -14,7 +14,7 @@ LISTED = 10
 """Runs that are listed, at most."""
 
 
-def _run(arguments: Namespace) -> Path:
+def run_of(arguments: Namespace) -> Path:
     """The folder of the run that is named; without a name, an error that lists those there are."""
     if arguments.run is not None:
         return find_run(arguments.run, arguments.runs_dir)
@@ -34,11 +34,12 @@ def _run(arguments: Namespace) -> Path:
 def report(arguments: Namespace) -> None:
     """Show the report of a run; write its report and its curve if they are missing."""
     from dataenvgym.episodes.report import render_report, write_missing_report
+    from dataenvgym.studies.noise import spread_of_seeds
 
-    directory = _run(arguments)
+    directory = run_of(arguments)
     with suppress(OSError):  # a read-only folder is shown anyway
         write_missing_report(directory)
-    render_report(directory, open_console())
+    render_report(directory, open_console(), *spread_of_seeds(directory))
 
 
 def show(arguments: Namespace) -> None:
@@ -48,7 +49,7 @@ def show(arguments: Namespace) -> None:
     wrong, limit = arguments.wrong, arguments.limit
     own = {name: getattr(arguments, name) for name in ("iteration", "skill", "seed")}
     if not arguments.calls:
-        show_iteration(_run(arguments), open_console(), **own, wrong=wrong, limit=limit)
+        show_iteration(run_of(arguments), open_console(), **own, wrong=wrong, limit=limit)
         return
     for name, value in own.items():
         if value is not None:
@@ -56,14 +57,14 @@ def show(arguments: Namespace) -> None:
                 f"--calls shows the calls of the whole run, so --{name} does not apply: leave one "
                 "of them out"
             )
-    show_calls(_run(arguments), open_console(), failed=wrong, limit=limit)
+    show_calls(run_of(arguments), open_console(), failed=wrong, limit=limit)
 
 
 def export(arguments: Namespace) -> None:
     """Write the records, or the adapter, to a folder that is ready to upload."""
     from dataenvgym.episodes.export import export_adapter, export_records
 
-    directory = _run(arguments)
+    directory = run_of(arguments)
     output = Path(arguments.output).expanduser()
     if arguments.adapter:
         export_adapter(directory, output, iteration=arguments.iteration)

@@ -71,10 +71,14 @@ def _metrics(config: DictConfig, directory: Path) -> list[EpisodeCallback]:
 
 
 def _show_end(directory: Path, console: Console) -> None:
-    """Show the warnings and the files; the scores are already above."""
+    """Show the noise of the gain, the warnings and the files; the scores are already above."""
+    from dataenvgym.episodes.report import gain_text
     from dataenvgym.episodes.summary import read_summary
     from dataenvgym.episodes.tables import print_warnings
+    from dataenvgym.studies.noise import spread_of_seeds
 
+    if text := gain_text(directory, *spread_of_seeds(directory)):
+        console.print(text, markup=False, soft_wrap=True)
     print_warnings(read_summary(directory), console)
     console.print(f"\n{directory}", soft_wrap=True)
     for name, what in (
@@ -89,10 +93,11 @@ def _show_end(directory: Path, console: Console) -> None:
 def _show_finished(directory: Path, console: Console) -> None:
     from dataenvgym.environments.iterations import refuse_damaged_run
     from dataenvgym.episodes.report import render_report, write_missing_report
+    from dataenvgym.studies.noise import spread_of_seeds
 
     refuse_damaged_run(directory)
     write_missing_report(directory)
-    render_report(directory, console)
+    render_report(directory, console, *spread_of_seeds(directory))
     console.print(
         "\nThis run is finished. A larger episode.iterations extends it, --fresh starts over.",
         soft_wrap=True,

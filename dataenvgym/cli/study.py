@@ -47,6 +47,7 @@ def study(arguments: Namespace) -> None:
         baseline=arguments.baseline,
         bounds=not arguments.no_bounds,
         test=arguments.test,
+        race=arguments.race,
         allow_unequal=arguments.allow_unequal,
         looking_for=arguments.looking_for,
         noise_dir=arguments.noise_dir,
@@ -67,7 +68,9 @@ def study(arguments: Namespace) -> None:
     if left:
         expected = of_plan.expected_time()
         print(
-            f"{plan.directory}: {left} of {len(plan.cells)} episodes to run; {expected}", flush=True
+            f"{plan.directory}: {left} of {len(plan.cells)} episodes to run"
+            f"{' at most' if plan.race else ''}; {expected}",
+            flush=True,
         )
     of_plan.run(console)
     results = of_plan.finish()
@@ -93,7 +96,8 @@ def study(arguments: Namespace) -> None:
         for path in of_plan.fit_noise():
             console.print(f"{path}  noise model", soft_wrap=True)
     if not left:
-        console.print("\nThis study is finished. More seeds or strategies extend it.")
+        more = "seeds" if plan.race else "seeds or strategies"
+        console.print(f"\nThis study is finished. More {more} extend it.")
 
 
 def compare(arguments: Namespace) -> None:
@@ -115,6 +119,7 @@ def compare(arguments: Namespace) -> None:
         baseline=arguments.baseline,
         test=arguments.test,
         allow_unequal=arguments.allow_unequal,
+        noise_dir=arguments.noise_dir,
         name="comparison" if output is None else output.name,
         command=shlex.join(words),
     )

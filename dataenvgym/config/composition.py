@@ -74,6 +74,10 @@ def compose(
     parsed = with_own_classes(parse_overrides(overrides), groups)
     check_choices(parsed, groups)
     choices = [o for o in parsed if o.key in groups]
+    if suite := next((o.text for o in choices if o.key == "suite"), None):
+        raise ConfigurationError(
+            f"{suite} is a study of several tasks and strategies: dataenvgym study {suite}"
+        )
     _check_files(choices, groups)
     _check_experiment(parsed, groups)
     default, _ = compose_files(choices, _folders(config_dir), name)

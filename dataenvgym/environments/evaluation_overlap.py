@@ -4,7 +4,8 @@ It does if
 
 - a line of it has the problem's `overlap_key`, which the task may define, or
 - a part of it contains the problem's words, or
-- a part of it shares 13 consecutive words with the problem or with its answer (see `word_runs`).
+- a part of it shares 13 consecutive words with the problem or with its answer (see `word_runs`),
+  unless these do not identify problems of the domain (`Domain.word_runs_identify`).
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ class EvaluationOverlap:
         problems: the problems, as texts.
         answers: their gold answers; only answers of 13 words or more matter.
         overlap_key: maps a text to the identity of the problem in it (default: `normalized`).
+        word_runs_identify: see `Domain`.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class EvaluationOverlap:
         *,
         answers: Iterable[str] = (),
         overlap_key: Callable[[str], str] | None = None,
+        word_runs_identify: bool = True,
     ) -> None:
         self._key = overlap_key or normalized
         self._keys: set[str] = set()
@@ -114,7 +117,7 @@ class EvaluationOverlap:
                 lengths[words[:_FEWEST_WORDS]].add(len(words))
         self._lengths = {start: sorted(found) for start, found in lengths.items()}
         plain += [_plain(words_and_stops(text)) for text in answers]
-        self._runs = WordRuns(plain)
+        self._runs = WordRuns(plain if word_runs_identify else ())
 
     def __contains__(self, record: TrainingDatum) -> bool:
         parts = record.questions()
@@ -156,6 +159,7 @@ class EvaluatedProblems:
         adapted = task_of(task)
         self._overlap_key = adapted.domain.overlap_key if adapted.offers("domain") else None
         self._overlap_answer = adapted.domain.overlap_answer
+        self._word_runs_identify = adapted.domain.word_runs_identify
         self._name = adapted.name
         has_test = adapted.offers("on") and "test" in adapted.splits
         self._instances = list(known_instances(adapted.on("validation")))
@@ -178,6 +182,7 @@ class EvaluatedProblems:
             (instance.instruction for instance in instances),
             answers=filter(None, map(self._overlap_answer, instances)),
             overlap_key=self._overlap_key,
+            word_runs_identify=self._word_runs_identify,
         )
 
     def learn(self, completed: Iterable[CompletedTaskInstance]) -> bool:

@@ -50,14 +50,20 @@ class History:
 
     @property
     def records(self) -> list[TrainingDatum]:
-        """All accepted records; reads all files unless the records are kept in memory."""
+        """All accepted records, but none of an iteration that the gate refused.
+
+        Reads all files unless the records are kept in memory.
+        """
         if self._kept is not None:
             return self._kept
-        return [r for one in self.results for r in self._files(one.iteration).read_records()]
+        kept = (one for one in self.results if one.refused is None)
+        return [r for one in kept for r in self._files(one.iteration).read_records()]
 
     def append(self, result: IterationResult, accepted: Sequence[TrainingDatum]) -> None:
         """Add a finished iteration; unless records are kept, the first accepted one is enough."""
         self.results.append(result)
+        if result.refused is not None:  # its records are not trained on again
+            return
         if accepted:
             self._taught.setdefault(stage_of(accepted[0]), []).append(result)
         if self._kept is not None:

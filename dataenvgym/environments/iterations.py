@@ -8,6 +8,8 @@
                           check; only if there are any
         dataset/, training.yaml, adapter/    written by the predictor's training
         completed.jsonl   the evaluated validation instances
+        refused.jsonl     those of the student that the gate refused; `completed.jsonl` then has
+                          the answers of the student before
         bands.npy         hashes for finding near duplicates of the records; a resumed run computes
                           them if they are missing, as in older runs
         iteration.json    `IterationResult`; it exists once the iteration is finished
@@ -38,6 +40,7 @@ from dataenvgym.records import (
     CompletedTaskInstance,
     Model,
     PerformanceReport,
+    Refusal,
     Scores,
     TrainingDatum,
     parse_training_datum,
@@ -54,7 +57,7 @@ class IterationResult(Model):
         iteration: its number; 0 is the base student.
         report: the student's results on the validation split, by skill.
         reward: the change in validation score since the iteration before (0.0 for the base).
-        n_records: records accepted in this iteration.
+        n_records: records accepted in this iteration, also if the gate refused it.
         n_records_total: records accepted so far.
         dropped: records that were not accepted, by reason.
         unjudged: records accepted although a quality check could not judge them, by check.
@@ -86,6 +89,11 @@ class IterationResult(Model):
     @property
     def n_errors(self) -> int:
         return self.report.n_errors
+
+    @property
+    def refused(self) -> Refusal | None:
+        """Why the gate refused the student that was trained, or None."""
+        return self.report.refused
 
     @property
     def faults(self) -> Faults:
@@ -238,10 +246,25 @@ class IterationFiles:
 
     # --- evaluation ---
 
-    def read_completed(self) -> list[CompletedTaskInstance] | None:
+    def read_completed(self, name: str = "completed.jsonl") -> list[CompletedTaskInstance] | None:
         """The evaluated instances, or None before the evaluation."""
-        path = self.directory / "completed.jsonl"
+        path = self.directory / name
         return read_completed(path) if path.exists() else None
+
+    def read_trained(self) -> list[CompletedTaskInstance] | None:
+        """The answers of the student trained here, even if it was refused; None before."""
+        return self.read_completed("refused.jsonl") or self.read_completed()
+
+    def refuse(self, before: IterationFiles) -> None:
+        """Keep the evaluated instances as `refused.jsonl`, and replace them by those of `before`.
+
+        Does nothing that was done already, so that it can be killed at any point.
+        """
+        for name, source in (("refused.jsonl", self), ("completed.jsonl", before)):
+            if name == "completed.jsonl" or not (self.directory / name).exists():
+                content = (source.directory / "completed.jsonl").read_bytes()
+                with self.marks.replacing(name) as path:
+                    write_bytes(path, content)
 
     def write_completed(self, completed: Iterable[CompletedTaskInstance]) -> None:
         with self.marks.replacing("completed.jsonl") as path:

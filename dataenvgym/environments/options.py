@@ -14,6 +14,7 @@ from dataenvgym.errors import (
     ConfigurationError,
     InvalidActionError,
     InvalidRecordError,
+    check_one_of,
     did_you_mean,
 )
 from dataenvgym.interfaces import RecordCheckInterface, SkillLabelerInterface, TaskInterface
@@ -63,6 +64,7 @@ def stamp(records: Sequence[TrainingDatum], iteration: int) -> list[TrainingDatu
 
 
 Mode = Literal["incremental", "accumulate"]
+Held = Literal["all", "untaught"]
 
 
 class EnvironmentOptions(TypedDict, total=False):
@@ -73,6 +75,8 @@ class EnvironmentOptions(TypedDict, total=False):
     replay: int
     target_score: float | None
     max_records: int | None
+    gate: float | None
+    held: Held
     similarity: float
     labeler: SkillLabelerInterface | None
     quality: Sequence[RecordCheckInterface]
@@ -88,6 +92,8 @@ class TeachingOptions:
     target_score: float | None = None
     max_records: int | None = None
     similarity: float = 0.9
+    gate: float | None = None
+    held: Held = "all"
 
     def __post_init__(self) -> None:
         modes = get_args(Mode)
@@ -108,6 +114,17 @@ class TeachingOptions:
             )
         if not 0 < self.similarity < 1:
             raise ConfigurationError(f"similarity is {self.similarity}, expected between 0 and 1")
+        if self.gate is not None and not (isinstance(self.gate, float) and 0 < self.gate < 1):
+            raise ConfigurationError(
+                f"gate is {self.gate!r}, expected the level of its test, between 0 and 1 such as "
+                "0.05, or None for no gate"
+            )
+        check_one_of(get_args(Held), held=self.held)
+        if self.held != "all" and self.gate is None:
+            raise ConfigurationError(
+                f"held is {self.held!r} without a gate, which alone holds skills: set gate too, "
+                "such as gate=0.05"
+            )
 
     def end_at(self, last: IterationResult) -> bool:
         """True if the target score or the record budget is reached."""

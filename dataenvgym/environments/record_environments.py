@@ -67,7 +67,10 @@ class OpenEnded(RecordEnvironment):
                     self._unlabeled[instance.id] = plain
                 c = c.model_copy(update={"instance": self._unlabeled[instance.id]})
             shown.append(c)
-        return {"completed": tuple(shown), "report": report.model_copy(update={"skills": ()})}
+        hidden: dict[str, Any] = {"skills": ()}
+        if report.refused is not None:
+            hidden["refused"] = report.refused.model_copy(update={"skills": ()})
+        return {"completed": tuple(shown), "report": report.model_copy(update=hidden)}
 
 
 class SkillList(RecordEnvironment):

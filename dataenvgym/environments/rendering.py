@@ -21,6 +21,7 @@ def headline(results: Sequence[IterationResult]) -> str:
     """The task, the iteration, the score with its last change, and the number of records."""
     last = results[-1]
     change = f" ({last.reward:+.3f})" if last.iteration else ""
+    change += ", refused" * (last.refused is not None)
     return (
         f"{last.report.task}, iteration {last.iteration}: score {last.report.score:.3f}{change}, "
         f"{last.n_records_total} records"

@@ -17,7 +17,7 @@ from dataenvgym.interfaces import (
     Reply,
     SamplingParameters,
 )
-from dataenvgym.records import Conversation, PerformanceReport
+from dataenvgym.records import Conversation, PerformanceReport, Refusal
 
 
 class TimedPredictor(ForwardingPredictor):
@@ -102,6 +102,9 @@ class ShownStudent(ForwardingPredictor):
     not repeat that, and would continue with another student.
 
     `trial` is `TeachingEnvironment.trial`, or None if records cannot be tried.
+
+    Attributes:
+        refused: why the gate refused the training of the last iteration; None if it did not.
     """
 
     withheld = frozenset({"close"})
@@ -110,9 +113,11 @@ class ShownStudent(ForwardingPredictor):
         self,
         predictor: PredictorInterface,
         trial: Callable[[Any], PerformanceReport] | None = None,
+        refused: Refusal | None = None,
     ) -> None:
         super().__init__(predictor)
         self._trial = trial
+        self.refused = refused
 
     def trial(self, records: Any) -> PerformanceReport:
         """See `ShownStudentInterface`; raises AgentError if records cannot be tried."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -14,6 +14,7 @@ from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import SharesBase, TrainablePredictorInterface, TrainingRun
+from dataenvgym.interfaces.predictors import PhaseFactory
 from dataenvgym.llama_factory import stage_of
 from dataenvgym.records import TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
@@ -94,23 +95,49 @@ class Student:
         """Train on the accepted records; return the iteration whose adapter is then active."""
         if not accepted:
             return history.last.adapter
-        incremental = self._options.mode == "incremental"
-        run = TrainingRun(
-            directory=files.directory,
-            seed=derive_seed(seed, files.number, "train"),
-            start="adapter" if incremental else "base",
-            phase=clock,
-        )
-        if incremental:
-            rng = derive_rng(seed, files.number, "replay")
-            earlier = history.sample(self._options.replay, stage_of(accepted[0]), rng)
-        else:
-            earlier = history.records
-        self._predictor.train([*earlier, *accepted], run)
+        run = training_run(self._options, files.number, files.directory, seed=seed, phase=clock)
+        records = training_records(self._options, files.number, accepted, history, seed=seed)
+        self._predictor.train(records, run)
         if isinstance(self._predictor, SharesBase):
             before = folder_of(self._episode.iterations, history.last.adapter)
             self._predictor.remember_former(before)
         return files.number
+
+
+def training_run(
+    options: TeachingOptions,
+    number: int,
+    directory: Path,
+    *,
+    seed: int,
+    phase: PhaseFactory = lambda name: nullcontext(),
+) -> TrainingRun:
+    """The training of an iteration, whose files go into `directory`."""
+    return TrainingRun(
+        directory=directory,
+        seed=derive_seed(seed, number, "train"),
+        start="adapter" if options.mode == "incremental" else "base",
+        phase=phase,
+    )
+
+
+def training_records(
+    options: TeachingOptions,
+    number: int,
+    accepted: Sequence[TrainingDatum],
+    history: History,
+    *,
+    seed: int,
+) -> list[TrainingDatum]:
+    """The records of an iteration's training: earlier ones as `options` say, then its own.
+
+    Args:
+        history: of the iterations before this one.
+    """
+    if options.mode == "incremental":
+        rng = derive_rng(seed, number, "replay")
+        return [*history.sample(options.replay, stage_of(accepted[0]), rng), *accepted]
+    return [*history.records, *accepted]
 
 
 def load_adapter(predictor: TrainablePredictorInterface, root: Path, adapter: int | None) -> None:

@@ -27,7 +27,7 @@ from gymnasium.error import ResetNeeded
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.identity import identity_of
 from dataenvgym.environments.iterations import IterationFiles, IterationResult
-from dataenvgym.environments.options import Mode, ResetOptions, TeachingOptions, parse_action
+from dataenvgym.environments.options import Held, Mode, ResetOptions, TeachingOptions, parse_action
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.rendering import RENDER_MODES, headline, skill_table
 from dataenvgym.environments.teaching_episode import TeachingEpisode
@@ -51,9 +51,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     """An environment with one student to teach and one task.
 
     The observation is `{"completed": tuple of CompletedTaskInstance, "report":
-    PerformanceReport}`, both on the validation split. The reward is the change in validation
-    score. `terminated` is True once `target_score` or `max_records` is reached; the number of
-    iterations is limited by gymnasium's `TimeLimit`.
+    PerformanceReport}`, both on the validation split, or on what a pressure of the task shows of
+    it (`Pressure.shown`). The reward is the change in validation score. `terminated` is True once
+    `target_score` or `max_records` is reached; the number of iterations is limited by gymnasium's
+    `TimeLimit`.
 
     A subclass has an `action_space` and handles actions (`parse`, `records_of`, `pending_action`).
     If it shows more than the evaluated instances, it also overrides `before_training`,
@@ -70,6 +71,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         target_score: the validation score at which the episode ends, or None.
         max_records: the most records that the episode trains on, or None.
         similarity: Jaccard threshold of the near-duplicate check.
+        gate: refuse a trained student that got worse on held skills, by a test at this level, such
+            as 0.05: the student before it stays, the reward is 0, and the records count against
+            `max_records` but are not trained on again. None: no gate.
+        held: the skills that must not get worse: "all", or "untaught" by the step's records.
         labeler: gives the instances skills that replace the task's gold skills.
         quality: further checks; records that fail one are dropped.
         render_mode: "ansi" makes `render` return text: the score, and a table of the skills if the
@@ -93,6 +98,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         target_score: float | None = None,
         max_records: int | None = None,
         similarity: float = 0.9,
+        gate: float | None = None,
+        held: Held = "all",
         labeler: SkillLabelerInterface | None = None,
         quality: Given[Sequence[RecordCheckInterface]] = (),
         render_mode: Given[str | None] = None,
@@ -107,7 +114,9 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         self.render_mode = render_mode
         self.task = task
         self.predictor = predictor
-        self.options = TeachingOptions(mode, replay, target_score, max_records, similarity)
+        self.options = TeachingOptions(
+            mode, replay, target_score, max_records, similarity, gate, held
+        )
         self.labeler = labeler
         self.quality = tuple(quality)
         self.clock = PhaseClock()
@@ -154,19 +163,21 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         )
         episode.restore(finished, asked.test_tasks)
         if finished:
-            completed = episode.continue_from(finished)
-            self.go_on_from(finished[-1], completed)
+            report = episode.history.last.report
+            shown = episode.shown(finished[-1].number, episode.continue_from(finished), report)
+            self.go_on_from(finished[-1], shown[0])
         else:
             files = IterationFiles(self._folder.iterations, 0)
             self.clock.start(0)
             began = time.perf_counter()
             completed, report = episode.evaluate(files)
-            self.learn_from(files, (), completed, report)
+            shown = episode.shown(0, completed, report)
+            self.learn_from(files, (), *shown)
             episode.finish(files, report, began=began)
         info = {**self._info(), "is_over": self.is_over}
         if (action := self.pending_action()) is not None:
             info["pending_action"] = action
-        return self.observe(tuple(completed), self.results[-1].report), info
+        return self.observe(tuple(shown[0]), shown[1]), info
 
     def step(self, action: Any) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
         """Train the student on the action's records, and evaluate it again.
@@ -186,21 +197,27 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             records = self.records_of(files, action)
             checked = episode.check(files, records)
             self.before_training(files, checked.accepted)
-            adapter = episode.train(files, checked.accepted)
+            taught = checked.accepted
+            adapter = episode.train(files, taught)
             completed, report = episode.evaluate(files)
-            self.learn_from(files, checked.accepted, completed, report)
+            if refused := episode.refusal(completed, taught):
+                taught, adapter = (), episode.history.last.adapter
+                completed, report = episode.turn_back(files, refused)
+            shown = episode.shown(files.number, completed, report)
+            self.learn_from(files, taught, *shown)
         except BaseException as error:  # Ctrl-C in a notebook too
             episode.student.go_back(episode.history.last.adapter, error)
             raise
         result = episode.finish(files, report, began=began, checked=checked, adapter=adapter)
-        observation = self.observe(tuple(completed), report)
+        observation = self.observe(tuple(shown[0]), shown[1])
         return observation, result.reward, self.is_over, False, self._info()
 
     def trial(self, records: Any) -> PerformanceReport:
         """Report the student's results after a step with these records, without keeping anything.
 
         The records are checked, and the student is trained and evaluated, as in a step, so a step
-        with the same records gives the same report. Afterwards the student, the folder and all
+        with the same records gives the same report, unless the gate would refuse the student: then
+        `refused` of the report is set. Afterwards the student, the folder and all
         counters are as before. Agents, policies and engines call `predictor.trial(records)`.
 
         It costs as much as a step: a training, an evaluation, and the questions of quality checks.
@@ -253,7 +270,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         completed: Sequence[CompletedTaskInstance],
         report: PerformanceReport,
     ) -> None:
-        """Called after the student was trained on `accepted` and evaluated."""
+        """Called after the student was trained on `accepted` and evaluated.
+
+        If the gate refused it, this is called without records, with the student before it.
+        """
 
     def go_on_from(self, files: IterationFiles, completed: Sequence[CompletedTaskInstance]) -> None:
         """Called with the last finished iteration of a resumed episode."""
@@ -297,6 +317,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def _identity(self) -> dict[str, Any]:
         options = {**asdict(self.options), "seed": self._seed}
+        if self.options.gate is None:  # as in runs from before there was a gate
+            del options["gate"], options["held"]
         if self.labeler is not None and isinstance(self.labeler, Describes):
             options["skills"] = self.labeler.describe()
         if self.quality:
@@ -327,4 +349,5 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             "n_records": float(last.n_records),
             "n_records_total": float(last.n_records_total),
             "n_dropped": float(sum(last.dropped.values())),
+            "refused": float(last.refused is not None),
         }

@@ -1,6 +1,6 @@
 """One episode: its student, its records so far, and the phases of its iterations.
 
-restore -> evaluate -> finish, then for each action: check -> train -> evaluate -> finish
+restore -> evaluate -> finish, then for each action: check -> train -> evaluate -> gate -> finish
 
 A trial trains and evaluates the student in the same way, and keeps nothing of it.
 """
@@ -18,6 +18,7 @@ from dataenvgym.environments.checks import (
     reasons_in_words,
 )
 from dataenvgym.environments.episode_directory import EpisodeDirectory
+from dataenvgym.environments.gate import refusal
 from dataenvgym.environments.history import History
 from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.options import TeachingOptions, stamp
@@ -32,7 +33,7 @@ from dataenvgym.interfaces import (
     TrainablePredictorInterface,
 )
 from dataenvgym.progress import tell
-from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, Refusal, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
 from dataenvgym.tasks.base import attempts_for
@@ -91,13 +92,7 @@ class TeachingEpisode:
     def continue_from(self, finished: Sequence[IterationFiles]) -> list[CompletedTaskInstance]:
         """Load the student of the last of these iterations; return its completed instances."""
         self.student.load(self.history.last.adapter)
-        completed = finished[-1].read_completed()
-        if completed is None:
-            raise RunDirectoryError(
-                f"{finished[-1].directory} is finished but has no completed.jsonl; "
-                "restore it, or start the run over"
-            )
-        return self._labeled(completed, self.clock)
+        return self._answered(finished[-1])
 
     def open_next(self) -> IterationFiles:
         """Start timing the next or interrupted iteration, and return its files.
@@ -124,7 +119,7 @@ class TeachingEpisode:
 
     def judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
         """Check the records of this iteration without writing files."""
-        records = task_of(self.task).received(records)
+        records = task_of(self.task).received(records, lambda: self.history.records)
         judge = RecordJudge(self.quality, ShownStudent(self.predictor))
         checked = self.checks.check(stamp(records, number), judge, iteration=number)
         return checked.counting(judge.unjudged)
@@ -150,6 +145,37 @@ class TeachingEpisode:
         completed, report = self._evaluated(files, self.clock)
         self.checks.learn(completed)
         return completed, report
+
+    def refusal(
+        self, completed: Sequence[CompletedTaskInstance], accepted: Sequence[TrainingDatum]
+    ) -> Refusal | None:
+        """The gate's reason to refuse a student trained on `accepted`, if there is a gate."""
+        if self.options.gate is None or not accepted:
+            return None
+        taught = {record.provenance.skill for record in accepted}
+        before = self._answered(self._last_files)
+        held = () if self.options.held == "all" else taught
+        return refusal(before, completed, self.options.gate, held)
+
+    def turn_back(
+        self, files: IterationFiles, refused: Refusal
+    ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
+        """Return to the student before this iteration; its results become the iteration's."""
+        last = self.history.last
+        self.student.load(last.adapter)
+        files.refuse(self._last_files)
+        report = last.report.model_copy(update={"refused": refused})
+        return self._answered(self._last_files), report
+
+    def shown(
+        self, number: int, completed: Sequence[CompletedTaskInstance], report: PerformanceReport
+    ) -> tuple[Sequence[CompletedTaskInstance], PerformanceReport]:
+        """The results that the agent sees after this iteration, and the report on them."""
+        shown = task_of(self.task).shown(completed, number)
+        if len(shown) == len(completed):
+            return shown, report
+        on_shown = report_of(self.task, shown)
+        return shown, on_shown.model_copy(update={"refused": report.refused})
 
     def finish(
         self,
@@ -200,7 +226,8 @@ class TeachingEpisode:
                 files.clear()
                 accepted = self.judged(number, records).accepted
                 self.student.train(accepted, files, self.history, seed=self.seed, clock=clock)
-                _, report = self._evaluated(files, clock, phase="trial")
+                completed, report = self._evaluated(files, clock, phase="trial")
+                report = report.model_copy(update={"refused": self.refusal(completed, accepted)})
                 self.student.load(previous.adapter)
             except BaseException as error:
                 self.student.go_back(previous.adapter, error)
@@ -208,9 +235,9 @@ class TeachingEpisode:
         seconds = time.perf_counter() - began
         self.clock.add("trial", seconds)
         gain = report.score - previous.report.score
-        score = f"{report.score:.3f} ({gain:+.3f})"
+        score = f"{report.score:.3f} ({gain:+.3f}){', refused' * (report.refused is not None)}"
         tell(f"trial: {len(records)} records, score {score}, {seconds:.0f} s")
-        return report
+        return self.shown(number, completed, report)[1]
 
     # --- the student's answers ---
 
@@ -223,7 +250,7 @@ class TeachingEpisode:
             phase: the purpose of the attempts (see `tasks.purposes`); the iteration's number
                 follows.
         """
-        if (completed := files.read_completed()) is not None:
+        if (completed := files.read_trained()) is not None:
             completed = self._labeled(completed, clock)
             return completed, report_of(self.task, completed)
         timed = TimedPredictor(self.predictor)
@@ -239,6 +266,19 @@ class TeachingEpisode:
         with clock("save"):
             files.write_completed(completed)  # as the task gave them
         return shown, report
+
+    @property
+    def _last_files(self) -> IterationFiles:
+        return IterationFiles(self.folder.iterations, self.history.last.iteration)
+
+    def _answered(self, files: IterationFiles) -> list[CompletedTaskInstance]:
+        """The completed instances of a finished iteration."""
+        if (completed := files.read_completed()) is None:
+            raise RunDirectoryError(
+                f"{files.directory} is finished but has no completed.jsonl; "
+                "restore it, or start the run over"
+            )
+        return self._labeled(completed, self.clock)
 
     def _labeled(
         self, completed: Sequence[CompletedTaskInstance], clock: PhaseClock

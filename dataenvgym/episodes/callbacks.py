@@ -167,6 +167,8 @@ class MetricsCallback(EpisodeCallback):
             "records/total": float(summary.n_records_total),
             "records/dropped": float(sum(summary.dropped.values())),
         }
+        if summary.refused:
+            scores["gate/drop"] = summary.refused.drop
         for skill, score in summary.val_score_by_skill.items():
             if score is not None:
                 scores[f"skill/{skill or 'unlabelled'}"] = score

@@ -19,7 +19,7 @@ from rich.text import Text
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome, shares
-from dataenvgym.episodes.texts import change, counts, minutes, plain, several
+from dataenvgym.episodes.texts import change, counts, minutes, plain, refusal_text, several
 from dataenvgym.episodes.warning_log import RunWarning, warning_lines
 from dataenvgym.progress import ProgressMessage, listening
 
@@ -222,6 +222,8 @@ class EpisodeDisplay(EpisodeCallback):
             text += f", {several(summary.n_records, 'record')}"
         if dropped := sum(summary.dropped.values()):
             text += f", {dropped} dropped"
+        if summary.refused:
+            text += f", refused: {refusal_text(summary.refused)}"
         if summary.n_errors:
             text += f", {summary.n_errors} of {summary.n_val} calls failed"
             if summary.faults:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -30,15 +30,24 @@ _MOST_NUMBERS = 14  # iterations up to which heatmap cells have room for a numbe
 
 
 def draw_curve(
-    summary: Summary, path: Path, *, categories: Mapping[str, str | None] | None = None
+    summary: Summary,
+    path: Path,
+    *,
+    categories: Mapping[str, str | None] | None = None,
+    forgetting: Sequence[float] = (),
 ) -> None:
     """Draw the episode to `path` (PNG), atomically; see `curve_figure`."""
-    write_bytes(path, curve_bytes(summary, categories=categories))
+    write_bytes(path, curve_bytes(summary, categories=categories, forgetting=forgetting))
 
 
-def curve_bytes(summary: Summary, *, categories: Mapping[str, str | None] | None = None) -> bytes:
+def curve_bytes(
+    summary: Summary,
+    *,
+    categories: Mapping[str, str | None] | None = None,
+    forgetting: Sequence[float] = (),
+) -> bytes:
     """The PNG of `curve_figure`."""
-    return png_of(curve_figure(summary, categories=categories))
+    return png_of(curve_figure(summary, categories=categories, forgetting=forgetting))
 
 
 def png_of(figure: Figure) -> bytes:
@@ -65,7 +74,12 @@ def default_settings() -> Iterator[None]:
         yield
 
 
-def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | None = None) -> Figure:
+def curve_figure(
+    summary: Summary,
+    *,
+    categories: Mapping[str, str | None] | None = None,
+    forgetting: Sequence[float] = (),
+) -> Figure:
     """Draw the episode as a matplotlib figure.
 
     Left: the validation score by iteration with the best one marked, the named scores, and the test
@@ -74,6 +88,7 @@ def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | Non
 
     Args:
         categories: the category of each skill; category names are shown beside the heatmap.
+        forgetting: of each iteration; a band above the validation score shows it.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -93,14 +108,14 @@ def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | Non
         FigureCanvasAgg(figure)
         widths = [1.0, 1.15 + max(0, min(n, 30) - 9) * 0.06] if has_skills else [1.0]
         axes = figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
-        _draw_scores(axes[0], summary)
+        _draw_scores(axes[0], summary, forgetting)
         if has_skills:
             _draw_skills(axes[1], summary, skills, categories or {})
         figure.suptitle(one_line(summary.title), fontsize=13, fontweight="bold", parse_math=False)
     return figure
 
 
-def _draw_scores(axes: Axes, summary: Summary) -> None:
+def _draw_scores(axes: Axes, summary: Summary, forgetting: Sequence[float]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     numbers = [i.iteration for i in summary.iterations]
@@ -115,6 +130,16 @@ def _draw_scores(axes: Axes, summary: Summary) -> None:
               label=f"best: iteration {best.iteration}, {best.val_score:.3f}",
               zorder=5)  # fmt: skip
     shown = list(scores)
+    if any(forgetting):
+        pairs = zip(scores, forgetting, strict=False)
+        ever = [score + lost for score, lost in pairs]
+        axes.fill_between(numbers[: len(ever)], scores[: len(ever)], ever, color=_LINE, alpha=0.15,
+                          linewidth=0, label="forgotten", zorder=1)  # fmt: skip
+        shown += ever
+    if refused := [one for one in summary.iterations if one.refused]:
+        axes.plot([one.iteration for one in refused], [one.val_score for one in refused],
+                  color=_TEST, marker="x", markersize=10, markeredgewidth=2, linestyle="none",
+                  label="refused by the gate", zorder=6)  # fmt: skip
     names = summary.score_names
     for i, (name, style) in enumerate(zip(names, cycle(_NAMED), strict=False)):
         values = [one.named_scores.get(name, float("nan")) for one in summary.iterations]

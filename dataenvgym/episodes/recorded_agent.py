@@ -87,7 +87,8 @@ class RecordedAgent:
 
     def _action(self, observation: dict[str, Any]) -> Any:
         trial = self._teaching.trial if isinstance(self._teaching, TriesRecords) else None
-        predictor = ShownStudent(self._teaching.predictor, trial)
+        report = observation.get("report")  # an environment of one's own may have none
+        predictor = ShownStudent(self._teaching.predictor, trial, getattr(report, "refused", None))
         if self._takes_records:  # `refuse_misfit` checked that the agent can
             agent = cast(DataGenerationAgentInterface, self.agent)
             is_no_surprise = is_spent(agent)

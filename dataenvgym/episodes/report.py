@@ -6,6 +6,8 @@ Both use only the run directory. The same run gives the same report, except for 
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +17,8 @@ from rich.text import Text
 
 from dataenvgym.environments import PHASES
 from dataenvgym.environments.rendering import forest_rows
+from dataenvgym.episodes.attribution import attribution_lines, print_table, read_attribution
+from dataenvgym.episodes.forgetting import mean_loss
 from dataenvgym.episodes.plots import draw_curve
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.summary import read_summary
@@ -31,16 +35,20 @@ from dataenvgym.episodes.texts import (
     one_line,
     plain,
     record,
+    refusal_text,
     score,
     sparkline,
 )
 from dataenvgym.episodes.warning_log import warning_lines
+from dataenvgym.metrics.estimators import estimate, noise_floor
 from dataenvgym.records import SkillReport
 from dataenvgym.storage import write_text
 
 _SAMPLES = 3
 _MOST_NAMED = 3
 """The most named scores with columns in the table of skills; more get a separate table."""
+_MOST_GROUPS = 40
+"""The most rows of a table of effects."""
 _T = TypeVar("_T")
 
 
@@ -48,7 +56,10 @@ def write_report(run_directory: str | Path) -> Path:
     """Write `report.md` and `curve.png` into the run directory (see `RunFiles`)."""
     run = RunFiles(run_directory)
     categories = {s.skill: s.category for s in run.results[0].report.skills}
-    draw_curve(run.summary, run.directory / "curve.png", categories=categories)
+    forgetting = [mean_loss(lost) for lost in run.losses]
+    draw_curve(
+        run.summary, run.directory / "curve.png", categories=categories, forgetting=forgetting
+    )
     path = run.directory / "report.md"
     write_text(path, "\n".join(_lines(run)) + "\n")
     return path
@@ -62,11 +73,48 @@ def write_missing_report(run_directory: str | Path) -> None:
         write_report(directory)
 
 
-def render_report(run_directory: str | Path, console: Console) -> None:
-    """Show the short version: the result, the iterations, the skills learned and forgotten."""
+def gain_text(
+    run_directory: str | Path,
+    seed_variance: float | None = None,
+    about_seeds: str = "without the spread of seeds",
+) -> str | None:
+    """The gain in test score with its standard error and noise floor; None without a test split.
+
+    Args:
+        seed_variance: of such a gain between seeds, if it is known.
+        about_seeds: where it is from.
+    """
+    run = RunFiles(run_directory)
+    found = estimate(run.test_gains())
+    gain = difference(run.summary.test_score_after, run.summary.test_score_before)
+    if gain is None or found.sd is None:
+        return None
+    error = found.sd / math.sqrt(found.n)
+    floor = noise_floor(error, seed_variance) or 0.0
+    text = (
+        f"test gain {gain:+.3f} ± {error:.3f} (standard error over {found.n} problems); "
+        f"noise floor {floor:.3f} ({about_seeds})"
+    )
+    is_noise = abs(gain) <= floor
+    return plain(text + ": the gain is within the noise floor, so perhaps none" * is_noise)
+
+
+def render_report(
+    run_directory: str | Path,
+    console: Console,
+    seed_variance: float | None = None,
+    about_seeds: str = "without the spread of seeds",
+) -> None:
+    """Show the short version: the result, the iterations, the skills learned and forgotten.
+
+    Args:
+        seed_variance, about_seeds: see `gain_text`.
+    """
     run = RunFiles(run_directory)
     console.print(Text(plain(run.summary.title), style="bold"))
     console.print(Text(outcome(run.summary)))
+    if text := gain_text(run_directory, seed_variance, about_seeds):
+        console.print(Text(text))
     for line in shares(run.summary.problems):
         console.print(Text(line), soft_wrap=True)
     console.print()
@@ -75,10 +123,18 @@ def render_report(run_directory: str | Path, console: Console) -> None:
         scores = [i.val_score for i in run.summary.iterations]
         console.print(Text(f"validation {sparkline(scores)}", style="cyan"))
     learned, forgotten = _learned_and_forgotten(run)
+    if len(run.losses) > 1:
+        lost = mean_loss(run.losses[-1])
+        text = f"forgetting {lost:.3f}: solved by an earlier student, not by the last one"
+        console.print(Text(text, style="red" if lost else ""))
     for name, skills, style in (("learned", learned, "green"), ("forgot", forgotten, "red")):
         if skills:
             shown = ", ".join(f"{one_line(s, 30)} {change(by)}" for s, by in skills)
             console.print(Text(f"{name} most: {shown}", style=style))
+    for table in read_attribution(run.directory).tables:
+        console.print()
+        print_table(table, console)
+        console.print()
     print_warnings(run.summary, console)
     for name in ("report.md", "curve.png"):
         if (run.directory / name).exists():
@@ -94,6 +150,9 @@ def _lines(run: RunFiles) -> Iterator[str]:
     yield ""
     yield f"**{cell(outcome(run.summary))}**"
     yield ""
+    if text := gain_text(run.directory):
+        yield f"{cell(text[0].upper() + text[1:])}."
+        yield ""
     if run.summary.warnings:
         yield "## Warnings"
         yield ""
@@ -104,6 +163,7 @@ def _lines(run: RunFiles) -> Iterator[str]:
     yield from _iterations(run)
     yield from _skills(run)
     yield from _forest(run)
+    yield from _what_helped(run)
     yield from _records(run)
     yield from _still_wrong(run)
     yield from _files(run)
@@ -156,11 +216,14 @@ def _iterations(run: RunFiles) -> Iterator[str]:
             one.n_records,
             one.n_records_total,
             counts(one.dropped),
+            score(mean_loss(lost) if i else None),
+            *[refusal_text(one.refused) if one.refused else "-"] * bool(run.summary.n_refused),
         )
-        for i, one in enumerate(iterations)
+        for i, (one, lost) in enumerate(zip(iterations, run.losses, strict=False))
     ]
     names = ["iteration", "validation", "change", *named]
-    names += ["failed calls", "records", "in all", "dropped"]
+    names += ["failed calls", "records", "in all", "dropped", "forgetting"]
+    names += ["refused by the gate"] * bool(run.summary.n_refused)
     yield from markdown_table(names, rows)
 
 
@@ -173,6 +236,10 @@ def _skills(run: RunFiles) -> Iterator[str]:
     named = sorted({name for report in reports for s in report.skills for name in s.scores})
     apart, named = (named, []) if len(named) > _MOST_NAMED else ([], named)
     rows, rows_apart = [], []
+    lost: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for one in run.completed(run.best):
+        if (i := one.instance.id) in run.losses[run.best]:
+            lost[one.instance.skill or ""][i] = run.losses[run.best][i]
     for base, best in pairs:
         after, scores = (best.score, best.scores) if best else (None, {})
         skill = (base.category or "-", base.skill or "(none)")
@@ -180,12 +247,13 @@ def _skills(run: RunFiles) -> Iterator[str]:
                 for name in named + apart}  # fmt: skip
         gain = change(difference(after, base.score))
         told = (text for name in named for text in both[name])
-        rows.append((*skill, score(base.score), score(after), gain, *told, base.n))
+        loss = score(mean_loss(lost[base.skill]) if run.best else None)
+        rows.append((*skill, score(base.score), score(after), gain, *told, base.n, loss))
         rows_apart.append((*skill, *(" -> ".join(both[name]) for name in apart)))
     when = ("base", f"iteration {run.best}")
     names = ["category", "skill", *when, "change"]
     names += [f"{name}, {one}" for name in named for one in when]
-    yield from markdown_table([*names, "n"], rows)
+    yield from markdown_table([*names, "n", "forgetting"], rows)
     if apart:
         yield ""
         yield f"Named scores of the base and of iteration {run.best}:"
@@ -209,6 +277,13 @@ def _forest(run: RunFiles) -> Iterator[str]:
         for skill, subskill, allocation, made, *shares in forest_rows(forest)
     )
     yield from markdown_table(names, rows)
+
+
+def _what_helped(run: RunFiles) -> Iterator[str]:
+    if (attribution := read_attribution(run.directory)).tables:
+        yield ""
+        yield "## What helped"
+        yield from attribution_lines(attribution, most=_MOST_GROUPS)
 
 
 def _records(run: RunFiles) -> Iterator[str]:

@@ -11,10 +11,12 @@ from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import IterationFiles, IterationResult, finished_iterations
 from dataenvgym.environments.skill_tree import Forest
 from dataenvgym.environments.skill_tree.files import TreeFiles
+from dataenvgym.episodes.forgetting import Losses, losses_in
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.skills.catalog import labeled_as_in_run
+from dataenvgym.storage import read_jsonl
 
 
 class RunFiles:
@@ -42,6 +44,11 @@ class RunFiles:
     def results(self) -> list[IterationResult]:
         """One for each finished iteration, the base student's first."""
         return [files.read_result() for files in self.iterations]
+
+    @cached_property
+    def losses(self) -> list[Losses]:
+        """What each validation problem lost at each finished iteration (see `forgetting`)."""
+        return losses_in(self.directory)
 
     @cached_property
     def environment(self) -> dict[str, Any]:
@@ -76,11 +83,30 @@ class RunFiles:
             raise RunDirectoryError(f"{self.iteration(number).directory} has no completed.jsonl")
         return labeled_as_in_run(completed, self.directory)
 
+    def test_gains(self) -> list[float]:
+        """The change in reward from the base student to the best one, on each test problem.
+
+        Problems with an error are left out. Empty without a finished test split.
+        """
+        before, after = (
+            {one["instance"]["id"]: float(one["reward"]) for one in found if not one.get("error")}
+            for found in (self._tested(0), self._tested(self.best))
+        )
+        return [after[i] - before[i] for i in before if i in after]
+
+    def _tested(self, number: int) -> list[dict[str, Any]]:
+        path = self.directory / "test" / f"{number:03d}.jsonl"
+        return list(read_jsonl(path)) if path.exists() else []
+
     def forest(self, number: int) -> Forest | None:
         """The forest of skills after this iteration; None if the environment has none."""
         return TreeFiles(self.iteration(number)).read_forest()
 
     def records(self) -> Iterator[TrainingDatum]:
-        """All accepted records, in the order in which they were made."""
-        for number in range(len(self.iterations)):
-            yield from self.iteration(number).read_records()
+        """All accepted records, in the order in which they were made.
+
+        Without those of iterations that the gate refused.
+        """
+        for number, result in enumerate(self.results):
+            if result.refused is None:
+                yield from self.iteration(number).read_records()

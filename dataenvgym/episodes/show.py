@@ -12,9 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.environments import IterationFiles
+from dataenvgym.episodes.attribution import read_attribution
+from dataenvgym.episodes.forgetting import Losses, mean_loss
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.tables import print_warnings
-from dataenvgym.episodes.texts import conversation, one_line, plain, record, several
+from dataenvgym.episodes.texts import conversation, one_line, plain, record, refusal_text, several
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least, did_you_mean
 from dataenvgym.llm.transcript import TeacherCall, calls_file, read_calls
 from dataenvgym.records import CompletedTaskInstance
@@ -135,17 +137,29 @@ def show_iteration(
     if number == 0:
         title = f"base student on {run.summary.task}"
     console.print(Text(plain(title), style="bold"), soft_wrap=True)
+    if (refused := run.results[number].refused) is not None:
+        text = f"the gate refused its student, which {refusal_text(refused)}: the student before it"
+        console.print(Text(plain(f"{text} gave these answers"), style="yellow"), soft_wrap=True)
     if number and not wrong:
-        _show_records(files, console, skill, limit)
+        effects = read_attribution(run.directory).labels(number)
+        _show_records(files, console, skill, limit, effects)
     chosen = [c for c in after if skill is None or c.instance.skill == skill]
     if seed is not None:
         order = derive_rng(seed, "show").permutation(len(chosen)).tolist()
         chosen = [chosen[i] for i in order]
-    _show_answers(console, number, {c.instance.id: c for c in before}, chosen, wrong, limit)
+    ids = {c.instance.id for c in chosen}
+    lost = {i: loss for i, loss in run.losses[number].items() if i in ids}
+    _show_answers(console, number, {c.instance.id: c for c in before}, chosen, wrong, limit, lost)
     print_warnings(run.summary, console)
 
 
-def _show_records(files: IterationFiles, console: Console, skill: str | None, limit: int) -> None:
+def _show_records(
+    files: IterationFiles,
+    console: Console,
+    skill: str | None,
+    limit: int,
+    effects: Mapping[str, str],
+) -> None:
     accepted = ((datum, "") for datum in files.read_records())
     for name, found in (("accepted", accepted), ("dropped", files.read_dropped())):
         records = [one for one in found if skill in (None, one[0].provenance.skill)]
@@ -157,7 +171,9 @@ def _show_records(files: IterationFiles, console: Console, skill: str | None, li
         table.add_column(no_wrap=True, style="dim", max_width=max(12, console.width // 4))
         table.add_column(overflow="fold")
         for datum, reason in records[:limit]:
-            labels = (reason, datum.provenance.id, datum.provenance.skill)
+            source = datum.provenance
+            effect = "" if reason else effects.get(source.id)
+            labels = (reason, source.id, source.skill, effect)
             label = "\n".join(plain(text) for text in labels if text)
             table.add_row(Text(label), Text(plain(record(datum))), end_section=True)
         if records:
@@ -172,11 +188,13 @@ def _show_answers(
     after: Sequence[CompletedTaskInstance],
     wrong: bool,
     limit: int,
+    lost: Losses,
 ) -> None:
     """Show the answers of an iteration's student below those of the base student.
 
     Args:
         before: the base student's, by the instance's id; empty if `after` are its answers.
+        lost: what the instances lost since any earlier student.
     """
     headline = several(len(after), "instance")
     if wrong:
@@ -188,6 +206,7 @@ def _show_answers(
         forgotten = sum(b.was_correct and not a.was_correct for b, a in pairs)
         headline += f": {learned} learned, {forgotten} forgotten"
         headline += f", {sum(a.was_correct for _, a in pairs)} right now"
+        headline += f", forgetting {mean_loss(lost):.3f}"
     console.print()
     console.print(Text(headline, style="bold cyan"))
     for completed in after[:limit]:

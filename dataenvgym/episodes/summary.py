@@ -15,7 +15,7 @@ from dataenvgym.environments.options import aim_reached
 from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.llm.budget import TeacherUsage
-from dataenvgym.records import Model, Scores
+from dataenvgym.records import Model, Refusal, Scores
 from dataenvgym.records.reports import Faults
 from dataenvgym.storage import read_json
 from dataenvgym.workspace import check_format, naming_damage
@@ -47,6 +47,7 @@ class IterationSummary(Model):
     val_score_by_skill: dict[str, float | None]
     named_scores: Scores = {}
     faults: Faults = Field(default={}, exclude_if=not_)
+    refused: Refusal | None = Field(default=None, exclude_if=not_)
 
     @classmethod
     def of(cls, result: IterationResult) -> IterationSummary:
@@ -98,6 +99,11 @@ class Summary(Model):
         for one in self.iterations:
             found.update(one.dropped)
         return dict(found)
+
+    @property
+    def n_refused(self) -> int:
+        """The number of iterations whose student the gate refused."""
+        return sum(one.refused is not None for one in self.iterations)
 
     @property
     def nothing_trained(self) -> bool:

@@ -22,10 +22,11 @@ def iteration_table(iterations: Sequence[IterationSummary], width: int) -> Table
     best = best_iteration(iterations)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     has_errors = any(one.n_errors for one in iterations)
+    has_refused = any(one.refused for one in iterations)
     names = ["iteration", "validation", "change", "records", "dropped", "seconds"]
     if width < NARROW:
         names = ["it.", "valid.", "change", "rec.", "drop.", "sec."]
-    names += ["failed calls"] * has_errors
+    names += ["failed calls"] * has_errors + ["gate"] * has_refused
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for i, one in enumerate(iterations):
@@ -39,6 +40,7 @@ def iteration_table(iterations: Sequence[IterationSummary], width: int) -> Table
             str(sum(one.dropped.values())),
             f"{one.seconds.get('total', 0.0):.1f}",
             *[by_fault(one.n_errors, one.faults)] * has_errors,
+            *["refused" if one.refused else ""] * has_refused,
             style="bold" if one.iteration == best else "",
         )
     return table
@@ -59,6 +61,8 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
             f": validation {base.val_score:.3f} -> {best.val_score:.3f} "
             f"({change(summary.val_score_gain)}) at iteration {best.iteration}"
         )
+    if summary.n_refused:
+        text += f"; {several(summary.n_refused, 'iteration')} refused by the gate"
     if summary.test_score_before is not None and summary.test_score_after is not None:
         gain = summary.test_score_after - summary.test_score_before
         text += (

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from dataenvgym.errors import shorten
-from dataenvgym.records import Conversation, Message, TrainingDatum
+from dataenvgym.records import Conversation, Message, Refusal, TrainingDatum
 
 _BARS = "▁▂▃▄▅▆▇█"
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -69,6 +69,12 @@ def counts(numbers: dict[str, int]) -> str:
 def by_fault(n_errors: int, faults: dict[str, int]) -> str:
     """`4 (3 user, 1 environment)`: the number of instances with an error, by cause."""
     return f"{n_errors} ({counts(faults)})" if faults else str(n_errors)
+
+
+def refusal_text(refused: Refusal) -> str:
+    """`lost 0.400 in hum, whisper (p = 0.002)`: why the gate refused a student."""
+    where = f"in {', '.join(refused.skills)}" if refused.skills else "on all held problems"
+    return f"lost {refused.drop:.3f} {where} (p = {refused.p:.2g})"
 
 
 def sparkline(values: Sequence[float], width: int = 30) -> str:

@@ -4,6 +4,7 @@ running              `prepare_evaluation`; `run_evaluation` runs or resumes it, 
 evaluation           a finished evaluation: metrics, scores, samples
 rescored_evaluation  `rescore_evaluation`: judges its samples again, without the student
 directory            a configuration and the folder of its evaluation, and its judges
+attribution          `attribute_run`: trains a run's student again without some of its records
 evaluated_run        takes task and student of a run for an evaluation; the split of problems
 
 A domain may add checks, files and a table (`metrics.additions`).
@@ -11,12 +12,14 @@ A domain may add checks, files and a table (`metrics.additions`).
 Samples, metrics and the files in the folder are in `dataenvgym.metrics`.
 """
 
+from dataenvgym.evaluation.attribution import attribute_run
 from dataenvgym.evaluation.evaluation import Evaluation
 from dataenvgym.evaluation.rescored_evaluation import rescore_evaluation
 from dataenvgym.evaluation.running import prepare_evaluation, run_evaluation
 
 __all__ = [
     "Evaluation",
+    "attribute_run",
     "prepare_evaluation",
     "rescore_evaluation",
     "run_evaluation",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 from pydantic import Field, JsonValue
 
 from dataenvgym.options import Given
-from dataenvgym.records import Conversation, Model, PerformanceReport, TrainingDatum
+from dataenvgym.records import Conversation, Model, PerformanceReport, Refusal, TrainingDatum
 from dataenvgym.records.model import Text
 
 
@@ -268,4 +268,10 @@ class TriesRecords(Protocol):
 
 @runtime_checkable
 class ShownStudentInterface(PredictorInterface, TriesRecords, Protocol):
-    """The student as a teaching environment shows it to an agent."""
+    """The student as a teaching environment shows it to an agent.
+
+    Attributes:
+        refused: why the environment's gate refused the training of the last iteration, or None.
+    """
+
+    refused: Refusal | None

@@ -55,6 +55,22 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(n=n, mean=mean, sd=sd, low=mean - half, high=mean + half)
 
 
+def noise_floor(
+    instance_error: float | None, seed_variance: float | None, n: int = 1
+) -> float | None:
+    """The gain that chance exceeds in 5% of studies without a true gain: 1.96 standard errors.
+
+    Chance is the choice of n seeds and of the evaluation instances.
+
+    Args:
+        instance_error: the standard error due to the choice of instances; without it, None.
+        seed_variance: the variance between seeds; without it, only the instances count.
+    """
+    if instance_error is None:
+        return None
+    return 1.96 * math.hypot(instance_error, math.sqrt((seed_variance or 0.0) / n))
+
+
 def clustered_estimate(clusters: Sequence[Sequence[float]]) -> Estimate:
     """Mean and 95% t interval of values in clusters, such as the episodes of one scene.
 

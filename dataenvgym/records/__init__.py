@@ -32,7 +32,7 @@ from dataenvgym.records.instances import (
 )
 from dataenvgym.records.model import Json, Model, Note, Text
 from dataenvgym.records.parsing import parse_training_data, parse_training_datum
-from dataenvgym.records.reports import PerformanceReport, SkillReport
+from dataenvgym.records.reports import PerformanceReport, Refusal, SkillReport
 from dataenvgym.records.training import (
     ChatDatum,
     DatumKind,
@@ -58,6 +58,7 @@ __all__ = [
     "PerformanceReport",
     "PreferenceDatum",
     "Provenance",
+    "Refusal",
     "ScoredDatum",
     "Scores",
     "SkillReport",

@@ -33,10 +33,27 @@ class SkillReport(Model):
     faults: Faults = Field(default={}, exclude_if=not_)
 
 
+class Refusal(Model):
+    """Why the gate of a teaching environment refused a student (see `environments.gate`).
+
+    Attributes:
+        skills: those that got worse, the clearest first; empty if only all held problems together
+            did, or if the environment hides skills.
+        drop: the mean reward lost on the problems of these skills, or on all held problems.
+        p: of the clearest loss, corrected for the number of comparisons.
+    """
+
+    skills: tuple[str, ...]
+    drop: Finite
+    p: Finite
+
+
 class PerformanceReport(Model):
     """The student's results on a set of instances; see `SkillReport` for the fields.
 
-    `skills` is sorted by category and name; instances without a gold skill are under "".
+    `skills` is sorted by category and name; instances without a gold skill are under "". `refused`
+    is set if the environment's gate refused a student: in the report of a step, these are then the
+    results of the student before it, and in that of a trial, those of the refused student.
     """
 
     task: str
@@ -47,6 +64,7 @@ class PerformanceReport(Model):
     scores: Scores = {}
     faults: Faults = Field(default={}, exclude_if=not_)
     skills: tuple[SkillReport, ...] = ()
+    refused: Refusal | None = Field(default=None, exclude_if=not_)
 
     @property
     def failures(self) -> Faults:

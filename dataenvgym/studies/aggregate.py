@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dataenvgym.metrics.estimators import Estimate
 from dataenvgym.records import Model
+from dataenvgym.studies.pairs import Pair, compare_pairs, over_tasks, rank_agreement, ranking
+from dataenvgym.studies.statistics import Test
 
 if TYPE_CHECKING:
     from dataenvgym.studies.results import TaskResult
@@ -64,12 +67,21 @@ class SuiteScores(Model):
         overall: over all tasks in `by_task`; strategies with a run on each of them.
         by_task: the same figures for each task alone.
         left_out: tasks without a score, and why.
+        ranking: the mean score of the strategies in `overall`, over tasks and then seeds; the best
+            first.
+        rank_agreement: see `pairs.rank_agreement`.
+        pairs: all pairs of these strategies.
+        pairs_by_task: all pairs of strategies on each task, with a correction of their own.
     """
 
     thresholds: tuple[float, ...]
     overall: tuple[StrategyScore, ...]
     by_task: dict[str, tuple[StrategyScore, ...]]
     left_out: dict[str, str] = {}
+    ranking: dict[str, Estimate] = {}
+    rank_agreement: float | None = None
+    pairs: tuple[Pair, ...] = ()
+    pairs_by_task: dict[str, tuple[Pair, ...]] = {}
 
 
 def interquartile_mean(scores: ArrayLike) -> Floats:
@@ -195,7 +207,9 @@ def _interval(
     return Interval(value=float(value), low=float(low), high=float(high))
 
 
-def suite_scores(tasks: Sequence[TaskResult], rng: np.random.Generator) -> SuiteScores | None:
+def suite_scores(
+    tasks: Sequence[TaskResult], test: Test, rng: np.random.Generator
+) -> SuiteScores | None:
     """The scores of a study; None with fewer than two tasks that have a floor and a ceiling."""
     scores: dict[str, dict[str, dict[int, float]]] = {}
     left_out: dict[str, str] = {}
@@ -213,5 +227,16 @@ def suite_scores(tasks: Sequence[TaskResult], rng: np.random.Generator) -> Suite
                     scores.setdefault(one.name, {})[task.task] = own
     if len(tasks) - len(left_out) < 2:
         return None
-    found = aggregate(scores, rng)
-    return None if found is None else found.model_copy(update={"left_out": left_out})
+    if (found := aggregate(scores, rng)) is None:
+        return None
+    complete = {one.strategy: over_tasks(scores[one.strategy]) for one in found.overall}
+    by_task = {task: {name: of[task] for name, of in scores.items() if task in of}
+               for task in found.by_task}  # fmt: skip
+    more = {
+        "left_out": left_out,
+        "ranking": ranking(complete),
+        "rank_agreement": rank_agreement(complete),
+        "pairs": compare_pairs(complete, test),
+        "pairs_by_task": {task: compare_pairs(of, test) for task, of in by_task.items()},
+    }
+    return found.model_copy(update=more)

@@ -204,24 +204,29 @@ def study_command(plan: StudyPlan) -> str:
     for option, values in (
         ("--name", [plan.name]),
         ("--strategy", plan.named_strategies),
-        ("--baseline", [plan.baseline]),
+        ("--baseline", [None if plan.race else plan.baseline]),
         ("--test", [plan.test]),
         ("--looking-for", [plan.looking_for]),
         ("--allow-unequal", plan.allow_unequal),
     ):
         words += [str(w) for value in values if value is not None for w in (option, value)]
+    words += ["--race"] if plan.race else []
     if not any(cell.role != "strategy" for cell in plan.cells):
         words.append("--no-bounds")
     return shlex.join(words)
 
 
-def write_state(plan: StudyPlan, *, unfinished: Iterable[tuple[Cell, str]]) -> None:
+def write_state(
+    plan: StudyPlan, *, unfinished: Iterable[tuple[Cell, str]], stopped: Iterable[Cell] = ()
+) -> None:
     """Write the file.
 
     Args:
         unfinished: the episodes without a result, and why.
+        stopped: those that a race does not need.
     """
     reasons = {cell.directory: reason for cell, reason in unfinished}
+    not_needed = {cell.directory for cell in stopped}
     grid = plan.grid
     state = {
         "format": FORMAT,
@@ -233,6 +238,7 @@ def write_state(plan: StudyPlan, *, unfinished: Iterable[tuple[Cell, str]]) -> N
         "fixed": list(grid.fixed),
         "baseline": plan.baseline,
         "allow_unequal": list(plan.allow_unequal),
+        **({"race": True} if plan.race else {}),
         "episodes": [
             {
                 "role": cell.role,
@@ -240,7 +246,8 @@ def write_state(plan: StudyPlan, *, unfinished: Iterable[tuple[Cell, str]]) -> N
                 "task": cell.task,
                 "seed": cell.seed,
                 "run": cell.directory.name,
-                "status": "unfinished" if cell.directory in reasons else "finished",
+                "status": "stopped" if cell.directory in not_needed
+                else "unfinished" if cell.directory in reasons else "finished",
                 "reason": reasons.get(cell.directory),
             }
             for cell in plan.cells

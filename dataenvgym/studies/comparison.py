@@ -7,7 +7,7 @@ runs, which are then aggregated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.seeding import derive_rng
+from dataenvgym.storage import read_json
 from dataenvgym.studies.aggregate import suite_scores
 from dataenvgym.studies.checks import (
     Difference,
@@ -30,9 +31,16 @@ from dataenvgym.studies.checks import (
     result_differences,
 )
 from dataenvgym.studies.measures import RunMeasures, measure_run
+from dataenvgym.studies.noise import NoiseModel, read_noise
 from dataenvgym.studies.notes import study_warnings
 from dataenvgym.studies.plan import CEILING, FLOOR, Role, choose_baseline
-from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults, task_result
+from dataenvgym.studies.results import (
+    MissingRun,
+    StrategyRuns,
+    StudyResults,
+    task_result,
+    without_inference,
+)
 from dataenvgym.studies.statistics import Test, choose_test
 
 if TYPE_CHECKING:
@@ -46,12 +54,14 @@ class TaskRuns:
     Attributes:
         floor: runs without teaching.
         budgets: the record budget of each strategy.
+        noise: the task's noise model, if there is one.
     """
 
     task: str
     strategies: Sequence[StrategyRuns]
     floor: Sequence[RunMeasures] = ()
     budgets: Mapping[str, float] = field(default_factory=dict)
+    noise: NoiseModel | None = None
 
 
 def sum_up(
@@ -64,12 +74,14 @@ def sum_up(
     allow_unequal: Sequence[str],
     differences: Sequence[Difference] = (),
     notes: Sequence[str] = (),
+    raced: bool = False,
 ) -> StudyResults:
     """Aggregate runs if they may be compared.
 
     Args:
         test: None lets the number of seeds decide.
         differences: between the configurations.
+        raced: a race chose which runs there are, so there are no intervals and p-values.
 
     Raises:
         ConfigurationError: if runs differ where they must agree.
@@ -92,19 +104,23 @@ def sum_up(
             baseline=baseline,
             test=chosen,
             floor_runs=task.floor,
+            noise=None if task.noise is None else task.noise.variances.get("test_gain"),
         )
         for task in tasks
     )
+    warnings = study_warnings(tasks, summed)
+    if raced:
+        summed = tuple(map(without_inference, summed))
     return StudyResults(
         name=name,
         command=command,
         baseline=baseline,
         test=chosen,
         tasks=summed,
-        suite=suite_scores(summed, derive_rng(0, "bootstrap")),
+        suite=None if raced else suite_scores(summed, chosen, derive_rng(0, "bootstrap")),
         unequal=tuple(str(difference) for difference in unequal),
         notes=tuple(notes),
-        warnings=tuple(study_warnings(tasks, summed)),
+        warnings=tuple(warnings),
     )
 
 
@@ -114,6 +130,7 @@ def compare_runs(
     baseline: str | None = None,
     test: Test | None = None,
     allow_unequal: Sequence[str] = (),
+    noise_dir: str | Path = "noise",
     name: str = "comparison",
     command: str = "",
 ) -> StudyResults:
@@ -121,7 +138,7 @@ def compare_runs(
 
     Args:
         directories: run directories.
-        baseline, test, allow_unequal: as for `run_study`.
+        baseline, test, allow_unequal, noise_dir: as for `run_study`.
 
     Raises:
         ConfigurationError: if the runs cannot be compared, or that would not be fair.
@@ -167,15 +184,36 @@ def compare_runs(
                 f"{run.directory} is a ceiling that trained on no records, so it has no result: "
                 "leave it out, or run it again once its task has a train split"
             )
-    return sum_up(
-        [_task_runs(task, groups) for task, groups in tasks.items()],
+    races = dict.fromkeys(race for path in paths if (race := _race_of(path)) is not None)
+    models = {task: read_noise(task, noise_dir) for task in tasks}
+    found = sum_up(
+        [replace(_task_runs(task, groups), noise=models[task]) for task, groups in tasks.items()],
         name=name,
         command=command,
         baseline=choose_baseline(list(taught), baseline),
         test=test,
         allow_unequal=allow_unequal,
         differences=[d for groups in tasks.values() for d in _config_differences(groups)],
+        raced=bool(races),
+        notes=[
+            f"{task}: the noise may differ: {changed}."
+            for task, groups in tasks.items()
+            if (model := models[task]) and (changed := model.differs(groups[0].runs[0].config))
+        ],
     )
+    warnings = [
+        f"these are runs of the race {race}, which chose by their results how many there are: "
+        f"p-values and intervals would be wrong and are left out; {race / 'table.md'} has its own"
+        for race in races
+    ]
+    return found.model_copy(update={"warnings": (*found.warnings, *warnings)})
+
+
+def _race_of(run: Path) -> Path | None:
+    """The folder of the race that made this run, or None."""
+    study = run.absolute().parent.parent
+    path = study / "study.json"
+    return study if path.exists() and read_json(path).get("race") else None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@
 
 `seed` gives the seeds; keys of the section `task` give the tasks. The strategies are all
 combinations of the other keys with several values, and of `agent`. A key with one value applies to
-all. Further strategies are given as "NAME: KEY=VALUE ...".
+all. Further strategies are given as "NAME: KEY=VALUE ...". `suite=NAME` means the overrides in the
+file `suite/NAME.yaml`, except for keys that are given, too; its options of agents are for those
+that have them.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.config.composition import compose, options_by_group
+from dataenvgym.config.hydra_files import explaining
 from dataenvgym.config.identity import short_name, task_name
-from dataenvgym.config.overrides import Override, parse_overrides
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.config.overrides import Override, keys_of, parse_overrides
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean, shorten
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,14 @@ class Grid:
 
     Attributes:
         fixed: overrides of all episodes.
+        suite: the suite that the tasks are from, if they are from one.
     """
 
     fixed: tuple[str, ...]
     strategies: tuple[Choice, ...]
     tasks: tuple[Choice, ...]
     seeds: tuple[int, ...]
+    suite: str | None = None
 
     def overrides(self, strategy: Choice, task: Choice) -> list[str]:
         """All overrides of an episode except its seed; a strategy's own values win."""
@@ -65,9 +70,11 @@ def parse_grid(
 
     Raises:
         ConfigurationError: for text that is not an override or has no countable values, for a
-            seed that is not a whole number, and for two strategies with the same name.
+            seed that is not a whole number, for two strategies with the same name, and for an
+            unknown suite.
     """
     groups = options_by_group(config_dir)
+    texts, of_agents, suite = _with_suite(texts, groups["suite"])
     fixed: list[str] = []
     axes: dict[str, dict[str, list[Choice]]] = {"strategy": {}, "task": {}}
     seeds = ["0"]
@@ -96,6 +103,7 @@ def parse_grid(
         strategies=(*swept, *named) or (Choice(""),),
         tasks=tuple(_combinations(axes["task"], "task") if axes["task"] else [Choice("")]),
         seeds=tuple(dict.fromkeys(map(_seed, seeds))),
+        suite=suite,
     )
     names = [strategy.name for strategy in grid.strategies]
     if twins := [name for name in names if names.count(name) > 1]:
@@ -111,7 +119,58 @@ def parse_grid(
             grid = replace(grid, strategies=(replace(strategy, name=short_name(config.agent)),))
         if not task.name:
             grid = replace(grid, tasks=(replace(task, name=task_name(config)),))
+    if of_agents:
+        fitting = (_with_options(one, of_agents, grid, config_dir) for one in grid.strategies)
+        grid = replace(grid, strategies=tuple(fitting))
     return grid
+
+
+def _with_suite(
+    texts: Sequence[str], suites: Mapping[str, Path]
+) -> tuple[Sequence[str], Sequence[str], str | None]:
+    """Add the overrides of the suite, if one is named.
+
+    Returns:
+        The overrides; the suite's options of agents; its name if it sets the tasks.
+    """
+    from omegaconf import OmegaConf
+
+    typed = {override.key: override for text in texts for override in parse_overrides([text])}
+    if (chosen := typed.pop("suite", None)) is None:
+        return texts, (), None
+    name = chosen.value or ""
+    if name not in suites:
+        raise ConfigurationError(
+            f"there is no suite={name}.{did_you_mean(name, suites)} The suites are: "
+            f"{', '.join(suites)}. One of your own is a file suite/NAME.yaml in --config-dir"
+        )
+    with explaining([chosen]):
+        content: Any = OmegaConf.to_container(OmegaConf.load(suites[name]))
+    own = {}
+    for key, value in content.items() if isinstance(content, dict) else [("", None)]:
+        values = value if isinstance(value, list) else [value]
+        if not all(isinstance(one, str | int | float) for one in values) or not values:
+            raise ConfigurationError(
+                f"{suites[name]}: {key or 'the file'} is {shorten(repr(value or content))}, "
+                "expected overrides of a study by key, such as agent: [random, edge]"
+            )
+        if key not in typed:
+            own[str(key)] = f"{key}={','.join(map(str, values))}"
+    of_agents = [own.pop(key) for key in [*own] if key.startswith("agent.")]
+    rest = [text for text in texts if text != chosen.text]
+    return [*own.values(), *rest], of_agents, name if "task" in own else None
+
+
+def _with_options(
+    strategy: Choice, options: Sequence[str], grid: Grid, config_dir: str | Path | None
+) -> Choice:
+    """The strategy with those of the options that its agent has, and that it does not set."""
+    config = compose(
+        grid.overrides(strategy, grid.tasks[0]), config_dir=config_dir, allow_missing=True
+    )
+    known, own = set(keys_of(config)), {o.key for o in parse_overrides(strategy.overrides)}
+    fitting = [o.text for o in parse_overrides(options) if o.key in known - own]
+    return replace(strategy, overrides=(*strategy.overrides, *fitting))
 
 
 def _values(text: str, groups: Mapping[str, Mapping[str, Path]]) -> list[str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ import orjson
 
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import refuse_damaged_run
-from dataenvgym.episodes.summary import read_summary
+from dataenvgym.episodes.forgetting import losses_in, mean_loss
+from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, Model, Scores, TaskInstance, hashed_json
@@ -45,6 +46,8 @@ class SeedResult(Model):
         score_gains: gain of each named score, such as `tests_passed`, on the validation split.
         errors_before, errors: instances of both splits that were not scored because of an error, by
             fault: of the base student and of the best iteration.
+        forgetting: of the last iteration (see `episodes.forgetting`).
+        n_refused: iterations whose student the gate refused.
     """
 
     seed: int
@@ -64,6 +67,8 @@ class SeedResult(Model):
     score_gains: Scores = {}
     errors_before: Faults = {}
     errors: Faults = {}
+    forgetting: float = 0.0
+    n_refused: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,8 +122,7 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
     environment = read_identity(directory) or {}
     predictor = dict(environment.get("predictor", {}))
     training = predictor.pop("training", None)
-    scores = [one.val_score for one in summary.iterations]
-    scores += [scores[-1]] * (iterations + 1 - len(scores))
+    scores = _curve(summary, iterations)
     first, last, usage = summary.test_score_before, summary.test_score_after, summary.teacher
     result = SeedResult(
         seed=summary.seed,
@@ -129,7 +133,7 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         test_before=first,
         test_after=last,
         test_gain=None if first is None or last is None else last - first,
-        area=sum(score - scores[0] for score in scores[1:]) / max(1, len(scores) - 1),
+        area=_area(scores),
         records=summary.iterations[-1].n_records_total,
         requests=usage.requests if usage is not None else 0,
         cost=usage.cost if usage is not None else 0.0,
@@ -138,6 +142,8 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         score_gains=difference(summary.best.named_scores, summary.iterations[0].named_scores),
         errors_before=dict(before),
         errors=dict(after),
+        forgetting=mean_loss(losses_in(directory)[-1]),
+        n_refused=summary.n_refused,
     )
     return RunMeasures(
         result=result,
@@ -155,6 +161,20 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         records_hash=_records_hash(directory),
         warnings=tuple(warning_lines(summary.warnings)),
     )
+
+
+def run_area(directory: Path, *, iterations: int) -> float:
+    """The area of a finished run (see `SeedResult`), from its summary alone."""
+    return _area(_curve(read_summary(directory), iterations))
+
+
+def _curve(summary: Summary, iterations: int) -> list[float]:
+    scores = [one.val_score for one in summary.iterations]
+    return scores + [scores[-1]] * (iterations + 1 - len(scores))
+
+
+def _area(scores: Sequence[float]) -> float:
+    return sum(score - scores[0] for score in scores[1:]) / max(1, len(scores) - 1)
 
 
 def mean_validation_rewards(directory: Path, *, iterations: int) -> Rewards:

@@ -6,8 +6,8 @@ The difference between two strategies at a seed, on one problem, is taken as
 
 so its mean over n seeds and N problems has the variance var a / n + var b / N + var e / (n N). The
 tests of a study are over seeds on the same problems: they see var a + var e / N, and b only matters
-for other problems (`inst.` in the tables). A model is fitted from a finished study, and kept as
-JSON in a folder: the user's, or `noise_models` of this package.
+for other problems, as noise floors do. A model is fitted from a finished study, and kept as JSON in
+a folder: the user's, or `noise_models` of this package.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from dataenvgym.config.identity import task_name
+from dataenvgym.config.run_directory import is_hand_made, read_config
 from dataenvgym.errors import BrokenFileError, ConfigurationError, first_fault
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json, write_json
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 Measure = Literal["test_gain", "area"]
+_SPLITS: dict[Measure, str] = {"test_gain": "n_test", "area": "n_validation"}
+Conditions = dict[str, str | int | float]
 SHIPPED = Path(__file__).parent / "noise_models"
 
 
@@ -42,6 +46,8 @@ class Variances(Model):
     Attributes:
         seed, problem, residual: of a, b and e; means over all pairs of strategies.
         problems: the number of problems in the study that they are from.
+        asked: its `task.n_test` or `task.n_validation`; a pressure may evaluate fewer problems.
+        gain_seed: the variance between seeds of a gain, not of a difference.
         seed_correlation, problem_correlation: of two strategies' gains, by seed and by problem. The
             higher, the more a paired comparison gains.
     """
@@ -50,8 +56,17 @@ class Variances(Model):
     problem: float
     residual: float
     problems: int
+    asked: int | None = None
+    gain_seed: float | None = None
     seed_correlation: float | None
     problem_correlation: float | None
+
+    def problems_of(self, config: DictConfig, measure: Measure) -> int:
+        """The number of problems that are evaluated with this configuration."""
+        asked = config.task.get(_SPLITS[measure])
+        if not asked:
+            return self.problems
+        return max(1, round(int(asked) * (self.problems / self.asked if self.asked else 1)))
 
     def sd(self, problems: int) -> float:
         """Standard deviation over seeds of a difference on this number of problems."""
@@ -66,14 +81,23 @@ class NoiseModel(Model):
         strategies, seeds: of that study.
         variances: by measure.
         seconds: of an episode, by strategy.
+        ceiling: the mean area of the ceiling; None if the study had no bounds.
     """
 
     task: str
-    conditions: dict[str, str | int | float]
+    conditions: Conditions
     strategies: tuple[str, ...]
     seeds: int
     variances: dict[Measure, Variances]
     seconds: dict[str, float]
+    ceiling: float | None = None
+
+    def differs(self, config: DictConfig) -> str:
+        """In what a run with this configuration differs from the study; "" if in nothing."""
+        here, there = conditions(config), self.conditions
+        return ", ".join(
+            f"{k} {there.get(k)} there and {v} here" for k, v in here.items() if there.get(k) != v
+        )
 
     def factor(self, tail: float) -> float:
         """A bound of the true standard deviation, relative to the fitted one (chi-squared)."""
@@ -82,28 +106,66 @@ class NoiseModel(Model):
         return math.sqrt((self.seeds - 1) / float(stats.chi2.ppf(tail, self.seeds - 1)))
 
 
-def conditions(config: DictConfig) -> dict[str, str | int | float]:
+def suite_sd(models: Sequence[NoiseModel], problems: Sequence[int]) -> float | None:
+    """Standard deviation over seeds of the difference between two strategies' mean suite scores.
+
+    The noise of different tasks is taken as independent.
+
+    Args:
+        problems: the number of validation problems of each task.
+
+    Returns:
+        None if a model has no area or no ceiling above 0.
+    """
+    total = 0.0
+    for model, n in zip(models, problems, strict=True):
+        if "area" not in model.variances or (model.ceiling or 0.0) <= 0:
+            return None
+        total += (model.variances["area"].sd(n) / (model.ceiling or 1.0)) ** 2
+    return math.sqrt(total) / len(models)
+
+
+def conditions(config: DictConfig) -> Conditions:
     """What noise depends on, apart from the task and the numbers of seeds and problems."""
     return {
-        "student": str(config.student.get("path", "")),
+        "student": str(config.student.get("path", "unknown")),
         "iterations": int(config.episode.iterations),
-        "records": min(record_budget(config), 1e9),
+        "records": int(min(record_budget(config), 1e9)),
     }
+
+
+def spread_of_seeds(directory: Path, folder: str | Path = "noise") -> tuple[float | None, str]:
+    """The variance of a run's test gain between seeds, if it is known, and where that is from."""
+    if is_hand_made(directory):
+        return None, "without the spread of seeds: the run has no configuration"
+    config = read_config(directory)
+    try:
+        model = read_noise(task_name(config), folder)
+    except BrokenFileError as error:
+        return None, f"without the spread of seeds: {error}"
+    known = None if model is None else model.variances.get("test_gain")
+    if model is None or known is None or known.gain_seed is None:
+        return None, f"without the spread of seeds: no noise model of {task_name(config)}"
+    about = "with the spread of seeds, by a noise model"
+    if differs := model.differs(config):
+        about += f" of another setting: {differs}"
+    return known.gain_seed, about
 
 
 def fit_noise(
     task: str,
     runs: Mapping[str, Mapping[int, RunMeasures]],
     *,
-    under: Mapping[str, str | int | float],
+    config: DictConfig,
     seconds: Mapping[str, float],
+    ceiling: float | None = None,
 ) -> NoiseModel:
     """Fit the noise model of a task.
 
     Args:
         runs: by strategy and seed.
-        under: see `conditions`.
-        seconds: of an episode, by strategy.
+        config: of one of them.
+        seconds, ceiling: see `NoiseModel`.
 
     Raises:
         ConfigurationError: for fewer than two strategies, three seeds or two problems in common.
@@ -127,7 +189,8 @@ def fit_noise(
         shared = sorted(set.intersection(*(set(one) for of in gains for one in of)))
         if len(shared) > 1:
             variances[measure] = _variances(
-                [np.array([[one[i] for i in shared] for one in of]) for of in gains]
+                [np.array([[one[i] for i in shared] for one in of]) for of in gains],
+                config.task.get(_SPLITS[measure]),
             )
     if not variances:
         raise ConfigurationError(
@@ -135,37 +198,40 @@ def fit_noise(
         )
     return NoiseModel(
         task=task,
-        conditions=dict(under),
+        conditions=conditions(config),
         strategies=tuple(runs),
         seeds=len(seeds),
         variances=variances,
         seconds=dict(seconds),
+        ceiling=ceiling,
     )
 
 
-def _variances(strategies: Sequence[NDArray[np.float64]]) -> Variances:
-    """Variance components from matrices of gains, seeds x problems: a two-way analysis of variance.
-
-    A component that is estimated below 0 is 0.
-    """
-    n, problems = strategies[0].shape
-    found = []
-    for one, other in combinations(strategies, 2):
-        d = one - other
-        by_seed, by_problem = d.mean(axis=1), d.mean(axis=0)
-        rest = d - by_seed[:, None] - by_problem + d.mean()
-        residual = float(np.sum(rest**2)) / ((n - 1) * (problems - 1))
-        seed = by_seed.var(ddof=1) - residual / problems
-        found.append((seed, by_problem.var(ddof=1) - residual / n, residual))
-    seed, problem, residual = (max(0.0, float(v)) for v in np.mean(found, axis=0))
+def _variances(strategies: Sequence[NDArray[np.float64]], asked: int | None) -> Variances:
+    """Variance components from matrices of gains, seeds x problems."""
+    pairs = [_components(one - other) for one, other in combinations(strategies, 2)]
+    seed, problem, residual = (max(0.0, float(v)) for v in np.mean(pairs, axis=0))
+    gain_seed = float(np.mean([_components(one)[0] for one in strategies]))
     return Variances(
         seed=seed,
         problem=problem,
         residual=residual,
-        problems=problems,
+        problems=strategies[0].shape[1],
+        asked=asked,
+        gain_seed=max(0.0, gain_seed),
         seed_correlation=_correlation([one.mean(axis=1) for one in strategies]),
         problem_correlation=_correlation([one.mean(axis=0) for one in strategies]),
     )
+
+
+def _components(d: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Variances of seed, problem and residual by a two-way analysis; they may be below 0."""
+    n, problems = d.shape
+    by_seed, by_problem = d.mean(axis=1), d.mean(axis=0)
+    rest = d - by_seed[:, None] - by_problem + d.mean()
+    residual = float(np.sum(rest**2)) / ((n - 1) * (problems - 1))
+    seed = float(by_seed.var(ddof=1)) - residual / problems
+    return seed, float(by_problem.var(ddof=1)) - residual / n, residual
 
 
 def _correlation(strategies: Sequence[NDArray[np.float64]]) -> float | None:

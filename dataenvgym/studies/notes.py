@@ -7,6 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from dataenvgym.episodes.texts import one_line, several
+from dataenvgym.studies.power import LEVEL
+from dataenvgym.studies.racing import FUTILE, Race
 from dataenvgym.studies.results import StrategyResult, StrategyRuns, StudyResults, TaskResult
 
 if TYPE_CHECKING:
@@ -17,18 +19,28 @@ if TYPE_CHECKING:
 
 def study_notes(results: StudyResults) -> list[str]:
     """Notes for readers of the tables, one or two sentences each."""
+    strategies = [one for task in results.tasks for one in task.strategies]
+    has_intervals = any(one.measures["area"].low is not None for one in strategies)
     notes = [
         "Scores are gains over the base student at the iteration that validation chose; the test "
         "split is scored only there. Area: mean over iterations 1 to N of the gain in validation "
-        "score. ±: 95% t interval of the mean over seeds.",
-        "n: seeds. inst.: standard error of the test gain due to the choice of evaluation "
-        "instances, rewards averaged over seeds first; the intervals only cover the choice of "
-        "seeds.",
+        "score." + (" ±: 95% t interval of the mean over seeds." if has_intervals else ""),
+        "n: seeds. noise: the noise floor of the test gain; without any true gain, other seeds and "
+        "test problems make a larger one in 5% of studies."
+        + (" ± only covers the choice of seeds." if has_intervals else ""),
     ]
+    if results.race is not None:
+        notes = [*_race_notes(results.race, len(results.tasks)), *notes]
+    notes += _within_noise(results)
     if names := {n for task in results.tasks for one in task.strategies for n in one.score_gains}:
         notes.append(
             f"{', '.join(sorted(names))}: gain of that score on the validation split, at the same "
             "iteration."
+        )
+    if any(one.forgetting for task in results.tasks for s in task.strategies for one in s.seeds):
+        notes.append(
+            "forgotten: share of the validation problems, by reward, that an earlier student "
+            "solved and the last one does not; changes by chance count too."
         )
     if any(one.comparisons for task in results.tasks for one in task.strategies):
         name = "exact sign-flip test" if results.test == "sign_flip" else "paired t test"
@@ -58,15 +70,73 @@ def study_notes(results: StudyResults) -> list[str]:
     return [*notes, *_smallest_p(results), *missing, *results.notes]
 
 
+def _race_notes(race: Race, n_tasks: int) -> Iterator[str]:
+    score = "the area"
+    if n_tasks > 1:
+        score = "the mean over tasks of the area, divided by that of the ceiling at the first seed"
+    yield (
+        f"Race: the score is {score}. A strategy stops once it is below another one "
+        f"(familywise error {LEVEL:g} over all pairs, at any time), or not decided, if the seeds "
+        f"left decide with a probability below {FUTILE:g}. Not decided does not mean equal. "
+        "e: the evidence for a difference. More seeds under the same name continue the race."
+    )
+    yield (
+        f"{race.share:.0%} of the strategies' planned episodes are in the race. Strategies stop "
+        "after different seeds and because of their results, so the other tables have means only: "
+        "t intervals and p-values would be wrong."
+    )
+    if race.left_out:
+        reasons = "; ".join(f"{task}: {reason}" for task, reason in race.left_out.items())
+        yield f"Not in the score of the race: {reasons}."
+
+
+def _within_noise(results: StudyResults) -> Iterator[str]:
+    """Name the test gains that are no larger than their noise floor, and differences of one seed.
+
+    With more seeds, the test of a difference says it.
+    """
+    for task in results.tasks:
+        gains, differences = [], []
+        for one in task.strategies:
+            test = one.comparisons.get("test_gain")
+            if _is_noise(one.measures["test_gain"].mean, one.noise_floor):
+                gains.append(f"{one.name} {one.measures['test_gain'].mean:+.3f}")
+            if test and len(test.seeds) == 1 and _is_noise(test.difference.mean, test.noise_floor):
+                differences.append(f"{one.name} {test.difference.mean:+.3f}")
+        where = f"{task.task}: " if len(results.tasks) > 1 else ""
+        if gains:
+            yield f"{where}Within the noise floor, so perhaps no gain: {', '.join(gains)}."
+        if differences:
+            yield (
+                f"{where}Within the noise floor, so perhaps no difference to {results.baseline}: "
+                f"{', '.join(differences)}."
+            )
+
+
+def _is_noise(value: float | None, floor: float | None) -> bool:
+    return value is not None and floor is not None and abs(value) <= floor
+
+
 def _suite_notes(suite: SuiteScores) -> Iterator[str]:
     yield (
         f"Suite of {several(len(suite.by_task), 'task')}: the score of a run is its area divided "
-        "by the mean area of its task's ceiling. IQM: interquartile mean over runs and tasks. "
+        "by the mean area of its task's ceiling. Mean: over tasks at each seed, then over seeds. "
+        "IQM: interquartile mean over runs and tasks. "
         "P(> ...): probability that a run has a higher score than one of the baseline, mean over "
         "tasks. Intervals: stratified bootstrap over the seeds of each task; the tasks and their "
-        "ceilings are taken as given. results.json has all figures for each task, and performance "
-        "profiles."
+        "ceilings are taken as given. results.json has all figures for each task, also the pairs, "
+        "and performance profiles."
     )
+    if suite.pairs:
+        yield (
+            f"Pairs: paired test of the means at each seed; Holm: adjusted for all "
+            f"{several(len(suite.pairs), 'pair')}. The pairs without a star are not told apart."
+        )
+    if suite.rank_agreement is not None:
+        yield (
+            "Ranking by every other seed against ranking by the rest of the seeds: Kendall's tau "
+            f"{suite.rank_agreement:.2f} (1: the same order)."
+        )
     if len(suite.by_task) < 4:
         yield "With fewer than 4 tasks, the intervals of the IQM are too narrow."
     if suite.left_out:

@@ -11,7 +11,7 @@ import copy
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
@@ -22,7 +22,9 @@ from dataenvgym.config.overrides import Override, parse_overrides
 from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.options import refuse_unknown
+from dataenvgym.storage import read_json
 from dataenvgym.studies.grid import Choice, Grid, parse_grid
+from dataenvgym.studies.racing import least_seeds
 from dataenvgym.studies.statistics import EXACT, Test
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ class StudyPlan:
         directory: `studies/<name>`.
         overrides, named_strategies: the request.
         cells: the episodes in the order of their start: seed by seed.
-        baseline, test, allow_unequal, looking_for, noise_dir: see `StudyOptions`.
+        baseline, test, race, allow_unequal, looking_for, noise_dir: see `StudyOptions`.
     """
 
     directory: Path
@@ -92,10 +94,16 @@ class StudyPlan:
     allow_unequal: tuple[str, ...] = field(default=())
     looking_for: float | None = None
     noise_dir: Path = Path("noise")
+    race: bool = False
 
     @property
     def name(self) -> str:
         return self.directory.name
+
+    @property
+    def has_suite_score(self) -> bool:
+        """True for several tasks with bounds."""
+        return len(self.grid.tasks) > 1 and any(cell.role == "ceiling" for cell in self.cells)
 
     def of_strategies(self) -> list[Cell]:
         """The cells that are not bounds."""
@@ -112,9 +120,10 @@ class StudyOptions(TypedDict, total=False):
             first strategy.
         bounds: also run the floor (no teaching) and the ceiling (gold data); by default True.
         test: "t" or "sign_flip"; None takes sign_flip for 20 seeds or fewer.
+        race: stop strategies and seeds that cannot change which one is the best (see `racing`).
         allow_unequal: keys that may differ between strategies.
-        looking_for: the difference in test gain that the study is for; a warning says if it cannot
-            be shown with this budget.
+        looking_for: the difference in test gain (of a suite: in its score) that the study is for; a
+            warning says if it cannot be shown with this budget.
         noise_dir: the folder of noise models, by default "noise".
         workers: processes at the same time; None takes as many as there are cores for the students.
         studies_dir: the folder of studies, by default "studies".
@@ -126,6 +135,7 @@ class StudyOptions(TypedDict, total=False):
     baseline: str | None
     bounds: bool
     test: Test | None
+    race: bool
     allow_unequal: Sequence[str]
     looking_for: float | None
     noise_dir: str | Path
@@ -139,7 +149,7 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
 
     Args:
         overrides: Hydra's, with several values for keys that vary: `agent=random,skill_list`,
-            `seed=range(10)`, `task=...` (see `grid`).
+            `seed=range(10)`, `task=...`, `suite=...` (see `grid`).
         options: see `StudyOptions`.
 
     Raises:
@@ -155,6 +165,8 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
     else:
         check_folder_name(name, "--name")
     directory = Path(options.get("studies_dir", "studies")).expanduser() / name
+    if race := options.get("race", False):
+        grid = _racing(grid, directory, options)
     is_chosen = any(_first(text).key == "executor" for text in grid.fixed)
     extra = [] if is_chosen else ["executor=processes"]
     extra += [] if workers is None else [f"executor.workers={workers}"]
@@ -174,7 +186,7 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
         )
     if (looking_for := options.get("looking_for")) is not None and not looking_for > 0:
         raise ConfigurationError(
-            f"--looking-for is {looking_for}, expected a difference in test gain such as 0.02"
+            f"--looking-for is {looking_for}, expected a difference such as 0.02"
         )
     return StudyPlan(
         directory=directory,
@@ -187,6 +199,7 @@ def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -
         allow_unequal=tuple(options.get("allow_unequal", ())),
         looking_for=looking_for,
         noise_dir=Path(options.get("noise_dir", "noise")).expanduser(),
+        race=race,
     )
 
 
@@ -200,6 +213,43 @@ def choose_baseline(strategies: Sequence[str], wanted: str | None) -> str:
             f"{did_you_mean(wanted, strategies)} The strategies are: {', '.join(strategies)}."
         )
     return wanted
+
+
+def _racing(grid: Grid, directory: Path, options: StudyOptions) -> Grid:
+    """The grid of a race, with the seeds in the order of its rounds: earlier seeds stay first.
+
+    Raises:
+        ConfigurationError: if nothing can be decided, an option has no meaning in a race, or the
+            earlier race had other strategies or tasks.
+    """
+    k, n = len(grid.strategies), len(grid.seeds)
+    if k < 2:
+        raise ConfigurationError(f"--race has {k} strategy, expected two or more")
+    if n < (least := least_seeds(k)):
+        raise ConfigurationError(
+            f"--race has {n} seeds, which decide nothing about {k} strategies; expected {least} or "
+            'more, better "seed=range(20)": most strategies stop early'
+        )
+    for name in ("baseline", "test"):
+        if options.get(name) is not None:
+            raise ConfigurationError(
+                f"--{name} is {options[name]!r}, but --race compares all pairs by a test of its "
+                "own: leave one of them out"
+            )
+    path = directory / "study.json"
+    if not path.exists():
+        return grid
+    before = read_json(path)
+    for what, now in (("strategies", grid.strategies), ("tasks", grid.tasks)):
+        names = [one["name"] for one in before[what]]
+        if before.get("race") and sorted(names) != sorted(one.name for one in now):
+            raise ConfigurationError(
+                f"the race {directory.name!r} has the {what} {', '.join(names)}, and this command "
+                f"{', '.join(one.name for one in now)}: its error rate holds for those it began "
+                "with. Choose another --name"
+            )
+    earlier = [seed for seed in before["seeds"] if seed in grid.seeds]
+    return replace(grid, seeds=tuple(dict.fromkeys((*earlier, *grid.seeds))))
 
 
 def _cells(
@@ -243,7 +293,8 @@ def _first(text: str) -> Override:
 
 def _default_name(grid: Grid, config_dir: str | Path | None) -> str:
     """The tasks and a hash of the common overrides, so more seeds or strategies extend a study."""
-    name = "-".join(re.sub(r"[^\w.-]+", "_", task.name) for task in grid.tasks).strip("._") or "all"
+    tasks = [grid.suite] if grid.suite else [task.name for task in grid.tasks]
+    name = "-".join(re.sub(r"[^\w.-]+", "_", task) for task in tasks).strip("._") or "all"
     fixed = [(text, _first(text)) for text in grid.fixed]
     from omegaconf import OmegaConf
 

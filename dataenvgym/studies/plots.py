@@ -53,8 +53,9 @@ def draw_study(results: StudyResults, path: Path) -> None:
             styles = {k: v for task in reversed(results.tasks) for k, v in _styles(task).items()}
             _draw_suite(axes[-1][0], axes[-1][1], results.suite, styles)
         seeds = max(len(one.seeds) for task in results.tasks for one in task.strategies)
+        what = "mean and 95% interval" if results.race is None else "race, mean of each strategy"
         figure.suptitle(
-            one_line(f"{results.name}: mean and 95% interval over {seeds} seeds", 100),
+            one_line(f"{results.name}: {what} over {seeds} seeds", 100),
             fontsize=13,
             fontweight="bold",
             parse_math=False,

@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dataenvgym.metrics.estimators import Estimate, estimate
+from dataenvgym.metrics.estimators import Estimate, estimate, noise_floor
 from dataenvgym.records import Model
 from dataenvgym.records.reports import Faults
 from dataenvgym.studies.aggregate import SuiteScores
 from dataenvgym.studies.measures import Rewards, RunMeasures, SeedResult, difference
+from dataenvgym.studies.noise import Variances
+from dataenvgym.studies.racing import Race
 from dataenvgym.studies.statistics import (
     Test,
     choose_test,
@@ -26,7 +28,8 @@ from dataenvgym.studies.statistics import (
     sign_flip,
 )
 
-MEASURES = ("test_gain", "val_gain", "area", "records", "requests", "cost", "seconds")
+MEASURES = ("test_gain", "val_gain", "area", "records", "requests", "cost", "seconds",
+            "forgetting", "n_refused")  # fmt: skip
 COMPARED = ("test_gain", "val_gain", "area")
 """The measures in which strategies are compared with the baseline."""
 
@@ -49,6 +52,7 @@ class Comparison(Model):
         p_holm: p adjusted for all strategies compared in this measure on this task.
         instance_error: standard error of the mean difference due to the choice of instances, with
             fixed seeds; None for the area.
+        noise_floor: of the difference in test gain (see `estimators.noise_floor`).
     """
 
     measure: str
@@ -59,6 +63,7 @@ class Comparison(Model):
     p: float | None
     p_holm: float | None = None
     instance_error: float | None = None
+    noise_floor: float | None = None
 
 
 class StrategyResult(Model):
@@ -72,6 +77,7 @@ class StrategyResult(Model):
         score_gains: of named scores on the validation split, over seeds.
         instance_errors: standard error of the mean gain due to the choice of instances: rewards
             after minus before, averaged over seeds for each instance, then sd / sqrt(instances).
+        noise_floor: of the mean test gain (see `estimators.noise_floor`).
         curve: validation score by iteration, over seeds.
         comparisons: with the baseline, by measure; empty for the baseline.
         errors: of the best iteration by fault, mean over seeds (see `SeedResult`).
@@ -83,6 +89,7 @@ class StrategyResult(Model):
     missing: tuple[MissingRun, ...] = ()
     measures: dict[str, Estimate]
     instance_errors: dict[str, float | None]
+    noise_floor: float | None = None
     curve: tuple[Estimate, ...]
     score_gains: dict[str, Estimate] = {}
     comparisons: dict[str, Comparison] = {}
@@ -119,7 +126,8 @@ class StudyResults(Model):
     Attributes:
         command: the command that reproduces it.
         baseline, test: of the comparisons.
-        suite: scores over several tasks with a ceiling; None for fewer than two.
+        suite: scores over several tasks with a ceiling; None for fewer than two, and for a race.
+        race: who was stopped when and why; the other figures are means without intervals then.
         unequal: differences between strategies that were allowed, in words.
         notes: for readers of the tables.
         warnings: reasons to doubt the numbers (see `notes`).
@@ -131,6 +139,7 @@ class StudyResults(Model):
     test: Test
     tasks: tuple[TaskResult, ...]
     suite: SuiteScores | None = None
+    race: Race | None = None
     unequal: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -153,11 +162,13 @@ def task_result(
     baseline: str,
     test: Test,
     floor_runs: Sequence[RunMeasures] = (),
+    noise: Variances | None = None,
 ) -> TaskResult:
     """Aggregate the runs on one task.
 
     Args:
         floor_runs: runs without teaching; the other runs have scored the base student, too.
+        noise: of the test gain; without it, noise floors have the variance over these seeds.
     """
     everything = [*floor_runs, *(run for one in strategies for run in one.runs.values())]
     base = next((one for one in strategies if one.name == baseline), None)
@@ -165,34 +176,58 @@ def task_result(
     comparisons: dict[str, dict[str, Comparison]] = {one.name: {} for one in strategies}
     if base is not None:
         for measure in COMPARED:
-            found = [_compare(one.runs, base.runs, measure, test) for one in compared]
+            found = [_compare(one.runs, base.runs, measure, test, noise) for one in compared]
             adjusted = holm([one.p for one in found])
             for strategy, comparison, p in zip(compared, found, adjusted, strict=True):
                 comparisons[strategy.name][measure] = comparison.model_copy(update={"p_holm": p})
     return TaskResult(
         task=task,
         floor=_floor(everything),
-        strategies=tuple(_strategy(one, comparisons[one.name]) for one in strategies),
+        strategies=tuple(_strategy(one, comparisons[one.name], noise) for one in strategies),
     )
 
 
-def _strategy(one: StrategyRuns, comparisons: dict[str, Comparison]) -> StrategyResult:
+def without_inference(task: TaskResult) -> TaskResult:
+    """The means alone: p-values and t intervals are wrong if results decide on the runs."""
+
+    def bare(found: Estimate) -> Estimate:
+        return Estimate(n=found.n, mean=found.mean)
+
+    strategies = tuple(
+        one.model_copy(update={
+            "measures": {name: bare(of) for name, of in one.measures.items()},
+            "score_gains": {name: bare(of) for name, of in one.score_gains.items()},
+            "curve": tuple(map(bare, one.curve)),
+            "comparisons": {},
+        })
+        for one in task.strategies
+    )  # fmt: skip
+    return task.model_copy(update={"strategies": strategies})
+
+
+def _strategy(
+    one: StrategyRuns, comparisons: dict[str, Comparison], noise: Variances | None
+) -> StrategyResult:
     runs = [one.runs[seed] for seed in sorted(one.runs)]
     results = [run.result for run in runs]
     length = max((len(one.val_scores) for one in results), default=0)
     full = [one.val_scores for one in results if len(one.val_scores) == length]
+    measures = {name: _estimate([getattr(r, name) for r in results]) for name in MEASURES}
+    error = _gain_error([(r.test_after_rewards, r.test_before_rewards) for r in runs])
+    of_seeds = _seed_variance(measures["test_gain"], noise.gain_seed if noise else None)
     return StrategyResult(
         name=one.name,
         role=one.role,
         seeds=tuple(results),
         missing=tuple(one.missing),
-        measures={name: _estimate([getattr(r, name) for r in results]) for name in MEASURES},
+        measures=measures,
         score_gains={name: _estimate([one.score_gains.get(name) for one in results])
                      for name in sorted({n for one in results for n in one.score_gains})},
         instance_errors={
-            "test_gain": _gain_error([(r.test_after_rewards, r.test_before_rewards) for r in runs]),
+            "test_gain": error,
             "val_gain": _gain_error([(r.val_best_rewards, r.val_before_rewards) for r in runs]),
         },
+        noise_floor=noise_floor(error, of_seeds, max(1, len(runs))),
         curve=tuple(map(estimate, zip(*full, strict=True))),
         comparisons=comparisons,
         errors=_mean_errors([run.errors for run in results]),
@@ -205,8 +240,19 @@ def _estimate(values: Sequence[float | None]) -> Estimate:
     return estimate(known) if len(known) == len(values) else Estimate(n=len(values))
 
 
+def _seed_variance(found: Estimate, of_model: float | None) -> float | None:
+    """The variance over seeds: of the noise model, or else that of these seeds."""
+    if of_model is not None or found.sd is None:
+        return of_model
+    return found.sd**2
+
+
 def _compare(
-    runs: Mapping[int, RunMeasures], base: Mapping[int, RunMeasures], measure: str, test: Test
+    runs: Mapping[int, RunMeasures],
+    base: Mapping[int, RunMeasures],
+    measure: str,
+    test: Test,
+    noise: Variances | None,
 ) -> Comparison:
     pairs = {
         s: (getattr(runs[s].result, measure), getattr(base[s].result, measure))
@@ -217,14 +263,18 @@ def _compare(
     after = {"test_gain": "test_after_rewards", "val_gain": "val_best_rewards"}.get(measure)
     pairs_after = [(getattr(runs[s], after), getattr(base[s], after)) for s in seeds if after]
     exact = sign_flip(differences) if choose_test(len(differences)) == "sign_flip" else None
+    error, found = _gain_error(pairs_after), estimate(differences)
+    seed_variance = _seed_variance(found, noise.seed if noise else None)
+    floor = noise_floor(error, seed_variance, len(seeds)) if measure == "test_gain" else None
     return Comparison(
         measure=measure,
         seeds=tuple(seeds),
-        difference=estimate(differences),
+        difference=found,
         p_t=paired_t(differences),
         p_sign_flip=exact,
         p=p_value(differences, test),
-        instance_error=_gain_error(pairs_after),
+        instance_error=error,
+        noise_floor=floor,
     )
 
 

@@ -6,23 +6,25 @@
                    table.md, curves.png, study.md
 
 The state is in the runs. Called again, a study resumes from them and keeps finished runs, so more
-seeds or strategies extend it, and a finished study only shows its table.
+seeds or strategies extend it, and a finished study only shows its table. A race (see `racing`) runs
+round by round; it is replayed from finished runs before each, so a resumed one decides the same.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.texts import counts
-from dataenvgym.errors import RunDirectoryError
-from dataenvgym.executors import EpisodeJob, EpisodeOutcome, build_executor
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.executors import EpisodeJob, EpisodeOutcome, ExecutorInterface, build_executor
 from dataenvgym.executors.in_process import InProcessExecutor
-from dataenvgym.studies.budget import budget_warnings
+from dataenvgym.studies.budget import budget_notes, budget_warnings
 from dataenvgym.studies.checks import (
     Difference,
     check_study,
@@ -33,11 +35,12 @@ from dataenvgym.studies.checks import (
 )
 from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
-from dataenvgym.studies.measures import RunMeasures, measure_run
-from dataenvgym.studies.noise import conditions, fit_noise, write_noise
+from dataenvgym.studies.measures import RunMeasures, measure_run, run_area
+from dataenvgym.studies.noise import fit_noise, read_noise, write_noise
 from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
+from dataenvgym.studies.racing import WARM_UP, Race, run_race
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
-from dataenvgym.studies.tables import write_results
+from dataenvgym.studies.tables import standing_text, write_results
 from dataenvgym.workspace import opened
 
 if TYPE_CHECKING:
@@ -77,13 +80,68 @@ class Study:
         self.directory = plan.directory
         self._failures: dict[Path, str] = {}
         self._differences: list[Difference] = []
+        self._areas: dict[Path, float] = {}
+
+    def due(self, *, at_most: bool = False) -> list[Cell]:
+        """The episodes that this study needs: all, but of a race those up to its next round.
+
+        Args:
+            at_most: those up to its end, if nothing more stops.
+        """
+        if not self.plan.race:
+            return list(self.plan.cells)
+        seeds = self.plan.grid.seeds
+        rounds: dict[str, int] = {}
+        for one in self.race().standings:
+            further = len(seeds) if at_most else max(WARM_UP, one.seeds + 1)
+            rounds[one.strategy] = further if one.state == "racing" else one.seeds
+        most = max(rounds.values())  # the bounds run with the longest
+        return [
+            cell for cell in self.plan.cells
+            if seeds.index(cell.seed)
+            < (rounds[cell.strategy] if cell.role == "strategy" else most)
+        ]  # fmt: skip
 
     def unfinished(self) -> list[Cell]:
-        """The unfinished episodes."""
-        return [cell for cell in self.plan.cells if not cell.is_finished]
+        """The unfinished episodes; of a race, those that it may still need."""
+        return [cell for cell in self.due(at_most=True) if not cell.is_finished]
 
-    def expected_time(self) -> ExpectedTime:
-        """Estimate the remaining time from this study's finished episodes."""
+    def race(self) -> Race:
+        """The race so far, from finished runs.
+
+        Its score is the area, or the mean over tasks of the area divided by that of the task's
+        ceiling at the first seed.
+
+        Raises:
+            ConfigurationError: if no task has a score.
+        """
+        tasks, seeds = [task.name for task in self.plan.grid.tasks], self.plan.grid.seeds
+        cells = {(c.role, c.strategy, c.task, c.seed): c for c in self.plan.cells}
+        scale: dict[str, float | None] = dict.fromkeys(tasks, 1.0)
+        if len(tasks) > 1:
+            ceilings = {c.task: c for c in self.plan.cells
+                        if c.role == "ceiling" and c.seed == seeds[0]}  # fmt: skip
+            scale |= {task: self._area(cell) for task, cell in ceilings.items()}
+        left_out = {task: f"the area of its ceiling at seed {seeds[0]} is {area:+.3f}"
+                    for task, area in scale.items() if area is not None and area <= 0}  # fmt: skip
+        scored = [task for task in tasks if task not in left_out]
+        if not scored:
+            raise ConfigurationError(
+                f"the ceilings of all tasks gain nothing at seed {seeds[0]}, so a race has no "
+                "score; --no-bounds compares areas as they are"
+            )
+        scores: dict[str, list[float]] = {one.name: [] for one in self.plan.grid.strategies}
+        for (name, own), seed in product(scores.items(), seeds):
+            areas = [(self._area(cells["strategy", name, task, seed]), scale[task])
+                     for task in scored]  # fmt: skip
+            parts = [area / whole for area, whole in areas if area is not None and whole]
+            if len(own) == seeds.index(seed) and len(parts) == len(scored):
+                own.append(sum(parts) / len(parts))
+        return run_race(scores, len(seeds)).model_copy(update={"left_out": left_out})
+
+    def expected_time(self, cells: Sequence[Cell] | None = None) -> ExpectedTime:
+        """Estimate the time of these episodes, or of all unfinished ones, from finished ones."""
+        left = {cell.directory for cell in (self.unfinished() if cells is None else cells)}
         executor = build_executor(self.plan.cells[0].config)
         is_alone = isinstance(executor, InProcessExecutor)
         expected = ExpectedTime(1 if is_alone else getattr(executor, "workers", None))
@@ -95,13 +153,13 @@ class Study:
                 summary, done = None, 0
             if summary is not None and summary.status == "finished":
                 expected.measured(cell.kind, done, run_seconds(summary, cell.directory))
-            if not cell.is_finished:
+            if cell.directory in left:
                 expected.plan(cell.kind, max(1, int(cell.config.episode.iterations) + 1 - done))
         return expected
 
     def missing(self) -> list[tuple[Cell, str]]:
         """The episodes without a result, and why."""
-        return [(cell, self._reason(cell)) for cell in self.plan.cells if not has_result(cell)]
+        return [(cell, self._reason(cell)) for cell in self.due() if not has_result(cell)]
 
     def check(self) -> None:
         """Refuse an impossible or unfair study; touch no file (see `check_study`)."""
@@ -110,30 +168,50 @@ class Study:
     def run(self, console: Console | None = None) -> list[EpisodeOutcome]:
         """Run the unfinished episodes. A failed one does not stop the others.
 
+        A race without all results of a round does not go on.
+
         Raises:
             RunDirectoryError: if another process uses this study.
             KeyboardInterrupt: after Ctrl-C; all episodes have ended then.
         """
         with opened(self.directory, below=False):  # the runs have their own locks
-            cells = self.unfinished()
-            write_state(self.plan, unfinished=self.missing())
-            if not cells:
-                return []
-            executor = build_executor(cells[0].config)
-            if console is None:
-                outcomes = executor.run([EpisodeJob(cell.config, []) for cell in cells])
-            else:
-                total, tasks = len(self.plan.cells), self.plan.grid.tasks
-                with StudyDisplay(
-                    console,
-                    total=total,
-                    done=total - len(cells),
-                    expected=self.expected_time(),
-                    prefix=f"{tasks[0].name}: " if len(tasks) == 1 else "",
-                ) as display:
-                    outcomes = executor.run(
-                        [EpisodeJob(c.config, [display.watch(c.label, c.kind)]) for c in cells]
-                    )
+            self._write_state()
+            outcomes: list[EpisodeOutcome] = []
+            executor = build_executor(self.plan.cells[0].config)
+            tried: set[Path] = set()
+            shown: set[str] = set()
+            while cells := [
+                c for c in self.due() if c.directory not in tried and not c.is_finished
+            ]:
+                tried |= {cell.directory for cell in cells}
+                outcomes += self._run(executor, cells, console)
+                if not self.plan.race:
+                    break
+                self._write_state()
+                if console is not None:
+                    for one in self.race().standings:
+                        if one.state != "racing" and one.strategy not in shown:
+                            console.print(f"{one.strategy}: {standing_text(one)}", markup=False)
+                            shown.add(one.strategy)
+        return outcomes
+
+    def _run(
+        self, executor: ExecutorInterface, cells: Sequence[Cell], console: Console | None
+    ) -> list[EpisodeOutcome]:
+        if console is None:
+            outcomes = executor.run([EpisodeJob(cell.config, []) for cell in cells])
+        else:
+            tasks, due = self.plan.grid.tasks, len(self.due())
+            with StudyDisplay(
+                console,
+                total=due,
+                done=due - len(cells),
+                expected=self.expected_time(cells),
+                prefix=f"{tasks[0].name}: " if len(tasks) == 1 else "",
+            ) as display:
+                outcomes = executor.run(
+                    [EpisodeJob(c.config, [display.watch(c.label, c.kind)]) for c in cells]
+                )
         for cell, outcome in zip(cells, outcomes, strict=True):
             if (error := outcome.error) is not None:
                 self._failures[cell.directory] = f"{type(error).__name__}: {error}"
@@ -147,7 +225,7 @@ class Study:
             RunDirectoryError: if another process uses this study.
         """
         with opened(self.directory, below=False):  # the runs have their own locks
-            write_state(self.plan, unfinished=self.missing())
+            self._write_state()
             for cell in self.plan.cells:
                 if cell.is_finished:
                     write_missing_report(cell.directory)
@@ -157,17 +235,27 @@ class Study:
 
     def results(self) -> StudyResults:
         """The results of the finished runs; touches no file."""
+        due = self.due()
+        unused = sum(cell.is_finished for cell in self.plan.cells) - len(
+            [cell for cell in due if cell.is_finished]
+        )
         results = sum_up(
-            [self._task_runs(task.name) for task in self.plan.grid.tasks],
+            [self._task_runs(task.name, due) for task in self.plan.grid.tasks],
             name=self.plan.name,
             command=study_command(self.plan),
             baseline=self.plan.baseline,
             test=self.plan.test,
             allow_unequal=self.plan.allow_unequal,
             differences=self._differences,
+            raced=self.plan.race,
+            notes=[
+                *([] if self.plan.race else budget_notes(self.plan)),
+                *([f"{unused} finished episodes after the stops are not used."] if unused else []),
+            ],
         )
         warnings = (*budget_warnings(self.plan), *results.warnings)
-        return results.model_copy(update={"warnings": warnings})
+        race = self.race() if self.plan.race else None
+        return results.model_copy(update={"warnings": warnings, "race": race})
 
     def fit_noise(self) -> list[Path]:
         """Write the noise model of each task to the plan's folder of noise models.
@@ -185,19 +273,36 @@ class Study:
                 seconds[cell.strategy].append(took)
                 if cell.role == "strategy":
                     runs[cell.strategy][cell.seed] = _measures(cell)
+            areas = [_measures(c).result.area for c in cells if c.role == "ceiling"]
             model = fit_noise(
                 task.name,
                 runs,
-                under=conditions(self.plan.of_strategies()[0].config),
+                config=next(c.config for c in self.plan.of_strategies() if c.task == task.name),
                 seconds={name: sum(of) / len(of) for name, of in seconds.items()},
+                ceiling=sum(areas) / len(areas) if areas else None,
             )
             paths.append(write_noise(model, self.plan.noise_dir))
         return paths
 
     # --- the runs ---
 
-    def _task_runs(self, task: str) -> TaskRuns:
-        cells = [cell for cell in self.plan.cells if cell.task == task]
+    def _area(self, cell: Cell) -> float | None:
+        if cell.directory not in self._areas and has_result(cell):
+            iterations = int(cell.config.episode.iterations)
+            self._areas[cell.directory] = run_area(cell.directory, iterations=iterations)
+        return self._areas.get(cell.directory)
+
+    def _write_state(self) -> None:
+        due = self.due(at_most=True)
+        needed = {cell.directory for cell in due}
+        write_state(
+            self.plan,
+            unfinished=[(cell, self._reason(cell)) for cell in due if not has_result(cell)],
+            stopped=[cell for cell in self.plan.cells if cell.directory not in needed],
+        )
+
+    def _task_runs(self, task: str, due: Sequence[Cell]) -> TaskRuns:
+        cells = [cell for cell in due if cell.task == task]
         names = dict.fromkeys((cell.role, cell.strategy) for cell in cells if cell.role != "floor")
         strategies = []
         for role, name in sorted(names, key=lambda key: key[0] == "ceiling"):
@@ -219,6 +324,7 @@ class Study:
             strategies=strategies,
             floor=[_measures(c) for c in cells if c.role == "floor" and c.is_finished],
             budgets={c.strategy: record_budget(c.config) for c in cells if c.role == "strategy"},
+            noise=read_noise(task, self.plan.noise_dir),
         )
 
     def _reason(self, cell: Cell) -> str:

@@ -18,9 +18,12 @@ from dataenvgym.storage import write_json, write_text
 from dataenvgym.studies.aggregate import Interval
 from dataenvgym.studies.notes import ceiling_title, errors_text, study_notes
 from dataenvgym.studies.plots import draw_study
-from dataenvgym.studies.results import Comparison, StudyResults, TaskResult
+from dataenvgym.studies.racing import Race, Standing
+from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
 
 _NAME_WIDTH = 20
+_IF_ANY = {"forgetting": ("forgotten", 3), "n_refused": ("refused", 1)}
+"""Measures that have a column only if they are not 0, with its name and digits."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,10 @@ def study_cells(results: StudyResults) -> list[Cells]:
     """The tables of a study.
 
     Two per task: the results of the strategies, and their difference to the baseline. A suite adds
-    two: its scores, and the same by task.
+    three: its scores, the pairs of strategies, and the scores by task. A race has its own instead
+    of those with p-values and intervals.
     """
-    tables = []
+    tables = [] if results.race is None else [_race(results.race)]
     for task in results.tasks:
         where = f"{task.task}: " if len(results.tasks) > 1 else ""
         tables.append(_scores(task, where))
@@ -124,9 +128,10 @@ def markdown(results: StudyResults) -> str:
 
 def _scores(task: TaskResult, where: str) -> Cells:
     asked = any(one.measures["requests"].mean for one in task.strategies)
-    names = ["strategy", "n", "test gain", "inst.", "valid. gain", "area", "records"]
+    names = ["strategy", "n", "test gain", "noise", "valid. gain", "area", "records"]
     names += ["calls", "cost"] if asked else []
     named = sorted({name for one in task.strategies for name in one.score_gains})
+    extra = [m for m in _IF_ANY if any(_mean(one, m) for one in task.strategies)]
     rows: list[tuple[str, ...]] = []
     for one in task.strategies:
         measures, cost = one.measures, one.measures["cost"].mean
@@ -134,7 +139,7 @@ def _scores(task: TaskResult, where: str) -> Cells:
             one.name + (f" ({ceiling_title(one, task)})" if one.role == "ceiling" else ""),
             f"{len(one.seeds)}{'*' if one.missing else ''}",
             _gain(measures["test_gain"]),
-            number(one.instance_errors["test_gain"]),
+            number(one.noise_floor),
             _gain(measures["val_gain"]),
             _gain(measures["area"]),
             _whole(measures["records"].mean),
@@ -142,17 +147,19 @@ def _scores(task: TaskResult, where: str) -> Cells:
         if asked:
             row += [_whole(measures["requests"].mean), "?" if cost is None else f"${cost:.2f}"]
         row += [_gain(one.score_gains[n]) if n in one.score_gains else "-" for n in named]
+        row += [number(_mean(one, m), digits=_IF_ANY[m][1]) for m in extra]
         rows.append((*row, _whole(measures["seconds"].mean)))
     errors = [one.errors for one in task.strategies]
     if task.floor is not None:
         errors.append(task.floor.errors)
         dashes = ["0"] * 3 if asked else ["0"]
         test = "-" if task.floor.test_score is None else "+.000"
-        zeros = ["+.000"] * len(named)
+        zeros = ["+.000"] * len(named) + [number(0.0, digits=_IF_ANY[m][1]) for m in extra]
         rows.append(("no teaching (floor)", "", test, "", "+.000", "+.000", *dashes, *zeros, ""))
     names += [one_line(name, _NAME_WIDTH) for name in named]
+    names += [_IF_ANY[m][0] for m in extra]
     seconds = len(names)
-    of_named = range(seconds - 1, seconds - 1 - len(named), -1)
+    of_named = range(seconds - 1, seconds - 1 - len(named) - len(extra), -1)
     expendable = (seconds, *of_named, 3, 5, 6)
     names.append("sec.")
     if any(errors):
@@ -162,7 +169,7 @@ def _scores(task: TaskResult, where: str) -> Cells:
 
 
 def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
-    names = ("strategy", "n", "test", "inst.", "p", "Holm", "valid.", "Holm", "area", "Holm")
+    names = ("strategy", "n", "test", "noise", "p", "Holm", "valid.", "Holm", "area", "Holm")
     rows = []
     for one in task.strategies:
         if not one.comparisons:
@@ -173,7 +180,7 @@ def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
                 one.name,
                 str(len(val.seeds)),
                 _gain(test.difference),
-                number(test.instance_error),
+                number(test.noise_floor),
                 _p(test.p),
                 _starred(test),
                 _gain(val.difference),
@@ -185,18 +192,76 @@ def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
     return Cells(f"{where}difference to {results.baseline}", names, tuple(rows), (9, 8, 3, 4))
 
 
+def _race(race: Race) -> Cells:
+    rows = [
+        (
+            one.strategy,
+            f"{one.seeds} of {race.planned}",
+            number(one.mean, "+"),
+            _OUTCOMES[one.state],
+            one_line(one.other or "", _NAME_WIDTH),
+            "" if one.difference is None else number(one.difference, "+"),
+            "" if one.low is None else f"[{number(one.low, '+')}, {number(one.high, '+')}]",
+            _evidence(one),
+        )
+        for one in race.standings
+    ]
+    names = (
+        "strategy",
+        "seeds",
+        "score",
+        "outcome",
+        "compared with",
+        "difference",
+        "95%, any time",
+        "e",
+    )
+    return Cells("race", names, tuple(rows), (6, 2))
+
+
+_OUTCOMES = {"best": "best", "below": "below", "undecided": "not decided", "racing": "racing"}
+
+
+def _evidence(one: Standing) -> str:
+    return "" if one.e is None else f"{one.e:.3g}"
+
+
+def standing_text(one: Standing) -> str:
+    """`stopped after 4 seeds: below edge, e = 312`."""
+    outcome = _OUTCOMES[one.state]
+    if one.other is not None:
+        between = " " if one.state == "below" else " compared with "
+        outcome += f"{between}{one.other}, e = {_evidence(one)}"
+    return f"stopped after {one.seeds} seeds: {outcome}"
+
+
 def _suite(results: StudyResults) -> Iterator[Cells]:
     if (suite := results.suite) is None:
         return
     base = results.baseline
-    names = ("strategy", "runs", "IQM", "95%", f"P(> {one_line(base, _NAME_WIDTH)})", "95%")
+    chance_of = f"P(> {one_line(base, _NAME_WIDTH)})"
+    names = ("strategy", "runs", "mean", "IQM", "95%", chance_of, "95%")
     rows = []
-    for one in sorted(suite.overall, key=lambda one: -one.iqm.value):
+    means = {one.strategy: suite.ranking.get(one.strategy, Estimate(n=0)) for one in suite.overall}
+    for one in sorted(suite.overall, key=lambda one: -(means[one.strategy].mean or 0.0)):
         better = one.improvement.get(base)
         chance = ("", "") if better is None else (number(better.value), _range(better))
-        rows.append((one.strategy, str(one.n), number(one.iqm.value), _range(one.iqm), *chance))
+        mean, middle = _gain(means[one.strategy], ""), number(one.iqm.value)
+        rows.append((one.strategy, str(one.n), mean, middle, _range(one.iqm), *chance))
     if rows:
-        yield Cells("suite: scores, from floor (0) to ceiling (1)", names, tuple(rows))
+        title = "suite: scores, from floor (0) to ceiling (1), and ranking by mean"
+        yield Cells(title, names, tuple(rows), (6, 1))
+    if suite.pairs:
+        apart = sum(pair.told_apart for pair in suite.pairs)
+        yield Cells(
+            f"suite: pairs told apart: {apart} of {len(suite.pairs)} at Holm .05",
+            ("better", "other", "n", "difference", "p", "Holm"),
+            tuple(
+                (one.better, one_line(one.other, _NAME_WIDTH), str(one.difference.n),
+                 _gain(one.difference), _p(one.p), _p(one.p_holm) + "*" * one.told_apart)
+                for one in suite.pairs
+            ),
+        )  # fmt: skip
     strategies = list(dict.fromkeys(s.strategy for of in suite.by_task.values() for s in of))
     by_task = []
     for task, found in suite.by_task.items():
@@ -209,15 +274,21 @@ def _suite(results: StudyResults) -> Iterator[Cells]:
 # --- cells ---
 
 
-def _gain(found: Estimate) -> str:
-    return number(found.mean, "+") + (
+def _mean(one: StrategyResult, measure: str) -> float | None:
+    # a study from before there was this measure has none
+    found = one.measures.get(measure)
+    return None if found is None else found.mean
+
+
+def _gain(found: Estimate, sign: str = "+") -> str:
+    return number(found.mean, sign) + (
         "" if found.half_width is None else f" ±{number(found.half_width)}"
     )
 
 
-def number(value: float | None, sign: str = "") -> str:
-    """Three digits without a leading zero: `.042`; with `sign` "+", `+.042`."""
-    return "-" if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.3f}")
+def number(value: float | None, sign: str = "", digits: int = 3) -> str:
+    """Some digits without a leading zero: `.042`; with `sign` "+", `+.042`."""
+    return "-" if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.{digits}f}")
 
 
 def _range(found: Interval) -> str:
@@ -279,7 +350,7 @@ def _lines(results: StudyResults, has_runs: bool) -> Iterator[str]:
     yield f"# {cell(results.name)}"
     yield ""
     if has_runs:
-        yield "![Learning curves and test gains, with 95% intervals](curves.png)"
+        yield "![Learning curves and test gains](curves.png)"
         yield ""
     yield markdown(results)
     for task in results.tasks:

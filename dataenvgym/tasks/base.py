@@ -259,9 +259,26 @@ class Task:
             )
         return tries if self.pressure is None else self.pressure.judged(tries, self._skills)
 
-    def received(self, records: Sequence[TrainingDatum]) -> Sequence[TrainingDatum]:
-        """The records of an iteration as they reach the student: as given, without a pressure."""
-        return records if self.pressure is None else self.pressure.received(records, self._skills)
+    def shown(
+        self, completed: Sequence[CompletedTaskInstance], iteration: int
+    ) -> Sequence[CompletedTaskInstance]:
+        """The results that the agent sees after an iteration: all of them, without a pressure."""
+        if self.pressure is None:
+            return completed
+        shown = self.pressure.shown(self.instances, self._skills, iteration)
+        ids = {instance.id for instance in shown}
+        return [c for c in completed if c.instance.id in ids]
+
+    def received(
+        self, records: Sequence[TrainingDatum], earlier: Callable[[], Sequence[TrainingDatum]]
+    ) -> Sequence[TrainingDatum]:
+        """The records of an iteration as they reach the student: as given, without a pressure.
+
+        `earlier` returns the accepted records of earlier iterations; only a pressure calls it.
+        """
+        if self.pressure is None:
+            return records
+        return self.pressure.received(records, self._skills, earlier())
 
     def record_fault(self, record: TrainingDatum) -> str | None:
         """Why the student must not be trained on a record (see `Domain.record_fault`), or None."""

@@ -39,12 +39,16 @@ class Domain(ABC):
             how a problem is solved.
         asks_others: False if its environments ask no other model; then the task refuses `others`,
             except a judge, which an engine may ask.
+        word_runs_identify: whether a record with 13 consecutive words of a problem, or of its gold
+            answer, gives it away. False if different problems share such runs, as grids of digits
+            do; then only `overlap_key` and the whole text count.
     """
 
     prompt_template: PromptTemplate = PLAIN
     answer_form: str = ""
     has_tools: bool = False
     asks_others: bool = True
+    word_runs_identify: bool = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -38,6 +38,11 @@ class Example:
     n_cut: int = 0
 
 
+def without_labels(example: Example) -> Example:
+    """The example with nothing to learn."""
+    return replace(example, labels=[IGNORED] * len(example.labels))
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """The same prompt with a better and a worse answer."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack, cast
 
 from dataenvgym.errors import (
     ConfigurationError,
     DatasetFormatError,
     TrainingError,
+    UnsupportedStageError,
     check_at_least,
 )
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_dataset, stage_of
@@ -20,6 +23,7 @@ from dataenvgym.trainers.support import STAGES, check_cut, examples_of, refuse_u
 
 if TYPE_CHECKING:
     from dataenvgym.trainers.compute import Run
+    from dataenvgym.trainers.loop import Step
     from dataenvgym.trainers.objectives import Objective
 
 
@@ -38,6 +42,9 @@ class InProcessTrainer:
 
     Attributes:
         config: the options of every training.
+        left_out: positions of records in the dataset that teach nothing in stage `sft`. All other
+            records have the same order, batches and steps as with them, so that two trainings
+            differ by these records alone.
 
     Raises:
         ConfigurationError: for an unknown option, an invalid value, or an option that the
@@ -55,6 +62,7 @@ class InProcessTrainer:
         self.threads = threads
         self.device = device
         self.config = TrainingConfig(**options)
+        self.left_out: Collection[int] = ()
         refuse_unsupported(self.config, stages=STAGES)
 
     def train(self, config_path: Path) -> Path:
@@ -71,24 +79,60 @@ class InProcessTrainer:
         """
         config = TrainingConfig.read(config_path)
         refuse_unsupported(config)
-        return _train(config, self.threads, self.device)
+        return _train(config, self.threads, self.device, self.left_out)
 
 
-def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
+def _train(
+    config: TrainingConfig, threads: int, device_name: str, left_out: Collection[int]
+) -> Path:
+    from dataenvgym.trainers import adapters
+    from dataenvgym.trainers.compute import is_large
+    from dataenvgym.trainers.large import release_memory
+
+    output, student = Path(_needed(config, "output_dir")), _needed(config, "model_name_or_path")
+    with training(config, threads, device_name, left_out) as begun:
+        log = list(begun.steps)
+        model = begun.model
+    write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
+    with publishing(output) as folder:
+        adapters.Adapter.of(model, student).write(folder)
+    if is_large(model):
+        del model, begun
+        release_memory()
+    return output
+
+
+class Training(NamedTuple):
+    """A training that has begun: `steps` does one after the other, and changes `model`."""
+
+    model: Any
+    objective: Objective
+    steps: Iterator[Step]
+    run: Run
+
+
+@contextmanager
+def training(
+    config: TrainingConfig, threads: int, device_name: str, left_out: Collection[int] = ()
+) -> Iterator[Training]:
+    """Begin a training; its files are read, and no file is written.
+
+    Args:
+        left_out: as `InProcessTrainer.left_out`.
+    """
     import torch
 
     from dataenvgym.trainers import adapters
     from dataenvgym.trainers.adapters import speed_up_layers
     from dataenvgym.trainers.compute import global_rng, is_large, resolve_device, workers
     from dataenvgym.trainers.large import release_memory
-    from dataenvgym.trainers.loop import Step, optimize
+    from dataenvgym.trainers.loop import optimize
     from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
-    output, records = Path(_needed(config, "output_dir")), _records(config)
+    records = _records(config)
     student = _needed(config, "model_name_or_path")
     device = resolve_device(device_name)
     dtype = torch.bfloat16 if config.bf16 else torch.float32
-    log: list[Step] = []
     with workers(threads, device) as run:
         tokenizer = load_tokenizer(student, template=config.template)
         base = load_base_model(student, device=device, dtype=dtype)
@@ -106,27 +150,23 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
         if config.stage == "scored":
             objective: Objective = _scored_objective(config, records, tokenizer, model, run)
         else:
-            objective = _objective(config, records, tokenizer, base, run)
-        if _draws_at_random(model):
-            with global_rng(config.seed, device):
-                log.extend(optimize(model, objective, config, parts=1, run=run))
-        else:
-            parts = threads if device.type == "cpu" else 1
-            log.extend(optimize(model, objective, config, parts=parts, run=run))
-
-    write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
-    with publishing(output) as folder:
-        adapters.Adapter.of(model, student).write(folder)
-    if is_large(base):
-        del model, objective
-        release_memory()
-    return output
+            objective = _objective(config, records, tokenizer, base, run, left_out)
+        draws = _draws_at_random(model)
+        parts = 1 if draws or device.type != "cpu" else threads
+        with global_rng(config.seed, device) if draws else nullcontext():
+            steps = optimize(model, objective, config, parts=parts, run=run)
+            yield Training(model, objective, steps, run)
 
 
 def _objective(
-    config: TrainingConfig, records: list[TrainingDatum], tokenizer: Any, base: Any, run: Run
+    config: TrainingConfig,
+    records: list[TrainingDatum],
+    tokenizer: Any,
+    base: Any,
+    run: Run,
+    left_out: Collection[int],
 ) -> Objective:
-    from dataenvgym.trainers.examples import padding_token
+    from dataenvgym.trainers.examples import padding_token, without_labels
     from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, padder
 
     stage, cutoff = config.stage, config.cutoff_len
@@ -140,8 +180,13 @@ def _objective(
         )
     check_cut(found, cutoff, are_texts=stage == "pt")
     pad = padder(padding_token(tokenizer), base.device)
+    if left_out and stage != "sft":
+        raise UnsupportedStageError(
+            f"records are left out in stage {stage!r}, expected 'sft': train without them instead"
+        )
     if stage in ("sft", "pt"):
-        return CrossEntropy(found, pad)
+        kept = [without_labels(e) if i in left_out else e for i, e in enumerate(found)]
+        return CrossEntropy(kept, pad)
     make = DPO if stage == "dpo" else KTO
     return make(found, config, pad, _reference(config, base), run)
 

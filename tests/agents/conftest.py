@@ -25,6 +25,7 @@ WRONG = {
     "pocket_code": "def wrong(x):\n    return wrong",
     "pocket_tools": "#### wrong",
     "pocket_knowledge": "wrong",
+    "few_shot": "wrong",
 }
 
 
@@ -63,8 +64,12 @@ class WillingTeacher:
         wanted = int(re.search(r"Name (\d+) new", request)[1])
         return {"subskills": [f"part {next(self._numbers)}" for _ in range(wanted)]}
 
-    def _self_edits(self, request: str) -> str:
-        return f"Implications:\\n1. number {next(self._numbers)}"
+    def _self_edits(self, request: str) -> str | dict[str, Any]:
+        groups = re.findall(r"use_\w+_augmentations", request)
+        if not groups:
+            return f"Implications:\\n1. number {next(self._numbers)}"
+        training = {"strategy": "train_using_all_tokens", "learning_rate": 1, "num_train_epochs": 1}
+        return {"data_generation": dict.fromkeys(groups, True), "training": training}
 
     def _actions(self, request: str) -> dict[str, Any]:
         return {"action": "explore", "subskills": 1, "records": 2}
@@ -74,6 +79,8 @@ def right_answers(task: Task, instance: TaskInstance) -> list[str]:
     """The messages of a student that solves the problem."""
     if isinstance(task.domain, DialogueDomain):
         return [*task.domain.gold_replies(instance)]
+    if task.name == "few_shot":
+        return [str(instance.answer)]
     return [str(instance.data.get("solution") or f"#### {instance.answer}")]
 
 

@@ -1,4 +1,4 @@
-"""Every policy and every engine on every pocket task: it writes records, or says why it cannot."""
+"""Every policy and every engine on every kind of task: it writes records, or says why it cannot."""
 
 import shutil
 
@@ -7,12 +7,15 @@ import pytest
 from dataenvgym.agents import Agent, TreeAgent
 from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.few_shot.task import FewShotTask
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.environments import IterationFiles, SkillTree
 from dataenvgym.errors import ConfigurationError
+
+from ..domains.few_shot.puzzles import folder_of
 
 REFUSED_FOR_TOOLS = {
     "llm": "solved by calling tools",
@@ -26,19 +29,22 @@ SMALL = {"n_validation": 20, "n_test": 20}
 
 
 TASKS = {
-    "math": lambda: PocketMathTask(n_train=100, **SMALL),
-    "code": lambda: PocketCodeTask(n_train=24, **SMALL),
-    "tools": lambda: PocketToolsTask(n_train=100, **SMALL),
-    "social": lambda: PocketSocialTask(n_train=96, **SMALL),
-    "knowledge": lambda: PocketKnowledgeTask(n_train=100, **SMALL),
+    "math": lambda folder: PocketMathTask(n_train=100, **SMALL),
+    "code": lambda folder: PocketCodeTask(n_train=24, **SMALL),
+    "tools": lambda folder: PocketToolsTask(n_train=100, **SMALL),
+    "social": lambda folder: PocketSocialTask(n_train=96, **SMALL),
+    "knowledge": lambda folder: PocketKnowledgeTask(n_train=100, **SMALL),
+    "few_shot": lambda folder: FewShotTask(folder_of(folder, 40)),
 }
+ITS_OWN = {"few_shot": "grid_edit"}
+"""Engines that can write for all policies, if it is not the one of pocket tasks."""
 
 
 @pytest.fixture(scope="module", params=TASKS)
-def setting(request, make_half_a_student):
+def setting(request, make_half_a_student, tmp_path_factory):
     if request.param == "code" and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
-    task = TASKS[request.param]()
+    task = TASKS[request.param](tmp_path_factory.mktemp("tasks"))
     yield task, make_half_a_student(task), task.evaluate(make_half_a_student(task))
     task.close()
 
@@ -66,6 +72,10 @@ def written(task, student, completed, policy_name, engine_name, build):
 
 def refusal(task, policy, engine) -> str | None:
     """The expected message of the refusal, or None if the pair fits."""
+    if task.name != "few_shot" and engine in ("grid_edit", "grid_self_edit"):
+        return "has none: choose task=few_shot"
+    if task.name == "few_shot" and engine in ("pocket", "seeded", "preference"):
+        return "has no pocket family"
     if task.name not in ("pocket_code", "pocket_tools") and engine.startswith("execution"):
         return "task's sandbox"
     if task.name == "pocket_tools" and engine in REFUSED_FOR_TOOLS:
@@ -104,7 +114,7 @@ def test_every_engine(setting, engine_name, build_part):
 
 @pytest.mark.slow
 def test_every_policy(setting, policy_name, build_part):
-    check_pair(setting, policy_name, "pocket", build_part)
+    check_pair(setting, policy_name, ITS_OWN.get(setting[0].name, "pocket"), build_part)
 
 
 @pytest.mark.parametrize("setting", ["math"], indirect=True)

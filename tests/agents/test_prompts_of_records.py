@@ -20,6 +20,11 @@ NO_FIT = {
     ("pocket_math", "execution_preference"): "task's sandbox",
     ("pocket_math", "self_edit"): "written from passages",
     ("pocket_code", "self_edit"): "written from passages",
+    **{
+        (task, engine): "has none: choose task=few_shot"
+        for task in ("pocket_math", "pocket_code")
+        for engine in ("grid_edit", "grid_self_edit")
+    },
 }
 
 

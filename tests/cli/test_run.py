@@ -32,6 +32,7 @@ def test_a_run_shows_how_the_student_gets_better_and_where_the_files_are(dataenv
     for name in ("report.md", "curve.png", "summary.json"):
         assert name in result.out
         assert (directory / name).stat().st_size > 0
+    assert "(with the spread of seeds, by a noise model of another setting: iter" in result.out
     assert not (directory / "log.txt").exists()
 
 

@@ -32,6 +32,7 @@ def test_a_study_shows_its_table_and_where_the_files_are(dataenvgym, small, fold
         (("agent=random", "--test", "z"), "there is no test 'z'"),
         (("agent=random", "--workers", "0", "executor=processes"), "workers is 0, expected 1"),
         (("agent=random", "--allow-unequal", "trainr"), "Did you mean 'trainer'"),
+        (("agent=random", "--race"), "--race has 1 strategy, expected two or more"),
         (("agent=random", "--name", "a/b"), "--name is 'a/b'"),
     ],
 )
@@ -69,6 +70,7 @@ def test_runs_are_compared_by_name_and_written_where_asked(dataenvgym, small, fo
         assert dataenvgym("run", *small, f"agent={agent}", f"name={agent}").code == 0
     result = dataenvgym.succeeds("compare", "random", "skill_list", "--output", "cmp")
     assert "difference to random" in result.out
+    assert "pocket_math: the noise may differ: iterations 3 there and 2 here" in result.out
     assert {p.name for p in (folder / "cmp").iterdir()} == {
         "study.md", "table.md", "curves.png", "results.json",
     }  # fmt: skip
@@ -78,8 +80,11 @@ def test_runs_are_compared_by_name_and_written_where_asked(dataenvgym, small, fo
 
 
 @pytest.mark.slow
-def test_a_plan_runs_nothing_and_a_pilot_makes_its_noise_model(dataenvgym, small, folder):
+def test_a_plan_runs_nothing_and_a_pilot_makes_its_noise_model(
+    dataenvgym, small, folder, monkeypatch
+):
     command = ("study", "agent=random,skill_list", *small, *OPTIONS)
+    monkeypatch.setattr("dataenvgym.studies.noise.SHIPPED", folder / "shipped")
     plan = dataenvgym.succeeds(*command, "seed=range(10)", "--plan")
     assert "there is no noise model of it in noise" in plan.out
     assert not (folder / "studies").exists()

@@ -98,7 +98,8 @@ PLACES = {"speaker": "+speaker@task.others.partner"}  # of groups that have no p
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "choice", [f"{g}={o}" for g, options in options_by_group().items() for o in options]
+    "choice",
+    [f"{g}={o}" for g, options in options_by_group().items() if g != "suite" for o in options],
 )
 def test_every_option_composes_and_its_first_line_describes_it(choice, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
@@ -106,6 +107,13 @@ def test_every_option_composes_and_its_first_line_describes_it(choice, monkeypat
     override = f"{PLACES.get(group, group)}={option}"
     OmegaConf.resolve(compose([override, *GIVEN.get(choice, GIVEN.get(group, []))]))
     assert len(first_comment(options_by_group()[group][option])) > 8
+
+
+def test_a_suite_is_for_a_study():
+    with pytest.raises(ConfigurationError, match=r"several tasks .*: dataenvgym study suite=teach"):
+        compose(["suite=teach-v1"])
+    with pytest.raises(ConfigurationError, match="Did you mean 'teach-v1'"):
+        compose(["suite=teach_v1"])
 
 
 def test_an_experiment_refuses_a_task_it_was_not_written_for(monkeypatch, tmp_path):
@@ -188,8 +196,8 @@ def test_a_hydra_application_that_composes_ours_keeps_its_own(tmp_path):
         assert GlobalHydra.instance().hydra is before
 
 
-# groups that some options bring with them, or that users put where they want them
-OPTIONAL = ("trainer/", "skills/", "prompt", "speaker")
+# groups that some options bring with them, or that users put where they want them, or of studies
+OPTIONAL = ("trainer/", "skills/", "prompt", "speaker", "suite")
 
 
 def test_the_chosen_options_name_one_file_of_each_group():

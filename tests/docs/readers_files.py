@@ -173,6 +173,7 @@ _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "docs/social_own_scenes.md": _functions_that_speak,
     "docs/speakers.md": _own_task,
     "docs/store.md": _profiles,
+    "docs/studies.md": _own_classes,
     "docs/tool_use.md": _world_behind_a_server,
     "docs/tool_use_mcp.md": _world_behind_a_server,
     "docs/tool_use_plans.md": _plans,

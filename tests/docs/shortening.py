@@ -91,7 +91,8 @@ def shortened(words: list[str], here: Here, *, with_programs: bool = False) -> l
     if not with_programs:
         changes |= dict(_in_process(config))
     if words[0] == "study":
-        seeds = "seed=range(3)" if "--fit-noise" in words else "seed=0"  # its fewest
+        fewest = {"--fit-noise": 3, "--race": 4}
+        seeds = f"seed=range({max([1, *(n for word, n in fewest.items() if word in words)])})"
         words = [re.sub(r"^seed=.*", seeds, word) for word in words]
     changes = {k: v for k, v in changes.items() if k.startswith(_sections(words))}
     written = {k: "null" if v is None else v for k, v in changes.items()}

@@ -17,6 +17,8 @@ NO_DATA = "needs the data of tau2-bench; test_tau2_real.py plays it where it is 
 NOT_HERE = {
     "dataenvgym external install llamafactory": "downloads 6 GB, for tests/external",
     "dataenvgym external install vllm": "downloads 3.4 GB, for tests/external",
+    'dataenvgym study suite=teach-v1 --strategy "mine: agent=my_module.MyAgent '
+    'environment.max_records=300"': "54 episodes",
     f"{AIRLINE}NAME {USER}": NO_DATA,
     f"{AIRLINE}gpt-5.4-mini {USER}": NO_DATA,
     "dataenvgym run task=tau2 task.domain=telecom student=hf student.path=Qwen/Qwen3-0.6B "
@@ -33,6 +35,7 @@ WITH_PROGRAMS = (
 """These run with vLLM and LLaMA-Factory themselves, in the external suite."""
 NEEDS = {
     "task=gsm8k": "gsm8k",
+    "task=few_shot": "arc-agi",
     "task=humaneval": "humaneval",
     "task=bfcl": "bfcl",
     "task=api_bank": "api-bank",

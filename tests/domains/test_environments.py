@@ -10,12 +10,21 @@ from gymnasium.utils.env_checker import check_env
 
 import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.code.problem import CodeProblem
+from dataenvgym.domains.few_shot.problem import FewShotProblem
 from dataenvgym.records import TaskInstance
 
 from ..processes import python
 from .social.social_scenes import instance, sale
 
 ADD = CodeProblem(entry_point="f", hidden=[[[1], {}, 2]])
+MIRROR = FewShotProblem(demonstrations=[{"input": [[3, 4]], "output": [[4, 3]]}], input=[[1, 2]])
+PUZZLE = TaskInstance(
+    id="mirror",
+    task="t",
+    instruction=MIRROR.text,
+    answer="2 1",
+    data=MIRROR.model_dump(mode="json"),
+)
 EACH = {  # id: a problem, a right reply, a wrong one
     "Math": (
         TaskInstance(id="half", task="t", instruction="1 - 1/2?", answer="\\frac{1}{2}"),
@@ -27,6 +36,7 @@ EACH = {  # id: a problem, a right reply, a wrong one
         "def f(x):\n    return x + 1\n",
         "def f(x):\n    return x\n",
     ),
+    "FewShot": (PUZZLE, "Mirrored:\n2 1", "1 2"),
     "Social": (
         instance(sale(least=140, most=100), partner="fair"),
         "[leave]",
@@ -75,7 +85,7 @@ def test_vector_environments_of_both_kinds_score_replies(mode, domain):
         environments.close()
 
 
-@pytest.mark.parametrize("domain", ["math", "code", "social", "knowledge"])
+@pytest.mark.parametrize("domain", ["math", "code", "social", "knowledge", "few_shot"])
 def test_environments_and_tasks_cost_no_heavy_import(domain):
     heavy = {"torch", "transformers", "datasets", "sympy", "reasoning_gym", "doctest", "redis"}
     code = (

@@ -95,6 +95,24 @@ def test_answers_that_a_domain_excludes_from_the_check_are_not_overlap():
     assert record("Tell", SOLUTION) not in EvaluatedProblems(Odd(domain=Formal())).overlap()
 
 
+def test_runs_of_words_are_not_overlap_in_a_domain_whose_problems_share_them():
+    class Shared(MathDomain):
+        word_runs_identify = False
+
+    shown = " ".join(map(str, range(100, 130)))
+
+    class Odd(Task):
+        def load(self, split):
+            return [TaskInstance(id="a", task="odd", instruction=shown, answer=SOLUTION)]
+
+    part = shown.partition(" 120")[0]
+    own, shared = (EvaluatedProblems(Odd(domain=d())).overlap() for d in (MathDomain, Shared))
+    for partly in (record(part), record("Tell", SOLUTION)):
+        assert partly in own
+        assert partly not in shared
+    assert record(f"Tell {shown}") in shared
+
+
 # --- runs of words ---
 
 WORDS = [f"w{i}" for i in range(500)]

@@ -4,7 +4,7 @@ import re
 import pytest
 from rich.console import Console
 
-from dataenvgym.episodes.report import render_report, write_report
+from dataenvgym.episodes.report import gain_text, render_report, write_report
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import RunDirectoryError, SpeakerError
 from dataenvgym.tasks import Outcome, TaskEnvironment
@@ -27,6 +27,31 @@ def test_the_report_has_the_configuration_and_the_results(finished_run):
     assert "1 of 12 validation instances." in text
     assert (finished_run / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert "\x1b" not in text
+
+
+def test_the_gain_has_its_standard_error_over_problems_and_its_noise_floor(finished_run):
+    # of 12 test problems, 10 gained 1 and one lost 1: sd .622, / sqrt 12; times 1.96
+    text = gain_text(finished_run)
+    assert text == (
+        "test gain +0.750 ± 0.179 (standard error over 12 problems); noise floor 0.352 (without "
+        "the spread of seeds)"
+    )
+    assert f"T{text[1:]}." in write_report(finished_run).read_text()
+
+
+def test_a_gain_within_the_noise_floor_is_called_that(finished_run):
+    text = gain_text(finished_run, 0.16, "from a model")  # of seeds: .4
+    assert "noise floor 0.859 (from a model): the gain is within the noise floor" in text
+    console = Console(file=io.StringIO(), width=200)
+    render_report(finished_run, console, 0.16, "from a model")
+    assert text in console.file.getvalue()
+
+
+def test_without_a_test_split_there_is_no_noise_floor(finished_run):
+    for path in (finished_run / "test").iterdir():
+        path.unlink()
+    assert gain_text(finished_run) is None
+    assert "noise floor" not in write_report(finished_run).read_text()
 
 
 def test_apart_from_the_timings_the_same_run_makes_the_same_report(play, tmp_path):

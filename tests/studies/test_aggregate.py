@@ -115,13 +115,18 @@ def test_a_score_is_the_area_between_floor_and_ceiling():
 
 def test_tables_and_notes_show_the_suite_and_every_task():
     found = results(("easy", 0.9), ("hard", 0.7))
-    scores, tasks = study_cells(found)[-2:]
-    assert [row[:3] for row in scores.rows] == [("edge", "8", ".794"), ("random", "8", ".419")]
-    assert scores.rows[0][3].startswith("[.")
+    scores, pairs, tasks = study_cells(found)[-3:]
+    assert [row[:2] for row in scores.rows] == [("edge", "8"), ("random", "8")]
+    assert [row[3] for row in scores.rows] == [".794", ".419"]
+    assert scores.rows[0][2].startswith(".806 ±.")  # the mean of .5375 and 1.075
+    assert scores.rows[0][4].startswith("[.")
+    assert pairs.title == "suite: pairs told apart: 0 of 1 at Holm .05"
+    assert pairs.rows == (("edge", "random", "4", "+.375 ±.000", ".125", ".125"),)
     assert tasks.names == ("task", "random", "edge")
     assert [row[0] for row in tasks.rows] == ["easy", "hard"]
     assert "suite: scores by task" in markdown(found)
     assert "Suite of 2 tasks" in "\n".join(study_notes(found))
+    assert [pair.better for pair in found.suite.pairs_by_task["hard"]] == ["edge"]
 
 
 def test_a_task_without_a_ceiling_above_the_floor_is_left_out_and_named():

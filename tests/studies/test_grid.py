@@ -2,8 +2,10 @@
 
 import pytest
 
+from dataenvgym.config.composition import options_by_group
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.studies.grid import Choice, parse_grid
+from dataenvgym.studies.plan import plan_study
 
 
 def names(choices):
@@ -111,3 +113,91 @@ def test_seeds_are_taken_once():
 def test_impossible_grids_are_refused(texts, strategies, message):
     with pytest.raises(ConfigurationError, match=message):
         parse_grid(texts, strategies=strategies)
+
+
+# --- suites ---
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder of configurations with a suite of two tasks, and a class without options."""
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "suite" / "mine.yaml").write_text(
+        "# Mine\ntask: [pocket_math, pocket_code]\nagent: random,edge\nepisode.iterations: 2\n"
+        "agent.records_per_iteration: 20\n"
+    )
+    (tmp_path / "my_plain.py").write_text("class Plain:\n    def __init__(self): ...\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def test_a_suite_has_the_overrides_of_its_file(own):
+    grid = parse_grid(["suite=mine", "seed=0,1"], config_dir=own)
+    assert [task.name for task in grid.tasks] == ["pocket_math", "pocket_code"]
+    assert [one.overrides for one in grid.strategies] == [
+        ("agent=random", "agent.records_per_iteration=20"),
+        ("agent=edge", "agent.records_per_iteration=20"),
+    ]
+    assert (grid.fixed, grid.seeds, grid.suite) == (("episode.iterations=2",), (0, 1), "mine")
+
+
+def test_what_is_typed_replaces_what_a_suite_has(own):
+    typed = ["agent.records_per_iteration=9", "episode.iterations=1", "agent=edge,retention"]
+    grid = parse_grid([*typed, "suite=mine"], config_dir=own)
+    assert [one.name for one in grid.strategies] == ["edge", "retention"]
+    assert sorted(grid.fixed) == ["agent.records_per_iteration=9", "episode.iterations=1"]
+    other = parse_grid(["suite=mine", "task=pocket_social"], config_dir=own)
+    assert ([task.name for task in other.tasks], other.suite) == (["pocket_social"], None)
+
+
+def test_a_strategy_of_ones_own_joins_those_of_a_suite_and_keeps_its_own_options(own):
+    grid = parse_grid(
+        ["suite=mine"],
+        strategies=["few: agent=edge agent.records_per_iteration=5", "plain: agent=my_plain.Plain"],
+        config_dir=own,
+    )
+    assert [one.name for one in grid.strategies] == ["random", "edge", "few", "plain"]
+    assert grid.strategies[2].overrides == ("agent=edge", "agent.records_per_iteration=5")
+    assert grid.strategies[3].overrides == ("agent=my_plain.Plain",)  # which has no such option
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("- a\n", "the file is .*expected overrides of a study"),
+        ("agent: {name: edge}\n", "agent is .*expected overrides"),
+        ("agent: []\n", "agent is .*such as agent: .random, edge."),
+        ("a: [\n", "mine.yaml"),
+    ],
+)
+def test_a_suite_that_is_not_one_is_refused(own, content, message):
+    (own / "suite" / "mine.yaml").write_text(content)
+    with pytest.raises(ConfigurationError, match=message):
+        parse_grid(["suite=mine"], config_dir=own)
+
+
+def test_a_wrong_name_of_a_suite_is_corrected(own):
+    with pytest.raises(ConfigurationError, match=r"Did you mean 'mine'\? The suites are: .*teach"):
+        parse_grid(["suite=mime"], config_dir=own)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(options_by_group()["suite"]))
+def test_a_shipped_suite_compares_informed_strategies_with_random_under_equal_budgets(name):
+    plan = plan_study([f"suite={name}"])
+    assert plan.has_suite_score
+    assert plan.baseline == "random"
+    assert len(plan.grid.strategies) >= 6
+    cells = plan.of_strategies()
+    assert {(c.config.episode.iterations, c.config.agent.records_per_iteration) for c in cells} == {
+        (3, 100)
+    }
+    assert {c.config.predictor.threads for c in plan.cells} == {1}
+    assert plan.name.startswith(name)
+
+
+def test_a_suite_composes_with_another_student():
+    typed = ["suite=teach-v1", "student=smollm2", "agent=edge"]
+    plan = plan_study(typed, bounds=False)
+    assert {cell.config.student.path for cell in plan.cells} == {"smollm2"}
+    assert len({cell.config.task.name for cell in plan.cells}) == len(plan.grid.tasks) >= 6

@@ -3,10 +3,20 @@
 import numpy as np
 import pytest
 
+from dataenvgym.config.composition import compose
 from dataenvgym.errors import BrokenFileError, ConfigurationError
-from dataenvgym.studies.budget import budget_warnings, plan_report
-from dataenvgym.studies.noise import NoiseModel, Variances, fit_noise, read_noise, write_noise
+from dataenvgym.studies.budget import budget_notes, budget_warnings, plan_report
+from dataenvgym.studies.noise import (
+    SHIPPED,
+    NoiseModel,
+    Variances,
+    fit_noise,
+    read_noise,
+    spread_of_seeds,
+    write_noise,
+)
 from dataenvgym.studies.plan import plan_study
+from dataenvgym.studies.power import detectable_effect
 from dataenvgym.studies.study import Study
 from tests.studies.conftest import SMALL, made_run
 
@@ -32,6 +42,11 @@ def noise():
     return make
 
 
+@pytest.fixture(autouse=True)
+def nothing_shipped(monkeypatch, tmp_path):
+    monkeypatch.setattr("dataenvgym.studies.noise.SHIPPED", tmp_path / "shipped")
+
+
 def simulated(n, *, seed, problem, residual, n_problems=60):
     """Runs of two strategies whose paired difference has these standard deviations."""
     rng = np.random.default_rng(0)
@@ -49,27 +64,28 @@ def simulated(n, *, seed, problem, residual, n_problems=60):
 
 def test_the_fit_finds_the_variances_that_runs_were_made_with():
     runs = simulated(200, seed=0.05, problem=0.2, residual=0.4)
-    found = fit_noise("t", runs, under=UNDER, seconds={"base": 1.0})
+    found = fit_noise("t", runs, config=compose([]), seconds={"base": 1.0})
     test = found.variances["test_gain"]
     assert test.seed**0.5 == pytest.approx(0.05, rel=0.25)
     assert test.problem**0.5 == pytest.approx(0.2, rel=0.25)
     assert test.residual**0.5 == pytest.approx(0.4, rel=0.05)
+    assert test.gain_seed == pytest.approx(test.seed / 2, rel=0.01)  # one of the two has no noise
     assert test.sd(60) == pytest.approx((0.05**2 + 0.4**2 / 60) ** 0.5, rel=0.15)
     assert "area" not in found.variances  # these runs have no files
 
 
 def test_a_component_below_zero_is_zero():
     runs = simulated(3, seed=0.0, problem=0.0, residual=0.4)
-    found = fit_noise("t", runs, under=UNDER, seconds={}).variances["test_gain"]
+    found = fit_noise("t", runs, config=compose([]), seconds={}).variances["test_gain"]
     assert min(found.seed, found.problem) == 0.0
 
 
 def test_too_few_seeds_or_strategies_are_refused():
     runs = simulated(2, seed=0.1, problem=0.1, residual=0.1)
     with pytest.raises(ConfigurationError, match=r"2 strategies with 2 finished seeds in common"):
-        fit_noise("t", runs, under=UNDER, seconds={})
+        fit_noise("t", runs, config=compose([]), seconds={})
     with pytest.raises(ConfigurationError, match="1 strategies"):
-        fit_noise("t", {"base": runs["base"]}, under=UNDER, seconds={})
+        fit_noise("t", {"base": runs["base"]}, config=compose([]), seconds={})
 
 
 def test_a_model_is_read_as_it_was_written_under_any_name_of_a_task(noise, tmp_path):
@@ -86,8 +102,7 @@ def test_a_damaged_model_is_named_with_its_file(noise, tmp_path):
         read_noise(TASK, tmp_path)
 
 
-def test_a_users_model_comes_before_the_packages(noise, tmp_path, monkeypatch):
-    monkeypatch.setattr("dataenvgym.studies.noise.SHIPPED", tmp_path / "shipped")
+def test_a_users_model_comes_before_the_packages(noise, tmp_path):
     write_noise(noise(seeds=9), tmp_path / "shipped")
     assert read_noise(TASK, tmp_path).seeds == 9
     write_noise(noise(seeds=4), tmp_path)
@@ -115,7 +130,7 @@ def test_the_plan_shows_differences_by_seeds_and_problems_and_the_time(noise, fo
     assert "exact sign-flip test, Holm for 2 comparisons" in notes[0]
     assert "0.6 to 2.9 times as large" in notes[0]  # 4 degrees of freedom
     assert "records 40 there" not in " ".join(notes)
-    assert "student s there, " in notes[1]
+    assert "the noise may differ: student s there and " in notes[1]
 
 
 def test_the_floor_takes_one_iteration_in_any_study(noise, folder):
@@ -152,6 +167,74 @@ def test_a_difference_that_is_not_positive_is_refused(folder):
         plan("noise", looking_for=-0.1)
 
 
+def test_a_shipped_model_is_found_and_has_the_setting_of_the_suite(tmp_path, monkeypatch):
+    monkeypatch.setattr("dataenvgym.studies.noise.SHIPPED", SHIPPED)
+    config = compose(["episode.iterations=3", "agent.records_per_iteration=100"])
+    for path in SHIPPED.glob("*.json"):
+        model = read_noise(path.stem, tmp_path)
+        assert set(model.variances) == {"test_gain", "area"}
+        assert None not in [one.gain_seed for one in model.variances.values()]
+        assert model.ceiling > 0
+        assert model.seeds >= 5
+    assert read_noise("pocket_math", tmp_path).differs(config) == ""
+
+
+def test_a_pressure_may_evaluate_fewer_problems_than_the_task_asks_for():
+    one = Variances(seed=0.0, problem=0.0, residual=1.0, problems=320, asked=800,
+                    seed_correlation=None, problem_correlation=None)  # fmt: skip
+    assert one.problems_of(compose(["task=teach/skewed", "task.n_validation=800"]), "area") == 320
+    assert one.problems_of(compose(["task=teach/skewed", "task.n_validation=400"]), "area") == 160
+
+
+# --- suites ---
+
+TASKS = ("pocket_math", "pocket_code")
+
+
+def suite_plan(**options):
+    return plan("noise", f"task={','.join(TASKS)}", bounds=True, **options)
+
+
+@pytest.fixture
+def suite_noise(noise, folder):
+    for task in TASKS:
+        write_noise(noise(task=task, ceiling=0.2, seed=0.0004, residual=0.0), "noise")
+
+
+def test_the_plan_of_a_suite_has_the_difference_in_its_score(suite_noise):
+    *_, table = plan_report(suite_plan())[0]
+    assert table.title.startswith(
+        "suite: smallest difference found with 80% power, Holm for 3 pair"
+    )
+    found = {row[0]: row[1] for row in table.rows}["10 (this study)"]
+    # .02 / .2 on each task, / sqrt 2 for the mean of two; 1.2 deviations at .05 / 3
+    effect = detectable_effect(10, comparisons=3, test="sign_flip")
+    assert float(found) == pytest.approx(effect * 0.1 / 2**0.5, abs=0.001)
+
+
+def test_what_a_suite_looks_for_is_a_difference_in_its_score(suite_noise, noise):
+    assert budget_warnings(suite_plan(looking_for=0.2)) == []
+    (warning,) = budget_warnings(suite_plan(looking_for=0.05))
+    assert warning.startswith(
+        "suite: a difference of 0.05 in its score cannot be shown with this budget: 10 seeds find "
+    )
+    assert budget_warnings(suite_plan(looking_for=0.05, seeds=60)) == []
+    write_noise(noise(task="pocket_code"), "noise")  # of a study without bounds
+    (unknown,) = budget_warnings(suite_plan(looking_for=0.2))
+    assert "it is not known whether" in unknown
+    assert "no noise model with a ceiling in noise of pocket_code; the same command" in unknown
+
+
+def test_a_study_that_looks_for_nothing_notes_once_what_it_can_find(suite_noise):
+    (note,) = budget_notes(suite_plan())
+    assert note.startswith("Differences that 10 seeds find with 80% power, by the noise models: .")
+    assert note.endswith("or more in the suite's score.")
+    (note,) = budget_notes(plan("noise", "task=pocket_code"))
+    assert note.endswith("or more in test gain on pocket_code.")
+    assert budget_notes(suite_plan(looking_for=0.2)) == []
+    assert budget_notes(plan("elsewhere", "task=pocket_code")) == []
+
+
 @pytest.mark.slow
 def test_a_finished_study_fits_the_noise_of_its_runs(small, folder):
     study = Study(
@@ -169,3 +252,14 @@ def test_a_finished_study_fits_the_noise_of_its_runs(small, folder):
     for measure in ("test_gain", "area"):
         of = results.tasks[0].strategies[1].comparisons[measure]
         assert of.difference.sd <= model.variances[measure].sd(20) + 1e-9
+        assert model.variances[measure].asked == 20
+    run = study.plan.cells[0].directory
+    variance, about = spread_of_seeds(run, path.parent)
+    assert variance == model.variances["test_gain"].gain_seed
+    assert about == "with the spread of seeds, by a noise model"
+    write_noise(model.model_copy(update={"conditions": {"iterations": 9}}), path.parent)
+    assert "of another setting: student None" in spread_of_seeds(run, path.parent)[1]
+    path.write_text("{}")
+    variance, about = spread_of_seeds(run, path.parent)
+    assert variance is None
+    assert "pocket_math.json is damaged" in about

@@ -31,7 +31,7 @@ def shown(results, width):
 def test_the_tables_fit_a_hundred_columns_with_a_teacher_too():
     text = shown(results(requests=1234, cost=12.5), 100)
     assert max(map(len, text.splitlines())) <= 100
-    for name in ("test gain", "inst.", "area", "calls", "cost", "sec.", "Holm"):
+    for name in ("test gain", "noise", "area", "calls", "cost", "sec.", "Holm"):
         assert name in text
     assert "$12.50" in text
 
@@ -41,12 +41,12 @@ def test_a_narrow_terminal_loses_columns_and_no_strategy():
     assert max(map(len, text.splitlines())) <= 72
     assert "a_very_long_name" in text
     assert "test gain" in text
-    assert "inst. " not in text.partition("Scores are")[0]
+    assert "noise " not in text.partition("Scores are")[0]
 
 
 def test_columns_that_are_left_out_are_named():
     text = " ".join(shown(results(), 72).split())
-    assert "72 columns have no room for: inst." in text
+    assert "72 columns have no room for: noise" in text
     assert "A wider terminal shows them; so does table.md" in text
     assert "no room for" not in shown(results(), 100)
 
@@ -102,6 +102,18 @@ def test_named_scores_have_a_column_and_are_the_first_to_go_after_the_seconds():
     assert gains.fitted(80).names[-1] == "records"
     assert r"tests\_passed: gain of that score on the validation split" in markdown(found)
     assert not any("gain of that score" in note for note in study_notes(results()))
+
+
+def test_forgetting_and_refusals_have_a_column_only_if_there_are_any():
+    (gains, _) = study_cells(results(forgetting=0.125, n_refused=2))
+    assert gains.names[-3:] == ("forgotten", "refused", "sec.")
+    assert [row[-3:-1] for row in gains.rows] == [
+        (".000", ".0"), (".125", "2.0"), (".000", ".0"), (".000", ".0"),
+    ]  # fmt: skip
+    assert "an earlier student solved and the last one does not" in markdown(
+        results(forgetting=0.125)
+    )
+    assert not {"forgotten", "refused"} & {*study_cells(results())[0].names}
 
 
 def test_eighty_columns_have_room_for_all_columns_with_names_of_usual_length():

@@ -1,5 +1,6 @@
 from collections import Counter
 from functools import cache
+from itertools import takewhile
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.plans import Assignment
 from dataenvgym.predictors.scripted import ScriptedPredictor
-from dataenvgym.records import parse_training_data
-from dataenvgym.tasks.pressures import PRESSURES, Pressure, with_answer_of
+from dataenvgym.records import CompletedTaskInstance, parse_training_data
+from dataenvgym.tasks.pressures import PRESSURES, Pressure
+from dataenvgym.tasks.pressures.of_records import with_answer_of
 from dataenvgym.tasks.source import SPLITS
 
 POCKET = ["pocket_math", "pocket_code", "pocket_tools", "pocket_social"]
@@ -38,6 +40,17 @@ def records_of(task, each=8):
     return engine.generate(plan, None, np.random.default_rng(0))
 
 
+def received(task, records, earlier=()):
+    return list(task.received(records, lambda: earlier))
+
+
+def completed(task):
+    return [
+        CompletedTaskInstance(instance=i, transcript=(), reward=0.0, was_correct=False)
+        for i in task.instances
+    ]
+
+
 @cache
 def plain_task(name):
     task = task_under(None, name, each=4)
@@ -46,26 +59,35 @@ def plain_task(name):
 
 @pytest.mark.parametrize("task", POCKET)
 @pytest.mark.parametrize("name", PRESSURES)
-def test_every_pressure_acts_on_every_pocket_task_and_is_decided_by_its_seed(name, task):
+def test_every_pressure_acts_on_every_pocket_task_and_is_decided_by_its_options(name, task):
     plain, records = plain_task(task)
+    option = "enough: 8" if name == "plateau" else "seed: 1"  # a plateau draws nothing
     one, again, other = (
-        task_under(given, task, each=4) for given in (name, name, f"{{{name}: {{seed: 1}}}}")
+        task_under(given, task, each=4) for given in (name, name, f"{{{name}: {{{option}}}}}")
     )
 
     def effects(pressed):
         tries = pressed.attempt(ScriptedPredictor(lambda _: "?"), pressed.instances[:4])
         faults = [pressed.record_fault(record) for record in records]
-        return problems_of(pressed), pressed.received(records), faults, tries
+        batches = [received(pressed, records, n * records) for n in range(4)]
+        seen = [pressed.shown(completed(pressed), iteration) for iteration in range(4)]
+        return problems_of(pressed), batches, faults, seen, tries
 
     assert effects(one) == effects(again)
-    before, after = effects(plain)[:3], effects(one)[:3]
-    assert before[:2] == (problems_of(plain), records)
+    before, after = effects(plain)[:4], effects(one)[:4]
+    assert before == (
+        problems_of(plain),
+        [records] * 4,
+        [None] * len(records),
+        [completed(plain)] * 4,
+    )
     assert after != before
-    assert effects(other)[:3] != after
+    assert effects(other)[:4] != after
     ids = {split: {i.id for i in found} for split, found in before[0].items()}
     assert all({i.id for i in found} <= ids[split] for split, found in after[0].items())
-    received = parse_training_data([record.model_dump() for record in after[1]])
-    assert [r.prompt[0] for r in received] == [r.prompt[0] for r in records]
+    for batch in after[1]:
+        assert parse_training_data([record.model_dump() for record in batch]) == tuple(batch)
+        assert [r.provenance for r in batch] == [r.provenance for r in records]
 
 
 @pytest.mark.parametrize("task", POCKET)
@@ -85,8 +107,8 @@ def test_traps_count_no_answer_of_their_skills_as_right_and_leave_the_others():
     assert all(c.was_correct == bool(c.reward) for c in completed)
 
 
-def wrong_by_skill(task):
-    records = task.received(records_of(task))
+def wrong_by_skill(task, earlier=()):
+    records = received(task, records_of(task), earlier)
     wrong = [r for r in records if task.domain.judge_record(r) is False]
     return Counter(r.provenance.skill for r in wrong), len(wrong) / len(records)
 
@@ -104,7 +126,7 @@ def test_the_records_of_traps_and_one_in_five_of_a_noisy_teacher_are_wrong(task)
 def test_a_trap_with_one_record_has_the_answer_of_another_skill():
     task = task_under("{traps: {skills: [sum]}}")
     records = records_of(task, each=1)
-    changed = [new for new, old in zip(task.received(records), records, strict=True) if new != old]
+    changed = [new for new, old in zip(received(task, records), records, strict=True) if new != old]
     assert [record.provenance.skill for record in changed] == ["sum"]
 
 
@@ -112,29 +134,90 @@ def counts(task, split):
     return Counter(i.skill for i in task.on(split).instances)
 
 
-def test_a_skewed_mix_is_the_same_in_validation_and_test_and_a_shifted_one_is_not():
-    few, many = 2, 8  # of 8 problems of each skill
-    skewed = task_under("{skewed: {skills: [sum, total]}}")
+def test_a_skewed_mix_is_the_same_in_validation_and_test():
+    task = task_under("{skewed: {skills: [sum, total]}}")
     for split in ("validation", "test"):
-        found = counts(skewed, split)
-        assert {s for s in found if found[s] == many} == {"sum", "total"}
-        assert set(found.values()) == {few, many}
-    shifted = task_under("{shifted: {skills: [sum, total]}}")
-    assert counts(shifted, "validation") == counts(skewed, "validation")
-    found = counts(shifted, "test")
-    assert {s for s in found if found[s] == few} == {"sum", "total"}
-    for task in (skewed, shifted):
-        assert set(counts(task, "train").values()) == {2}
+        found = counts(task, split)
+        assert {skill for skill in found if found[skill] == 8} == {"sum", "total"}
+        assert set(found.values()) == {2, 8}
+    assert set(counts(task, "train").values()) == {2}
 
 
 @pytest.mark.parametrize("task", POCKET)
-def test_hidden_groups_have_several_skills_and_the_names_of_none(task):
+def test_hidden_labels_are_names_of_skills_with_problems_of_others(task):
     gold = {i.id: i.skill for i in task_under(None, task).instances}
     hidden = task_under("hidden", task).instances
-    groups = {i.skill for i in hidden}
-    assert groups == {f"group {n}" for n in range(1, 6)} or task == "pocket_code"
+    labels = {i.skill for i in hidden}
+    assert 1 < len(labels) <= 5
+    assert labels <= set(gold.values())
     assert not any(i.category for i in hidden)
-    assert len({(i.skill, gold[i.id]) for i in hidden}) > len(groups)
+    assert len({(i.skill, gold[i.id]) for i in hidden}) > len(labels)
+    assert sum(i.skill == gold[i.id] for i in hidden) < len(hidden) / 4
+
+
+PAIRED = ["pocket_math", "pocket_tools", "pocket_social"]  # whose records judge_record judges fast
+
+
+@pytest.mark.parametrize("task", PAIRED)
+def test_records_are_wrong_until_enough_records_of_the_prerequisite_were_taught(task):
+    pressed = task_under("{prerequisites: {enough: 17}}", task)
+    partners = pressed.pressure.partners(pressed._skills)
+    assert not set(partners) & set(partners.values())
+    assert len(partners) == -(-len(pressed._skills) // 4)
+    records = records_of(pressed)  # 8 of each skill
+    assert set(wrong_by_skill(pressed)[0]) == set(partners)
+    assert set(wrong_by_skill(pressed, records)[0]) == set(partners)
+    assert not wrong_by_skill(pressed, 2 * records)[0]
+    last, first = next(iter(partners.items()))
+    others = [r for r in 2 * records if r.provenance.skill != first]
+    assert set(wrong_by_skill(pressed, others)[0]) == {last}
+
+
+def question(record):
+    return list(takewhile(lambda message: message.role != "assistant", record.prompt))
+
+
+@pytest.mark.parametrize("task", PAIRED)
+def test_half_of_the_records_of_a_skill_teach_its_partner_wrong_answers(task):
+    pressed = task_under("interference", task)
+    partners = pressed.pressure.partners(pressed._skills)
+    records = records_of(pressed)
+    changed = [r for r, old in zip(received(pressed, records), records, strict=True) if r != old]
+    # some answers in a scene are the partner's too
+    least = 0.1 if task == "pocket_social" else 0.3
+    assert least < len(changed) / (8 * len(partners)) < 0.7
+    for record in changed:
+        asked = {r.provenance.skill for r in records if question(r) == question(record)}
+        assert partners[record.provenance.skill] in asked
+    # some answers in a scene are right in another one
+    wrong = [pressed.domain.judge_record(record) is False for record in changed]
+    assert sum(wrong) / len(wrong) > (0.3 if task == "pocket_social" else 0.99)
+    alone = [r for r in records if r.provenance.skill in partners]
+    assert received(pressed, alone) == alone  # no prompt of a partner is known
+    assert received(pressed, alone, records) != alone
+
+
+@pytest.mark.parametrize("task", PAIRED)
+def test_after_enough_records_of_a_skill_every_other_one_is_wrong_and_then_all(task):
+    pressed = task_under("{plateau: {enough: 8}}", task)
+    records = records_of(pressed)  # 8 of each skill
+    found = [wrong_by_skill(pressed, n * records)[1] for n in range(4)]
+    # some answers in a scene are right in another one
+    of_all = 0.8 if task == "pocket_social" else 1
+    assert found == pytest.approx([0, of_all / 2, of_all, of_all], abs=0.05)
+
+
+def test_the_agent_sees_another_mix_in_each_iteration_of_a_drift():
+    task = task_under("drift")
+    windows = []
+    for iteration in range(5):
+        found = Counter(c.instance.skill for c in task.shown(completed(task), iteration))
+        assert set(found.values()) == {2, 8}
+        windows.append({skill for skill in found if found[skill] == 8})
+    assert set().union(*windows[:4]) == set(task._skills)
+    assert sum(map(len, windows[:4])) == 20
+    assert windows[4] == windows[0]
+    assert problems_of(task) == problems_of(task_under(None))
 
 
 @pytest.mark.parametrize("name", ["priced", "scarce"])
@@ -170,6 +253,13 @@ def test_answers_are_exchanged_in_records_of_each_kind_that_has_one():
         ("{traps: {}, hidden: {}}", "expected the name of one"),
         ("{traps: {shares: 0.5}}", "Did you mean 'share'"),
         ("{hidden: {share: 0.5}}", "no option 'share'"),
+        ("{interference: {pairs: sum}}", "pairs is 'sum'"),
+        ("{interference: {pairs: {}}}", "pairs is {}"),
+        ("{interference: {harm: 2}}", "harm is 2"),
+        ("{prerequisites: {enough: 0}}", "enough is 0"),
+        ("{prerequisites: {enough: 1.5}}", "enough is 1.5"),
+        ("{plateau: {enough: x}}", "enough is 'x'"),
+        ("{drift: {ratio: 1}}", "ratio is 1"),
         ("{traps: {share: 0}}", "share is 0"),
         ("{traps: {share: 1.5}}", "share is 1.5"),
         ("{traps: {share: x}}", "share is 'x'"),
@@ -188,8 +278,14 @@ def test_nonsense_is_refused_by_the_name_of_the_option(given, named):
 
 
 def test_a_skill_that_the_task_does_not_have_and_a_task_without_skills_are_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match="Did you mean 'sum'"):
-        task_under("{traps: {skills: [summ]}}").evaluate(ScriptedPredictor(lambda _: ""))
+    for given, said in (
+        ("{traps: {skills: [summ]}}", "Did you mean 'sum'"),
+        ("{priced: {skills: [summ]}}", "Did you mean 'sum'"),
+        ("{interference: {pairs: {sum: totl}}}", "Did you mean 'total'"),
+        ("{prerequisites: {share: 0.6}}", r"share is 0\.6, which is 12 of 20 skills"),
+    ):
+        with pytest.raises(ConfigurationError, match=said):
+            _ = task_under(given).instances  # before anything runs
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"question": "1 + 1?", "answer": "2"}\n')
     more = [f"task.sources.validation={rows}", "task.pressure=skewed"]
@@ -216,11 +312,13 @@ def test_a_task_of_teach_is_a_pocket_task_under_one_pressure(name):
     assert task.pressure.share == config.task.pressure.get("share", task.pressure.share)
 
 
-def test_there_are_ten_tasks_of_teach_over_all_pocket_tasks():
+def test_each_pressure_has_its_task_and_each_pocket_task_has_two_or_more():
     names = [name for name in options_by_group()["task"] if name.startswith("teach/")]
-    assert len(names) == 10
-    targets = {compose([f"task={name}"]).task._target_ for name in names}
-    assert targets == {compose([f"task={name}"]).task._target_ for name in POCKET}
+    assert {name.removeprefix("teach/") for name in names} == set(PRESSURES)
+    pocket = {compose([f"task={name}"]).task._target_ for name in POCKET}
+    targets = Counter(compose([f"task={name}"]).task._target_ for name in names)
+    assert set(targets) == pocket
+    assert min(targets.values()) >= 2
 
 
 def test_a_pressure_goes_with_smollm2_and_its_tasks():

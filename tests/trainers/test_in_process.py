@@ -364,3 +364,11 @@ def test_another_process_makes_the_same_adapter(tmp_path, tiny_student):
         subprocess.run([sys.executable, "-c", script, str(path)], check=True, env=environment)
         hashes.add(hash_files(tmp_path / seed / "adapter"))
     assert len(hashes) == 1
+
+
+def test_records_of_other_stages_cannot_be_left_out(tmp_path, tiny_student):
+    pairs = [PreferenceDatum(instruction="say 1", chosen="1", rejected="2")] * 2
+    trainer, path = prepare(tmp_path, tiny_student, pairs)
+    trainer.left_out = {0}
+    with pytest.raises(UnsupportedStageError, match="stage 'dpo', expected 'sft'"):
+        trainer.train(path)

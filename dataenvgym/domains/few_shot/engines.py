@@ -1,0 +1,252 @@
+"""Engines that write augmented problems: with augmentations from the options, or by self-edits."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from pydantic import JsonValue
+
+from dataenvgym.domains.few_shot.domain import FewShotDomain
+from dataenvgym.domains.few_shot.problem import FewShotProblem, text_of
+from dataenvgym.domains.few_shot.self_edit import (
+    MOST_EXAMPLES,
+    NOTHING,
+    DataGeneration,
+    SelfEdit,
+    examples_of,
+    read_self_edit,
+)
+from dataenvgym.errors import (
+    BudgetSpentError,
+    ConfigurationError,
+    PredictionError,
+    check_at_least,
+)
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    SamplingParameters,
+    TaskInterface,
+    TeacherInterface,
+)
+from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.plans import Assignment, EngineFit, Plan
+from dataenvgym.records import Provenance, SupervisedDatum, TaskInstance, TrainingDatum
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.adapted_task import task_of
+
+
+class GridEditEngine:
+    """Writes small problems made of the demonstrations of larger ones (see `examples_of`).
+
+    An assignment with a skill gets them from problems of that skill; one with examples, from
+    problems of their skills; any other, from all problems.
+
+    Args:
+        task: a few-shot task. The records get its prompts.
+        use_basic_augmentations: also turn, mirror, transpose and move the grids.
+        use_size_augmentations: also double their resolution, height or width.
+        use_chain_augmentations: also turn or mirror them and double their resolution.
+        use_repeat_augmentations: also repeat them along one axis or both.
+        at_test_time: use the demonstrations of the validation problems, and if there are examples,
+            of these; False uses those of the train split. The outputs to find are not used.
+        examples_per_problem: the most records that a problem gives in a call; at most 250.
+
+    Attributes:
+        edits: the edit of each problem of the last call, by its id.
+
+    Raises:
+        ConfigurationError: if it is not a few-shot task.
+    """
+
+    fit = EngineFit(needs="counts")
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        *,
+        use_basic_augmentations: bool = True,
+        use_size_augmentations: bool = False,
+        use_chain_augmentations: bool = False,
+        use_repeat_augmentations: bool = False,
+        at_test_time: bool = False,
+        examples_per_problem: int = 10,
+    ) -> None:
+        check_at_least(1, examples_per_problem=examples_per_problem)
+        self._task = task_of(task)
+        if not isinstance(self._task.domain, FewShotDomain):
+            raise ConfigurationError(
+                f"{type(self).__name__} changes grids, and task {self._task.name!r} has none: "
+                "choose task=few_shot, or another engine (`dataenvgym list agent/engine`)"
+            )
+        self._domain = self._task.domain
+        self._data_generation = DataGeneration(
+            use_basic_augmentations=use_basic_augmentations,
+            use_size_augmentations=use_size_augmentations,
+            use_chain_augmentations=use_chain_augmentations,
+            use_repeat_augmentations=use_repeat_augmentations,
+        )
+        self.at_test_time = at_test_time
+        self.examples_per_problem = min(examples_per_problem, MOST_EXAMPLES)
+        self.edits: dict[str, SelfEdit] = {}
+        self._written: set[str] = set()
+
+    # --- what a subclass may override ---
+
+    def edits_for(
+        self, problems: Sequence[FewShotProblem], rng: np.random.Generator
+    ) -> list[SelfEdit | None]:
+        """The edit for each problem; None if there is none because of a failed call."""
+        training = NOTHING.training.model_copy(update={"num_train_epochs": 1})
+        return [SelfEdit(data_generation=self._data_generation, training=training)] * len(problems)
+
+    # --- what an agent asks ---
+
+    @property
+    def skills(self) -> Sequence[str]:
+        return tuple(sorted({p.skill for p in self._problems if p.skill}))
+
+    def prepare(self) -> None:
+        _ = self._problems
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        """Return the records of the plan, all new; fewer if the problems do not give more.
+
+        Raises:
+            BudgetSpentError: if a teacher's budget is spent before there is any record.
+            PredictionError: if no call of a teacher was answered.
+        """
+        self.edits = {}
+        records: list[TrainingDatum] = []
+        n_asked = 0
+        try:
+            for assignment in plan:
+                fitting = self._fitting(assignment)
+                order = [fitting[i] for i in rng.permutation(len(fitting)).tolist()]
+                missing = assignment.count
+                while order and missing:
+                    n = math.ceil(missing / self.examples_per_problem)
+                    chosen, order = order[:n], order[n:]
+                    n_asked += len(chosen)
+                    new = self._records_of(chosen, assignment.of(missing), rng)
+                    missing -= len(new)
+                    records += new
+        except BudgetSpentError:
+            if not records:
+                raise
+        if n_asked and not self.edits:
+            raise PredictionError(
+                f"the teacher answered none of {n_asked} requests for self-edits: is its server "
+                "running? The same command continues from here"
+            )
+        if failed := [(id, edit.failure) for id, edit in self.edits.items() if edit.failure]:
+            warn_run(
+                f"{len(failed)} of {len(self.edits)} self-edits failed and count as 0 epochs, the "
+                f"first for {failed[0][0]}: {failed[0][1]}"
+            )
+        return records
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        return {"written": [*sorted(self._written)]}
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        self._written = set(cast("list[str]", state["written"]))
+
+    @property
+    def _problems(self) -> Sequence[TaskInstance]:
+        """The problems whose demonstrations are used; not their views."""
+        task = self._task.on("validation" if self.at_test_time else "train")
+        return [p for p in task.instances if not p.data.get("view")]
+
+    def _fitting(self, assignment: Assignment) -> Sequence[TaskInstance]:
+        shown = {example.instance.id for example in assignment.examples}
+        if self.at_test_time and (same := [p for p in self._problems if p.id in shown]):
+            return same
+        skills = {example.instance.skill for example in assignment.examples}
+        if assignment.skill is not None:
+            skills = {assignment.skill}
+        return [p for p in self._problems if not skills or p.skill in skills]
+
+    def _records_of(
+        self, instances: Sequence[TaskInstance], assignment: Assignment, rng: np.random.Generator
+    ) -> list[TrainingDatum]:
+        """Records of these problems, at most as many as the assignment asks for."""
+        problems = [instance.data_as(FewShotProblem) for instance in instances]
+        records: list[TrainingDatum] = []
+        for instance, problem, edit in zip(
+            instances, problems, self.edits_for(problems, rng), strict=True
+        ):
+            if edit is None:
+                continue
+            examples = examples_of(problem, edit.data_generation.groups, rng)
+            edit = self.edits[instance.id] = edit.for_examples(len(examples))
+            n_left = min(self.examples_per_problem, assignment.count - len(records))
+            if not edit.training.num_train_epochs:
+                continue
+            provenance = Provenance(
+                skill=assignment.skill or instance.skill, subskill=assignment.subskill
+            )
+            for *shown, last in examples:
+                text = FewShotProblem.model_construct(
+                    demonstrations=tuple(shown), input=last.input
+                ).text
+                output = text_of(last.output)
+                key = hashlib.sha256(f"{text}\0{output}".encode()).hexdigest()[:16]
+                if n_left and key not in self._written:
+                    n_left -= 1
+                    self._written.add(key)
+                    records.append(
+                        self._domain.frame(
+                            SupervisedDatum(instruction=text, output=output, provenance=provenance)
+                        )
+                    )
+        return records
+
+
+class GridSelfEditEngine(GridEditEngine):
+    """Lets a teacher, such as the student itself, choose the augmentations for each problem.
+
+    An answer that is not a self-edit, or that takes too many steps, gives no records. A run trains
+    all records together, by its own trainer: what an edit says of the strategy, the learning rate
+    and the epochs is only checked (0 epochs give no records), and kept in `edits`.
+
+    Args:
+        teacher: the model that writes the self-edits; `teacher=student` is the student itself.
+        task: a few-shot task.
+        prompt: has `{problem}`, the demonstrations; see `configs/prompt/grid_self_edit.yaml`.
+        temperature, max_tokens: of the teacher's answers.
+        at_test_time, examples_per_problem: as for `GridEditEngine`.
+    """
+
+    def __init__(
+        self,
+        teacher: TeacherInterface,
+        task: TaskInterface,
+        prompt: Prompt | Mapping[str, Any] | str = "grid_self_edit",
+        *,
+        temperature: float = 0.8,
+        max_tokens: int = 128,
+        at_test_time: bool = False,
+        examples_per_problem: int = 10,
+    ) -> None:
+        super().__init__(task, at_test_time=at_test_time, examples_per_problem=examples_per_problem)
+        self._teacher = teacher
+        self._prompt = as_prompt(prompt, needs=("problem",))
+        self._sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens)
+
+    def edits_for(
+        self, problems: Sequence[FewShotProblem], rng: np.random.Generator
+    ) -> list[SelfEdit | None]:
+        sampling = self._sampling.model_copy(update={"seed": int(rng.integers(2**31))})
+        asked = [
+            self._prompt.render(problem="\n\n".join(pair.text for pair in p.demonstrations))
+            for p in problems
+        ]
+        replies = self._teacher.ask(asked, sampling, purpose="self_edits")
+        return [None if isinstance(r, Failure) else read_self_edit(r.text) for r in replies]

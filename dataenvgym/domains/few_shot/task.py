@@ -1,0 +1,265 @@
+"""Few-shot problems from files or named data sets, by split.
+
+A task of the data set is `{"train": [{"input": ..., "output": ...}, ...], "test": [...]}`, with
+grids as arrays of arrays (ARC). It comes as a file of its own in a folder, as a row, or as a value
+of one JSON object whose keys are the ids (Kaggle's `*_challenges.json`, with the outputs of the
+tests in `*_solutions.json` beside it). Each test becomes a problem, with the id of the task and
+the number of the test: `007bbfb7-0`. A row's own `id` is that of the task. Problems of one task are
+in the same split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from dataenvgym.domains.few_shot.augmentations import SYMMETRIES
+from dataenvgym.domains.few_shot.domain import VIEW, FewShotDomain
+from dataenvgym.domains.few_shot.environment import ATTEMPTS, output_of
+from dataenvgym.domains.few_shot.problem import FewShotProblem, Pair, skill_of, text_of
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidInstanceError,
+    UnparsableAnswerError,
+    did_you_mean,
+    first_fault,
+)
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.options import takes
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
+from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.rows import HubDataset, SourceRow, read_rows, source_name
+from dataenvgym.tasks.source import Split
+
+TEMPLATE = """\
+Find the rule that turns each input into its output. Reply with the output of the last input only, \
+in the same form.
+
+{instruction}"""
+
+
+@dataclass(frozen=True)
+class FewShotOptions(TaskOptions, RowOptions, PromptOptions):
+    """Options of `FewShotTask`.
+
+    Attributes:
+        sources: one path for all splits, or {train: ..., validation: ..., test: ...}; `eval` of one
+            path uses all its problems (see `RowSource`).
+        name: name of the task.
+        ids: use only these tasks of the data set: a list of ids, or a file with one id a line, a
+            JSON array of ids, or a JSON object whose keys are ids.
+        max_turns: the student's attempts at each problem.
+        views: the number of views in which each validation and test problem is posed: itself, and
+            up to seven times turned or mirrored. With more than one, the score `voted` is the
+            share of problems solved by a vote over the views.
+    """
+
+    sources: Places
+    _: KW_ONLY
+    name: str = "few_shot"
+    template: str = TEMPLATE
+    sampling: SamplingParameters = SamplingParameters(max_tokens=2048)
+    ids: str | Path | Sequence[str | int] | None = None
+    max_turns: int = ATTEMPTS
+    views: int = 1
+
+
+class FewShotTask(Task):
+    """Few-shot problems, with skills that are read off the demonstrations.
+
+    FewShotTask({"train": "arc/training", "validation": "arc/training", "test": "arc/evaluation"})
+    """
+
+    @takes(FewShotOptions)
+    def __init__(self, options: FewShotOptions) -> None:
+        if not 1 <= options.views <= len(SYMMETRIES) + 1:
+            raise ConfigurationError(
+                f"views is {options.views}, expected 1 to {len(SYMMETRIES) + 1}"
+            )
+        self._views = [*SYMMETRIES][: options.views - 1]
+        self._ids = None if options.ids is None else ids_in(options.ids)
+        domain = FewShotDomain(options.prompt, max_turns=options.max_turns)
+        source = RowSource(
+            options.sources,
+            partial(to_instance, task=options.name),
+            options,
+            name=options.name,
+            overlap_key=domain.overlap_key,
+            keeps_test_apart=True,
+            rows=partial(tests_in, ids=self._ids),
+        )
+        self._places = frozenset(source.places.values())
+        self.set_up(source, domain, options, name=options.name)
+
+    def load(self, split: Split) -> Sequence[TaskInstance]:
+        """The problems of that split, with their views.
+
+        Raises:
+            ConfigurationError: if the split has no source, or one of `ids` is in no source.
+            InvalidInstanceError, UnparsableAnswerError: naming the file and the task.
+        """
+        if self._ids is not None:
+            known = {_id_of(row) for place in self._places for row in tasks_in(place)}
+            if unknown := sorted(self._ids - known):
+                raise ConfigurationError(
+                    f"ids has {len(unknown)} ids that are in none of the sources of task "
+                    f"{self.name!r}, such as {unknown[0]!r}.{did_you_mean(unknown[0], known)} "
+                    f"The sources have {len(known)} tasks"
+                )
+        instances = super().load(split)
+        if split == "train":
+            return instances
+        return [view for i in instances for view in (i, *(view_of(i, n) for n in self._views))]
+
+    def share(self) -> str | None:
+        assert self.source is not None
+        n_views = 1 if self.split == "train" else 1 + len(self._views)
+        return self.source.share(self.split, len(self.instances) // n_views)
+
+
+def view_of(instance: TaskInstance, name: str) -> TaskInstance:
+    """The problem with all its grids changed by the symmetry of that name."""
+    symmetry = SYMMETRIES[name]
+    problem = instance.data_as(FewShotProblem)
+    pairs = [*problem.demonstrations, Pair(input=problem.input, output=output_of(instance))]
+    *shown, last = [pair for pair in map(symmetry.of_pair, pairs) if pair is not None]
+    changed = FewShotProblem(demonstrations=tuple(shown), input=last.input, view=name)
+    return instance.model_copy(
+        update={
+            "id": f"{instance.id}{VIEW}{name}",
+            "instruction": changed.text,
+            "answer": text_of(last.output),
+            "data": changed.model_dump(mode="json"),
+        }
+    )
+
+
+def ids_in(ids: str | Path | Sequence[str | int]) -> frozenset[str]:
+    """The ids of a list, or of a file (see `FewShotOptions`).
+
+    Raises:
+        ConfigurationError: if the file cannot be read, or there are no ids.
+    """
+    found: Any = ids
+    if isinstance(ids, str | Path):
+        try:
+            text = Path(ids).expanduser().read_text(encoding="utf-8")
+            found = orjson.loads(text) if text.lstrip()[:1] in ("[", "{") else text.split()
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"ids is {str(ids)!r}, which cannot be read ({error}): expected a list of ids, or "
+                "a file with one id a line, a JSON array of ids, or a JSON object with ids as keys"
+            ) from error
+    if not found or not all(type(id) in (str, int) for id in found):
+        raise ConfigurationError(f"ids is {found!r:.80}, expected at least one id, as text")
+    return frozenset(map(str, found))  # on the command line, 59341089 is a number
+
+
+def tests_in(source: Path | HubDataset, ids: frozenset[str] | None) -> Iterator[SourceRow]:
+    """One row for each test of the tasks in a source: its field `test` has only this one.
+
+    Args:
+        ids: of the tasks to use; None uses all.
+
+    Raises:
+        ConfigurationError, InvalidInstanceError: see `read_rows`; or if a task has no test.
+    """
+    for row in tasks_in(source):
+        if ids is not None and _id_of(row) not in ids:
+            continue
+        for number, test in enumerate(_pairs_in(row, "test")):
+            values = {"train": _pairs_in(row, "train"), "test": test}
+            yield SourceRow(f"{row.id}-{number}", f"{row.where}, test {number}", values)
+
+
+def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
+    """The tasks in a source, one in each row."""
+    tasks: Any = None
+    if isinstance(source, Path) and source.suffix == ".json" and source.is_file():
+        with suppress(orjson.JSONDecodeError):  # `read_rows` says what is wrong
+            tasks = orjson.loads(source.read_bytes())
+    if not isinstance(source, Path) or not isinstance(tasks, dict):
+        for row in read_rows(source):
+            own = row.values.get("id")
+            yield replace(row, id=own) if isinstance(own, str) and own else row
+        return
+    if "train" in tasks:
+        tasks = {source_name(source): tasks}
+    beside = source.with_name(source.name.replace("challenges", "solutions"))
+    solutions: Any = {}
+    if beside != source and beside.exists():
+        try:
+            solutions = orjson.loads(beside.read_bytes())
+        except orjson.JSONDecodeError as error:
+            raise InvalidInstanceError(f"{beside}: not valid JSON: {error}") from None
+    for id, task in tasks.items():
+        row = SourceRow(f"{source_name(source)}/{id}", f"{source}, task {id!r}", task)
+        if id in solutions:
+            tests, outputs = _pairs_in(row, "test"), solutions[id]
+            if not isinstance(outputs, list) or len(outputs) != len(tests):
+                raise InvalidInstanceError(
+                    f"{beside}, task {id!r}: found {outputs!r:.80}, expected a list with one "
+                    f"output for each of {len(tests)} tests"
+                )
+            pairs = zip(tests, outputs, strict=True)
+            row.values["test"] = [{**test, "output": output} for test, output in pairs]
+        yield row
+
+
+def _id_of(row: SourceRow) -> str:
+    return row.id.rsplit("/", 1)[-1]
+
+
+def _pairs_in(row: SourceRow, field: str) -> list[dict[str, Any]]:
+    """The pairs in a field: a list of objects, or, as `datasets` has it, an object of lists."""
+    value = row.values.get(field) if isinstance(row.values, Mapping) else None
+    if isinstance(value, Mapping):
+        columns = {name: column for name, column in value.items() if column is not None}
+        value = [
+            dict(zip(columns, pair, strict=True)) for pair in zip(*columns.values(), strict=True)
+        ]
+    if not isinstance(value, Sequence) or not value or not all(isinstance(v, dict) for v in value):
+        raise InvalidInstanceError(
+            f"{row.where}, field {field!r}: found {value!r:.80}, expected at least one "
+            '{"input": ..., "output": ...}'
+        )
+    return list(value)
+
+
+def to_instance(row: SourceRow, task: str) -> TaskInstance:
+    """The problem in a row of `tests_in`.
+
+    Raises:
+        InvalidInstanceError: if it is malformed.
+        UnparsableAnswerError: if the test has no output.
+    """
+    test = row.values["test"]
+    if test.get("output") is None:
+        raise UnparsableAnswerError(
+            f"{row.where} has no output, so that replies cannot be judged: give the test an "
+            "`output`; those of *_challenges.json are read from *_solutions.json beside it"
+        )
+    try:
+        pair = Pair.model_validate(test)
+        problem = FewShotProblem(demonstrations=row.values["train"], input=pair.input)
+    except ValidationError as error:
+        raise InvalidInstanceError(f"{row.where}: {first_fault(error)}") from error
+    skill, category = skill_of(problem.demonstrations)
+    return TaskInstance(
+        id=row.id,
+        task=task,
+        instruction=problem.text,
+        answer=text_of(pair.output),
+        skill=skill,
+        category=category,
+        data=problem.model_dump(mode="json"),
+    )

@@ -1,0 +1,45 @@
+"""`dataenvgym attribute`, and what `report` and `show` then have."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def run(dataenvgym, small, folder):
+    assert dataenvgym("run", *small, "name=r").code == 0
+    return folder / "runs" / "r"
+
+
+def test_effects_are_in_the_table_the_report_and_beside_the_records(dataenvgym, run):
+    for command in ("report", "show"):
+        assert "what helped" not in dataenvgym(command, "r").out
+    options = ["--iteration", "1", "--by", "record", "--limit", "2", "--repeats", "1", "--trust"]
+    first = dataenvgym.succeeds("attribute", "r", *options)
+    assert "what helped in iteration 1, by record" in first.out
+    assert "Effects of 2 groups of the 20 records" in first.out
+    assert first.out.endswith("runs/r/attribution/table.md\n")
+    again = dataenvgym.succeeds("attribute", "r", *options)
+    assert again.out.splitlines()[-12:] == first.out.splitlines()[-12:]
+    assert "what helped in iteration 1, by record" in dataenvgym.succeeds("report", "r").out
+    shown = dataenvgym.succeeds("show", "r", "--iteration", "1", "--limit", "50").out
+    assert shown.count("score +") + shown.count("score -") == 2
+    assert "score +" not in dataenvgym.succeeds("show", "r", "--iteration", "2").out
+
+
+def test_groups_of_a_file_can_be_named(dataenvgym, run, folder):
+    (folder / "mine.json").write_text(json.dumps({"first two": ["001-00000", "001-00001"]}))
+    options = ["--iteration", "1", "--groups", "mine.json", "--repeats", "1", "--trust"]
+    lines = dataenvgym.succeeds("attribute", "r", *options).out.splitlines()
+    assert ["first", "two", "2"] in [line.split()[:3] for line in lines]
+
+
+def test_mistakes_are_refused(dataenvgym, run):
+    dataenvgym.refuses("there is no run 'q'", "attribute", "q")
+    dataenvgym.refuses("a folder may not choose", "attribute", "r")
+    dataenvgym.refuses(
+        "by is 'skil', expected one of skill, subskill", "attribute", "r", "--by", "skil"
+    )
+    dataenvgym.refuses("where there is no file", "attribute", "r", "--groups", "no.json")
+    dataenvgym.refuses("not allowed with", "attribute", "r", "--by", "skill", "--groups", "no.json")
+    dataenvgym.refuses("has no finished iteration 9", "attribute", "r", "--iteration", "9")

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+
+from dataenvgym.domains.few_shot.augmentations import (
+    GROUPS,
+    SYMMETRIES,
+    augmentations_of,
+    permuted_colors,
+)
+from dataenvgym.domains.few_shot.environment import output_of
+from dataenvgym.domains.few_shot.problem import FewShotProblem, Pair
+
+from .puzzles import grid
+
+TWO = grid("1 2/3 4")
+
+
+def named(group, name):
+    return next(a for a in augmentations_of(group, np.random.default_rng(0)) if a.name == name)
+
+
+def test_symmetries_and_permuted_colors_are_undone_exactly_on_all_of_arc(arc_problems):
+    assert len({i.id.rsplit("-", 1)[0] for i in arc_problems}) == 800
+    rng = np.random.default_rng(0)
+    seen = set()
+    for instance in arc_problems:
+        problem = instance.data_as(FewShotProblem)
+        grids = {g for p in problem.demonstrations for g in (p.input, p.output)} - seen
+        seen |= grids
+        for one in (*SYMMETRIES.values(), permuted_colors(rng)):
+            for each in (*grids, problem.input, output_of(instance)):
+                assert one.undone(one.applied(each)) == each
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "expected"),
+    [
+        ("basic", "rotate-90", "2 4/1 3"),
+        ("basic", "rotate-180", "4 3/2 1"),
+        ("basic", "rotate-270", "3 1/4 2"),
+        ("basic", "flip-0", "3 4/1 2"),
+        ("basic", "flip-1", "2 1/4 3"),
+        ("basic", "transpose", "1 3/2 4"),
+        ("basic", "reflect-0", "1 2/3 4/3 4/1 2"),
+        ("basic", "reflect-1", "1 2 2 1/3 4 4 3"),
+        ("basic", "reflect-0-first", "3 4/1 2/1 2/3 4"),
+        ("basic", "reflect-1-first", "2 1 1 2/4 3 3 4"),
+        ("size", "resolution", "1 1 2 2/1 1 2 2/3 3 4 4/3 3 4 4"),
+        ("size", "height", "1 2/1 2/3 4/3 4"),
+        ("size", "width", "1 1 2 2/3 3 4 4"),
+        ("chain", "flip-1, resolution", "2 2 1 1/2 2 1 1/4 4 3 3/4 4 3 3"),
+        ("repeat", "repeat-0", "1 2/3 4/1 2/3 4"),
+        ("repeat", "repeat-1", "1 2 1 2/3 4 3 4"),
+        ("repeat", "repeat-both", "1 2 1 2/3 4 3 4/1 2 1 2/3 4 3 4"),
+    ],
+)
+def test_an_augmentation_changes_a_grid(group, name, expected):
+    assert named(group, name).applied(TWO) == grid(expected)
+
+
+def test_the_groups_are_the_published_ones():
+    rng = np.random.default_rng(0)
+    assert [len(augmentations_of(group, rng)) for group in GROUPS] == [11, 3, 6, 3]
+    undone = {a.name for g in GROUPS for a in augmentations_of(g, rng) if a.inverse is not None}
+    assert undone == {*SYMMETRIES} - {"antitranspose"}
+
+
+def test_a_translation_moves_all_grids_alike():
+    moved = {
+        tuple(np.argwhere(np.array(translation.applied(one)) == 1)[0])
+        for translation in [augmentations_of("basic", np.random.default_rng(3))[-1]]
+        for one in (
+            grid("1 0 0 0/0 0 0 0/0 0 0 0/0 0 0 0"),
+            grid("1 2 2 2/2 2 2 2/2 2 2 2/2 2 2 2"),
+        )
+    }
+    assert len(moved) == 1
+    shifts = {
+        augmentations_of("basic", np.random.default_rng(seed))[-1].applied(TWO) for seed in range(9)
+    }
+    assert len(shifts) > 1
+
+
+def test_permuted_colors_keep_the_background():
+    changed = permuted_colors(np.random.default_rng(0)).applied(grid("0 1 2 3 4 5 6 7 8 9"))
+    assert changed[0][0] == 0
+    assert sorted(changed[0]) == [*range(10)]
+    assert changed != grid("0 1 2 3 4 5 6 7 8 9")
+
+
+def test_a_pair_that_becomes_too_large_is_dropped():
+    small, large = grid("1 2"), grid("/".join(["1 2"] * 16))
+    double = named("size", "resolution")
+    assert double.of_pair(Pair(input=small, output=small)) is not None
+    assert double.of_pair(Pair(input=small, output=large)) is None

@@ -1,0 +1,111 @@
+import pytest
+from pydantic import ValidationError
+
+from dataenvgym.domains.few_shot.problem import (
+    FewShotProblem,
+    Pair,
+    key_of,
+    read_grid,
+    read_problem,
+    skill_of,
+    text_of,
+)
+
+from .puzzles import grid, problem
+
+HERE = grid("0 1/2 3")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "0 1\n2 3",
+        "01\n23",
+        "0, 1\n2, 3",
+        "[[0, 1], [2, 3]]",
+        "[[0 1]\n [2 3]]",
+        "[\n  [0, 1],\n  [2, 3]\n]",
+        "The rule: mirror.\n\n```\n0 1\n2 3\n```\nDone.",
+        "First 5 5:\n5 5\n\nNo:\n0 1\n2 3\n",
+        "0 1 \r\n2 3",
+    ],
+)
+def test_the_last_grid_of_a_reply_is_read_however_it_is_written(reply):
+    assert read_grid(reply) == HERE
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "there is no grid"),
+        ("no idea", "there is no grid"),
+        ("0 1\n2", "row 2 has 1 cells, and row 1 has 2"),
+        ("0 10\n2 3", "a cell of row 1 is '10'"),
+        ("[]", "the grid is empty"),
+        ("[[0, 1], [2", "an array is not closed"),
+        ("\n".join(["0"] * 31), "31 x 1, expected at most 30 x 30"),
+        ("0" * 31, "1 x 31"),
+        ("9" * 5000 + " 1", "a cell of row 1"),
+    ],
+)
+def test_a_malformed_grid_has_a_reason(reply, reason):
+    found = read_grid(reply)
+    assert isinstance(found, str)
+    assert reason in found
+
+
+def test_a_problem_is_read_back_from_its_text():
+    one = problem()
+    assert one.text.startswith("Input:\n")
+    assert one.text.endswith("\nOutput:")
+    assert one.text.count("Input:") == 4
+    assert read_problem(one.text) == one
+    assert read_problem(f"Find the rule.\n\n{one.text}") == one
+
+
+@pytest.mark.parametrize("text", ["", "Input:\n1", "Input:\n1\nOutput:", "Input:\n1\nOutput:\n2"])
+def test_other_texts_are_not_problems(text):
+    assert read_problem(text) is None
+    assert key_of(text) is None
+
+
+def test_a_problem_with_a_malformed_grid_is_not_read():
+    assert read_problem(problem().text.replace("Output:\n", "Output:\nx ", 1)) is None
+
+
+def test_problems_with_the_same_demonstrations_have_one_key():
+    one = problem()
+    first, *others = one.demonstrations
+    again = FewShotProblem(demonstrations=(*others, first), input=first.input)
+    fewer = FewShotProblem(demonstrations=tuple(others), input=one.input)
+    assert key_of(again.text) == key_of(one.text) != key_of(fewer.text)
+
+
+@pytest.mark.parametrize("rows", [[], [[]], [[1], [1, 2]], [[10]], [[-1]], [[True]], [[1.0]]])
+def test_data_that_are_not_a_grid_are_refused(rows):
+    with pytest.raises(ValidationError):
+        Pair(input=rows, output=[[1]])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([("1 2", "3 4"), ("2 1", "4 3")], ("recolor", "same size")),
+        ([("1 0", "1 1"), ("0 2", "2 2")], ("draw", "same size")),
+        ([("1 1", "1 0"), ("1 2", "1 0")], ("erase", "same size")),
+        ([("1 2", "2 1"), ("3 2", "2 3")], ("move", "same size")),
+        ([("1 2", "3 4"), ("1 2", "4 4")], ("change", "same size")),
+        ([("1 2", "2"), ("1 3", "3")], ("name a color", "smaller")),
+        ([("0 0/1 2", "1 2")], ("crop", "smaller")),
+        ([("0 0/1 2", "2 1")], ("extract", "smaller")),
+        ([("1 2", "1 2/1 2")], ("multiply", "larger")),
+        ([("1 2", "1 2 3")], ("extend", "larger")),
+        ([("1 2", "1 2 3"), ("1 2", "1")], ("resize", "other sizes")),
+    ],
+)
+def test_skills_are_read_off_the_demonstrations(pairs, expected):
+    assert skill_of([Pair(input=grid(i), output=grid(o)) for i, o in pairs]) == expected
+
+
+def test_a_grid_is_written_as_rows_of_digits():
+    assert text_of(HERE) == "0 1\n2 3"

@@ -1,0 +1,232 @@
+import io
+import json
+from collections import Counter
+
+import pytest
+
+from dataenvgym.config import build_task, compose
+from dataenvgym.domains.few_shot.domain import FewShotDomain
+from dataenvgym.domains.few_shot.problem import key_of
+from dataenvgym.domains.few_shot.task import FewShotTask, _pairs_in
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
+from dataenvgym.tasks.rows import SourceRow
+
+from .puzzles import drawn, folder_of
+
+SEAL = {
+    "validation": (
+        *("44f52bb0", "4be741c5", "5582e5ca", "5614dbcf", "5bd6f4ac", "6150a2bd", "67e8384a"),
+        *("6d0aefbc", "6e02f1e3", "8be77c9e", "8d5021e8", "8e1813be"),
+    ),
+    "test": (
+        *("358ba94e", "59341089", "66e6c45b", "68b67ca3", "903d1b4a", "af24b4cc", "b1fc8b8e"),
+        *("bc4146bd", "c7d4e6ad", "ce8d95cc"),
+    ),
+}
+"""The filtered tasks of its published files, whose keys are these ids."""
+
+
+def tasks_of(instances):
+    return {i.id.rsplit("/", 1)[-1].rsplit("-", 1)[0] for i in instances}
+
+
+# --- ARC itself ---
+
+
+def test_all_of_arc_loads_with_skills_of_several_categories(arc_problems):
+    folders = Counter(i.id.split("/")[1] for i in arc_problems)
+    assert folders == {"training": 416, "evaluation": 419}
+    assert len(tasks_of(arc_problems)) == 800
+    assert {i.category for i in arc_problems} == {"same size", "smaller", "larger", "other sizes"}
+    assert len({i.skill for i in arc_problems}) == 11
+
+
+def test_the_configured_task_tests_on_the_evaluation_tasks(arc):
+    task = build_task(compose(["task=few_shot"]))
+    parts = {split: task.on(split).instances for split in ("train", "validation", "test")}
+    assert len(parts["test"]) == 419
+    keys = {split: {key_of(i.instruction) for i in part} for split, part in parts.items()}
+    assert not keys["train"] & keys["validation"]
+    assert not (keys["train"] | keys["validation"]) & keys["test"]
+    assert 0.1 < len(parts["validation"]) / len(parts["train"]) < 0.16
+
+
+def test_the_published_ids_of_seal_select_its_tasks(arc, tmp_path):
+    ids = tmp_path / "ids.json"
+    published = {id: {"train": [], "test": []} for ids in SEAL.values() for id in ids}
+    ids.write_text(json.dumps(published))
+    task = FewShotTask({"validation": arc / "training", "test": arc / "evaluation"}, ids=ids)
+    for split, expected in SEAL.items():
+        assert tasks_of(task.on(split).instances) == {*expected}
+
+
+# --- files ---
+
+
+def test_each_test_of_a_task_is_a_problem_and_all_are_in_one_split(tmp_path):
+    task = FewShotTask(folder_of(tmp_path / "many", 20, tests=3))
+    parts = [tasks_of(task.on(split).instances) for split in ("train", "validation", "test")]
+    assert [len(part) for part in parts] == [16, 2, 2]
+    assert len(set().union(*parts)) == 20
+    assert len(task.instances) == 6
+    first, second, _ = task.instances[:3]
+    assert (first.id[-2:], second.id[-2:]) == ("-0", "-1")
+    assert first.data["demonstrations"] == second.data["demonstrations"]
+
+
+def test_kaggles_challenges_get_their_outputs_from_the_solutions(tmp_path):
+    tasks = {f"t{seed}": drawn(seed, tests=2) for seed in range(3)}
+    solutions = {id: [test.pop("output") for test in t["test"]] for id, t in tasks.items()}
+    path = tmp_path / "arc_challenges.json"
+    path.write_text(json.dumps(tasks))
+    with pytest.raises(UnparsableAnswerError, match=r"task 't0', test 0 has no output.*solutions"):
+        _ = FewShotTask(path).whole().instances
+    (tmp_path / "arc_solutions.json").write_text(json.dumps(solutions))
+    instances = FewShotTask(path).whole().instances
+    assert [i.id for i in instances[:3]] == [
+        f"arc_challenges/{name}" for name in ("t0-0", "t0-1", "t1-0")
+    ]
+    expected = "\n".join(" ".join(map(str, row)) for row in solutions["t0"][1])
+    assert instances[1].answer == expected
+
+
+@pytest.mark.parametrize(
+    ("solutions", "match"), [("{", "not valid JSON"), ('{"t0": []}', "one output for each of 2")]
+)
+def test_solutions_that_do_not_fit_are_refused(solutions, match, tmp_path):
+    (tmp_path / "challenges.json").write_text(json.dumps({"t0": drawn(0, tests=2)}))
+    (tmp_path / "solutions.json").write_text(solutions)
+    with pytest.raises(InvalidInstanceError, match=rf"solutions\.json.*{match}"):
+        _ = FewShotTask(tmp_path / "challenges.json").whole().instances
+
+
+def test_a_file_with_one_task_loads(tmp_path):
+    folder_of(tmp_path, 1)
+    (one,) = FewShotTask({"validation": tmp_path / "task00.json"}).instances
+    assert one.id == "task00/task00-0"
+
+
+BY_NAME = """
+import sys
+from dataenvgym.config import build_task, compose
+task = build_task(compose(["task=few_shot", "task.sources={dataset: me/arc}", *sys.argv[1:]]))
+for instance in task.whole().instances:
+    print(instance.id, instance.model_dump_json(include={"data"}))
+"""
+
+
+def test_a_dataset_loads_by_its_name(hub):
+    pytest.importorskip("datasets", reason="needs the extra [datasets]")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [{"id": f"t{seed}", **drawn(seed)} for seed in range(3)]
+    data = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), data)
+    card = "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n"
+    hub.repositories["me/arc"] = {
+        "README.md": f"{card}    path: data/train-*\n---\n".encode(),
+        "data/train-00000-of-00001.parquet": data.getvalue(),
+    }
+    done = hub.run(BY_NAME)
+    assert done.returncode == 0, done.stderr[-800:]
+    found = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    assert [id for id, _ in found] == ["t0-0", "t1-0", "t2-0"]
+    for (_, data), row in zip(found, rows, strict=True):
+        assert json.loads(data)["data"]["demonstrations"] == row["train"]
+
+
+def test_a_dataset_may_have_its_pairs_as_columns():
+    task = drawn(0)
+    columns = {f: [p[f] for p in task["train"]] for f in ("input", "output")}
+    row = SourceRow("a", "here", {**task, "train": columns})
+    assert _pairs_in(row, "train") == task["train"]
+
+
+@pytest.mark.parametrize(
+    ("task", "match"),
+    [
+        ({"train": [{"input": [[1]], "output": [[1]]}]}, r"field 'test': found None"),
+        ({"train": [], "test": [{"input": [[1]], "output": [[1]]}]}, "field 'train': found"),
+        ({"train": [{"input": [[1]]}], "test": [{"input": [[1]], "output": [[1]]}]}, "output"),
+        (
+            {"train": [{"input": [[1], [1, 2]], "output": [[1]]}], "test": [{"output": [[1]]}]},
+            "input",
+        ),
+        ([1], "expected a JSON object"),
+    ],
+)
+def test_a_malformed_task_is_refused_with_its_file(task, match, tmp_path):
+    (tmp_path / "odd.json").write_text(json.dumps(task))
+    with pytest.raises(InvalidInstanceError, match=rf"odd\.json.*{match}"):
+        _ = FewShotTask({"validation": tmp_path}).instances
+
+
+# --- ids ---
+
+
+def test_ids_come_as_a_list_or_as_a_file(small, tmp_path):
+    wanted = ["task03", "task05"]
+    files = {
+        "lines.txt": "task03\ntask05\n",
+        "array.json": json.dumps(wanted),
+        "object.json": json.dumps({id: {} for id in wanted}),
+    }
+    given = [wanted]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        given.append(str(tmp_path / name))
+    for ids in given:
+        assert tasks_of(FewShotTask(small, ids=ids).whole().instances) == {*wanted}
+    config = compose(["task=few_shot", f"task.sources={small}", "task.ids=[task03,task05]"])
+    assert tasks_of(build_task(config).whole().instances) == {*wanted}
+
+
+def test_an_id_of_digits_is_text_on_the_command_line_too(tmp_path):
+    folder_of(tmp_path / "a", 1)
+    (tmp_path / "a" / "task00.json").rename(tmp_path / "a" / "59341089.json")
+    config = compose(["task=few_shot", f"task.sources={tmp_path / 'a'}", "task.ids=[59341089]"])
+    assert tasks_of(build_task(config).whole().instances) == {"59341089"}
+
+
+def test_an_id_that_no_source_has_is_refused(small):
+    with pytest.raises(ConfigurationError, match=r"1 ids .*'task3'\. Did you mean 'task03'"):
+        _ = FewShotTask(small, ids=["task03", "task3"]).whole().instances
+
+
+@pytest.mark.parametrize("ids", ["no_such_file.txt", [], [7.0], "folder"])
+def test_other_ids_are_refused(ids, small, tmp_path):
+    with pytest.raises(ConfigurationError, match="ids is"):
+        FewShotTask(small, ids=tmp_path if ids == "folder" else ids)
+
+
+# --- options ---
+
+
+@pytest.mark.parametrize("views", [0, 9])
+def test_there_are_one_to_eight_views(views, small):
+    with pytest.raises(ConfigurationError, match=f"views is {views}, expected 1 to 8"):
+        FewShotTask(small, views=views)
+
+
+def test_views_are_of_evaluated_problems_only(small):
+    task = FewShotTask(small, views=8)
+    plain = FewShotTask(small)
+    for split, times in (("train", 1), ("validation", 8), ("test", 8)):
+        assert len(task.on(split).instances) == times * len(plain.on(split).instances)
+    assert task.share() == plain.share()
+
+
+def test_max_turns_reaches_the_environment(small):
+    domain = FewShotTask(small, max_turns=1).domain
+    assert isinstance(domain, FewShotDomain)
+    assert domain.make_environment().max_turns == 1
+    with pytest.raises(ConfigurationError, match="max_turns is 99"):
+        FewShotTask(small, max_turns=99)
+
+
+def test_the_same_problem_in_another_place_is_kept_out_of_training(tmp_path):
+    folder_of(tmp_path / "a", 6)
+    folder_of(tmp_path / "b", 2)
+    task = FewShotTask({"train": tmp_path / "a", "test": tmp_path / "b"})
+    assert len(task.on("train").instances) == 4
