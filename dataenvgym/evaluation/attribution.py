@@ -60,7 +60,7 @@ from dataenvgym.records import Model, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import read_json, read_jsonl, write_jsonl
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, report_of, task_of
-from dataenvgym.tool_formats import training_format
+from dataenvgym.tool_formats import DEFAULT, training_format
 from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.workspace import naming_damage, opened
 
@@ -343,7 +343,8 @@ class _Work:
             return None
         domain = task_of(self._task).domain
         instances: Sequence[TaskInstance] = known_instances(self._task)
-        gold = [record for one in instances if (record := domain.gold_record(one)) is not None]
+        found = (domain.gold_record(one) for one in instances)
+        gold: list[TrainingDatum] = [record for record in found if record is not None]
         if not gold:
             self.notes.append("No loss and no estimate: the problems have no gold answers.")
             return None
@@ -352,13 +353,17 @@ class _Work:
                 f"{len(gold)} of {len(instances)} validation problems have a gold answer; the loss "
                 "is on these."
             )
+        from dataenvgym.trainers.completions import as_completions
         from dataenvgym.trainers.influence import GoldAnswers
 
         if self._in_order is None:
             self.notes.append(f"No estimate: records of stage {self._training.stage} have none.")
         config = TrainingConfig.read(self._training.files.directory / "training.yaml")
         folder = self._scratch / "gold"
-        written = write_dataset(folder, gold, tool_format=training_format(predictor.tool_format))
+        tools = training_format(predictor.tool_format or DEFAULT)
+        if predictor.tool_format is None:
+            gold = as_completions(gold, predictor.student)
+        written = write_dataset(folder, gold, tool_format=tools)
         texts = list(read_dataset(folder, written.name))
         config = config.with_options(model_name_or_path=predictor.student)
         return GoldAnswers(texts, config, predictor.threads, predictor.device)

@@ -17,6 +17,7 @@ from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.storage import hash_file, read_json, read_jsonl
 from dataenvgym.tasks.base import training_problems
 from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.trainers.completions import as_completions
 from dataenvgym.trainers.influence import GoldAnswers
 
 TASK = PocketMathTask(n_train=60, n_validation=10, n_test=4, sampling={"max_tokens": 6})
@@ -43,9 +44,9 @@ class Mixed:
 
 @pytest.fixture(scope="module")
 def student(tiny_student):
-    def make(kind=InProcessPredictor):
+    def make(kind=InProcessPredictor, **format):
         options = {"num_train_epochs": 4, "per_device_train_batch_size": 6, "learning_rate": 1e-2}
-        return kind(tiny_student, InProcessTrainer(threads=1, **options), threads=1)
+        return kind(tiny_student, InProcessTrainer(threads=1, **options), threads=1, **format)
 
     return make
 
@@ -122,6 +123,19 @@ def test_the_training_with_all_records_is_the_runs_own_bit_for_bit(measured):
     assert table.loss == loss
     assert table.n_records == 28  # with the replayed ones
     assert not any("exactly" in note for note in table.notes)
+
+
+def test_a_student_that_completes_bare_texts_learns_its_gold_answers_as_such(student, tmp_path):
+    run = tmp_path / "bare"
+    environment = SkillList(TASK, student(format="completion"), directory=run, similarity=0.99)
+    run_episode(environment, Mixed(), iterations=1, progress=False)
+    predictor = student(format="completion")
+    table = attribute_run(run, by="kind", repeats=1, task=TASK, predictor=predictor)
+    config = TrainingConfig.read(run / "iterations/001/training.yaml")
+    gold = as_completions(
+        [TASK.domain.gold_record(one) for one in TASK.instances], config.model_name_or_path
+    )
+    assert table.loss == GoldAnswers(gold, config, 1, "cpu").loss(run / "iterations/001/adapter")
 
 
 def test_wrong_records_have_the_lowest_effect_and_the_lowest_estimate(measured):
