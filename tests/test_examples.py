@@ -19,6 +19,7 @@ REDUCED = {
     **{f"{domain}/{kind}.py": ["1"] for domain in DOMAINS for kind in KINDS},
     "self_teaching.py": ["rejection_sampling", "1"],
     "study.py": ["0,1", "1"],
+    "new_strategy.py": ["0,1", "1"],
     "rl_policy.py": ["--steps=1", "--episodes=3", "--seeds=1", "--iterations=1"],
 }  # one iteration shows that it runs; `test_learning.py` shows that students learn
 README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
