@@ -8,12 +8,14 @@ import pytest
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.episodes import run_episode
-from dataenvgym.episodes.attribution import read_attribution
+from dataenvgym.episodes.attribution import fingerprint, read_attribution
+from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.evaluation import attribute_run
 from dataenvgym.evaluation.attribution import Agreement, GroupEffect, _agreement, _noise
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.predictors.checkpoints import kind_of
 from dataenvgym.storage import hash_file, read_json, read_jsonl
 from dataenvgym.tasks.base import training_problems
 from dataenvgym.trainers import InProcessTrainer
@@ -96,6 +98,10 @@ def measured(finished, student):
     return finished, before, table
 
 
+def known_of(run):
+    return read_attribution(run, RunFiles(run).results)
+
+
 def hashes(run):
     files = (p for p in run.rglob("*") if p.is_file() and "attribution" not in p.parts)
     return {path: hash_file(path) for path in files}
@@ -166,17 +172,41 @@ def test_an_interrupted_command_goes_on_to_the_same_table(measured, run, attribu
     attribute(run, dying, repeats=2)
     assert dying.trainings == 4 + 7
     assert path.read_bytes().startswith(done)
-    assert read_attribution(run) == read_attribution(finished)
+    assert known_of(run) == known_of(finished)
     attribute(run, dying, repeats=2)
     assert dying.trainings == 4 + 7
 
 
-def test_what_was_measured_before_an_iteration_was_done_again_does_not_count(measured, run):
+def test_what_was_measured_before_an_iteration_was_done_again_does_not_count(measured):
     finished, _, _ = measured
-    known = read_attribution(finished)
-    assert known.of(2, known.tables[0].files) == known
-    assert known.of(2, "other files").tables == ()
-    assert known.of(2, "other files").estimates == {}
+    base, first, second = RunFiles(finished).results
+    known = known_of(finished)
+    assert len(known.tables) == 1
+    again = second.model_copy(update={"files": first.files})
+    found = read_attribution(finished, [base, first, again])
+    assert (found.tables, found.estimates) == ((), {})
+
+
+def test_iterations_of_a_run_without_marks_of_its_files_are_told_apart(finished):
+    older = [one.model_copy(update={"files": {}}) for one in RunFiles(finished).results]
+    assert len({*map(fingerprint, older)}) == 3
+
+
+def test_the_predictor_is_the_untouched_student_afterwards(run, attribute, student):
+    predictor = student()
+    attribute(run, predictor, repeats=1)
+    assert predictor.former_adapter() is None
+    predictor.save(run.parent / "after")
+    assert kind_of(run.parent / "after") == "nothing"
+
+
+def test_a_refused_iteration_is_called_that(run, attribute):
+    path = run / "iterations/002/iteration.json"
+    result = read_json(path)
+    result["report"]["refused"] = {"skills": [], "drop": 0.5, "p": 0.01}
+    path.write_text(json.dumps({**result, "adapter": 1}))
+    with pytest.raises(RunDirectoryError, match="2 of 'mixed' has a student that the gate refused"):
+        attribute(run, iteration=2)
 
 
 def test_a_student_that_is_no_network_has_scores_alone(tmp_path):
@@ -249,7 +279,7 @@ def test_an_agent_without_records_leaves_nothing_to_leave_out(tmp_path, attribut
     predictor = ScriptedPredictor(lambda conversation: "#### 1")
     environment = SkillList(TASK, predictor, directory=tmp_path / "r")
     run_episode(environment, Silent(), iterations=1, progress=False)
-    with pytest.raises(RunDirectoryError, match="trained on no records"):
+    with pytest.raises(RunDirectoryError, match="no iteration with records"):
         attribute(tmp_path / "r", predictor, iteration=None)
 
 
