@@ -21,6 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dataenvgym.config.building import build_predictor, build_task
 from dataenvgym.config.run_directory import find_run, is_hand_made
 from dataenvgym.environments.history import History
@@ -53,7 +55,6 @@ from dataenvgym.errors import (
 from dataenvgym.evaluation.evaluated_run import compose_for_run
 from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
 from dataenvgym.llama_factory import TrainingConfig, read_dataset, stage_of, write_dataset
-from dataenvgym.metrics.estimators import estimate
 from dataenvgym.predictors.checkpoints import kind_of
 from dataenvgym.predictors.in_process import InProcessPredictor
 from dataenvgym.progress import counting
@@ -433,15 +434,26 @@ def _table(
 
 
 def _noise(effects: Sequence[Sequence[float]]) -> float | None:
-    """Half the width of the 95% interval of one effect; its variance is pooled over all groups."""
-    repeats = len(effects[0])
+    """Half the width of the 95% interval of one effect; its variance is pooled over all groups.
+
+    All groups are compared with the same reference, so their effects vary together. The degrees of
+    freedom are those of the sum of the shared and of the own variance (Satterthwaite, Biometrics
+    Bulletin 2, 1946).
+    """
+    groups, repeats = len(effects), len(effects[0])
     if repeats < 2:
         return None
     from scipy import stats
 
-    variance = math.fsum((estimate(e).sd or 0.0) ** 2 for e in effects) / len(effects)
-    quantile = float(stats.t.ppf(0.975, len(effects) * (repeats - 1)))
-    return quantile * math.sqrt(variance / repeats)
+    values = np.array(effects)
+    shared = float(values.mean(axis=0).var(ddof=1))
+    variance = float(values.var(axis=1, ddof=1).mean())
+    if variance == 0:
+        return 0.0
+    own = max(0.0, variance - shared)
+    parts = shared**2 + (own**2 / (groups - 1) if groups > 1 else 0.0)
+    freedom = (repeats - 1) * variance**2 / parts
+    return float(stats.t.ppf(0.975, freedom)) * math.sqrt(variance / repeats)
 
 
 def _agreement(rows: Sequence[GroupEffect], effects: Sequence[float]) -> Agreement | None:

@@ -290,6 +290,11 @@ def test_the_noise_is_pooled_over_the_groups():
     assert _noise([[0.1, 0.3], [0.0, 0.0]]) == pytest.approx(4.303 * (0.01 / 2) ** 0.5, rel=1e-3)
 
 
+def test_noise_that_all_groups_share_has_few_degrees_of_freedom():
+    # variance .02 in both, all of it shared; the quantile with 1 degree of freedom is 12.71
+    assert _noise([[0.1, 0.3], [0.2, 0.4]]) == pytest.approx(12.71 * 0.1, rel=1e-3)
+
+
 def test_the_agreement_has_an_interval_from_four_groups_on():
     def rows(*estimates):
         return [GroupEffect(group="g", n_records=1, score=0.0, estimate=e) for e in estimates]
