@@ -16,6 +16,7 @@ from dataenvgym.evaluation.attribution import Agreement, GroupEffect, _agreement
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.predictors.checkpoints import kind_of
+from dataenvgym.records import Refusal
 from dataenvgym.storage import hash_file, read_json, read_jsonl
 from dataenvgym.tasks.base import training_problems
 from dataenvgym.trainers import InProcessTrainer
@@ -142,6 +143,26 @@ def test_a_student_that_completes_bare_texts_learns_its_gold_answers_as_such(stu
         [TASK.domain.gold_record(one) for one in TASK.instances], config.model_name_or_path
     )
     assert table.loss == GoldAnswers(gold, config, 1, "cpu").loss(run / "iterations/001/adapter")
+
+
+def test_after_a_refused_iteration_the_student_before_it_is_trained(
+    student, attribute, tmp_path, monkeypatch
+):
+    def refusal(episode, completed, accepted):
+        is_second = len(episode.history.results) == 2
+        return Refusal(skills=(), drop=0.1, p=0.01) if is_second else None
+
+    monkeypatch.setattr("dataenvgym.environments.teaching_episode.TeachingEpisode.refusal", refusal)
+    run = tmp_path / "gated"
+    environment = SkillList(TASK, student(), directory=run, replay=4, similarity=0.99, gate=0.05)
+    run_episode(environment, Mixed(), iterations=3, progress=False)
+    table = attribute(run, iteration=3, groups=None, by="iteration", repeats=1)
+    assert {one.group: one.n_records for one in table.groups} == {"1": 4, "3": 12}
+    assert table.score == read_json(run / "iterations/003/iteration.json")["report"]["score"]
+    begun = TrainingConfig.read(run / "iterations/003/training.yaml")
+    assert begun.adapter_name_or_path == str(run / "iterations/001/adapter")
+    gold = [TASK.domain.gold_record(one) for one in TASK.instances]
+    assert table.loss == GoldAnswers(gold, begun, 1, "cpu").loss(run / "iterations/003/adapter")
 
 
 def test_wrong_records_have_the_lowest_effect_and_the_lowest_estimate(measured):
