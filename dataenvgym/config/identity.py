@@ -27,7 +27,13 @@ FREE_SECTIONS = ("executor", "store")
 """Sections that may differ too: where the episode runs, and where else its episodes are stored,
 does not change its results."""
 
-ADDED = {"task.pressure": None, "student.format": "chat", "predictor.format": "chat"}
+ADDED = {
+    "task.pressure": None,
+    "student.format": "chat",
+    "predictor.format": "chat",
+    "environment.gate": None,
+    "environment.held": "all",
+}
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""
 

@@ -50,6 +50,8 @@ def identity_of(
         "instances": instances,
         **options,
     }
+    if (pressure := task_of(task).pressure) is not None:
+        identity["pressure"] = pressure.describe()
     if others := task_of(task).others:
         identity["others"] = describe_speakers(others)
     if isinstance(predictor, Describes):

@@ -83,7 +83,7 @@ class TeachingEpisode:
             max_records=self.options.max_records,
         )
         for one in finished if self.checks.learns else ():
-            self.checks.learn(one.read_completed() or ())
+            self.checks.learn(one.read_trained() or ())
         for one in finished[1:]:
             self.checks.accept(one.read_records(), iteration=one.number, bands=one.read_bands())
         self.student.take()

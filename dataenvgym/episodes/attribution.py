@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich import box
@@ -13,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.episodes.texts import cell, change, markdown_table, one_line, plain, several
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json, write_json, write_text
@@ -145,9 +147,10 @@ class Attribution(Model):
     tables: tuple[AttributionTable, ...] = ()
     estimates: dict[int, dict[str, float]] = {}
 
-    def of(self, iteration: int, files: str) -> Attribution:
-        """A copy without what was measured before the iteration was done again."""
-        tables = [t for t in self.tables if t.iteration != iteration or t.files == files]
+    def of(self, results: Sequence[IterationResult]) -> Attribution:
+        """A copy without what was measured before an iteration of these was done again."""
+        files = {one.iteration: fingerprint(one) for one in results}
+        tables = [t for t in self.tables if t.files == files.get(t.iteration)]
         numbers = {t.iteration for t in tables}
         kept = {n: by_id for n, by_id in self.estimates.items() if n in numbers}
         return Attribution(tables=tuple(tables), estimates=kept)
@@ -177,8 +180,18 @@ class Attribution(Model):
         return labels
 
 
-def read_attribution(run_directory: Path) -> Attribution:
+def fingerprint(result: IterationResult) -> str:
+    """A hash of an iteration's files, which differs once the iteration was done again."""
+    marks = sorted(f"{name} {mark.sha256}" for name, mark in result.files.items())
+    lines = [str(result.iteration), *marks]  # an older run has no marks
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def read_attribution(run_directory: Path, results: Sequence[IterationResult]) -> Attribution:
     """The effects that are known of a run's records; empty without any.
+
+    Args:
+        results: of the run's iterations; what was measured before one was done again is left out.
 
     Raises:
         RunDirectoryError: if the file is damaged.
@@ -187,7 +200,7 @@ def read_attribution(run_directory: Path) -> Attribution:
     if not path.exists():
         return Attribution()
     with naming_damage(path, "remove it; `dataenvgym attribute` writes it again"):
-        return Attribution.model_validate(read_json(path))
+        return Attribution.model_validate(read_json(path)).of(results)
 
 
 def write_attribution(run_directory: Path, attribution: Attribution) -> Path:

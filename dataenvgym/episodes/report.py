@@ -131,7 +131,7 @@ def render_report(
         if skills:
             shown = ", ".join(f"{one_line(s, 30)} {change(by)}" for s, by in skills)
             console.print(Text(f"{name} most: {shown}", style=style))
-    for table in read_attribution(run.directory).tables:
+    for table in read_attribution(run.directory, run.results).tables:
         console.print()
         print_table(table, console)
         console.print()
@@ -280,7 +280,7 @@ def _forest(run: RunFiles) -> Iterator[str]:
 
 
 def _what_helped(run: RunFiles) -> Iterator[str]:
-    if (attribution := read_attribution(run.directory)).tables:
+    if (attribution := read_attribution(run.directory, run.results)).tables:
         yield ""
         yield "## What helped"
         yield from attribution_lines(attribution, most=_MOST_GROUPS)

@@ -141,7 +141,7 @@ def show_iteration(
         text = f"the gate refused its student, which {refusal_text(refused)}: the student before it"
         console.print(Text(plain(f"{text} gave these answers"), style="yellow"), soft_wrap=True)
     if number and not wrong:
-        effects = read_attribution(run.directory).labels(number)
+        effects = read_attribution(run.directory, run.results).labels(number)
         _show_records(files, console, skill, limit, effects)
     chosen = [c for c in after if skill is None or c.instance.skill == skill]
     if seed is not None:

@@ -21,6 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dataenvgym.config.building import build_predictor, build_task
 from dataenvgym.config.run_directory import find_run, is_hand_made
 from dataenvgym.environments.history import History
@@ -38,6 +40,7 @@ from dataenvgym.episodes.attribution import (
     Agreement,
     AttributionTable,
     GroupEffect,
+    fingerprint,
     read_attribution,
     write_attribution,
 )
@@ -52,7 +55,6 @@ from dataenvgym.errors import (
 from dataenvgym.evaluation.evaluated_run import compose_for_run
 from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
 from dataenvgym.llama_factory import TrainingConfig, read_dataset, stage_of, write_dataset
-from dataenvgym.metrics.estimators import estimate
 from dataenvgym.predictors.checkpoints import kind_of
 from dataenvgym.predictors.in_process import InProcessPredictor
 from dataenvgym.progress import counting
@@ -119,7 +121,7 @@ def attribute_run(
         runs_dir: the folder of runs.
         trust: accept any code that the run's config.yaml names (see `config.trust`).
         task, predictor: those of the run; None builds them from its configuration, which a run made
-            in Python does not have.
+            in Python does not have. Afterwards the predictor is the untouched student.
 
     Raises:
         ConfigurationError: for an impossible option or group.
@@ -153,7 +155,7 @@ def attribute_run(
                         was_done = work.is_done(left_out, repeat)
                         results[name, repeat] = work.result(left_out, repeat)
                         counter.skip(1) if was_done else counter.add()
-            known = read_attribution(directory).of(training.number, training.fingerprint)
+            known = read_attribution(directory, training.results)
             if (estimates := known.estimates.get(training.number)) is None:
                 estimates = work.estimates()
             title = Path(groups).name if groups is not None else by or "skill"
@@ -174,11 +176,12 @@ class _Training:
                 f"the run {directory.name!r} is {run.summary.status}, expected a finished one: the "
                 "command that began it finishes it"
             )
+        self.results = run.results
         taught = [r for r in run.results if r.adapter == r.iteration]
         if not taught:
             raise RunDirectoryError(
-                f"the run {directory.name!r} trained on no records, so there is nothing to leave "
-                "out: choose a run whose agent writes some"
+                f"the run {directory.name!r} has no iteration with records whose student the gate "
+                "let pass, so there is nothing to leave out: choose a run that has one"
             )
         if number is None:
             number = max(taught, key=lambda r: (r.val_score, -r.iteration)).iteration
@@ -186,9 +189,11 @@ class _Training:
         self.result: IterationResult = run.results[number]
         if self.result not in taught:
             numbers = ", ".join(str(r.iteration) for r in taught)
+            reason = "trained on no records"
+            if self.result.refused is not None:
+                reason = "has a student that the gate refused"
             raise RunDirectoryError(
-                f"iteration {number} of {directory.name!r} trained on no records, expected one of "
-                f"{numbers}"
+                f"iteration {number} of {directory.name!r} {reason}, expected one of {numbers}"
             )
         identity = run.environment
         known = {n: identity[n] for n in TeachingOptions.__dataclass_fields__ if n in identity}
@@ -201,8 +206,7 @@ class _Training:
             self.options, number, files.read_records(), history, seed=self.seed
         )
         self.stage = stage_of(self.records[0])
-        marks = sorted((n, m.sha256) for n, m in self.result.files.items())
-        self.fingerprint = _hash([f"{name} {sha}" for name, sha in marks])
+        self.fingerprint = fingerprint(self.result)
 
     def groups(
         self, by: str, file: str | Path | None, limit: int | None, seed: int
@@ -289,9 +293,10 @@ class _Work:
         return dict(zip(ids, self._gold.effects(config), strict=True))
 
     def end(self) -> None:
-        """Remove the files of the last training; the predictor trains on all records again."""
+        """Return the predictor to the untouched student; remove the files of the last training."""
         if self._in_order is not None:
             self._in_order.left_out = ()
+        self._predictor.reset()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _key(self, left_out: Iterable[int], repeat: int) -> tuple[str, str, int]:
@@ -429,15 +434,26 @@ def _table(
 
 
 def _noise(effects: Sequence[Sequence[float]]) -> float | None:
-    """Half the width of the 95% interval of one effect; its variance is pooled over all groups."""
-    repeats = len(effects[0])
+    """Half the width of the 95% interval of one effect; its variance is pooled over all groups.
+
+    All groups are compared with the same reference, so their effects vary together. The degrees of
+    freedom are those of the sum of the shared and of the own variance (Satterthwaite, Biometrics
+    Bulletin 2, 1946).
+    """
+    groups, repeats = len(effects), len(effects[0])
     if repeats < 2:
         return None
     from scipy import stats
 
-    variance = math.fsum((estimate(e).sd or 0.0) ** 2 for e in effects) / len(effects)
-    quantile = float(stats.t.ppf(0.975, len(effects) * (repeats - 1)))
-    return quantile * math.sqrt(variance / repeats)
+    values = np.array(effects)
+    shared = float(values.mean(axis=0).var(ddof=1))
+    variance = float(values.var(axis=1, ddof=1).mean())
+    if variance == 0:
+        return 0.0
+    own = max(0.0, variance - shared)
+    parts = shared**2 + (own**2 / (groups - 1) if groups > 1 else 0.0)
+    freedom = (repeats - 1) * variance**2 / parts
+    return float(stats.t.ppf(0.975, freedom)) * math.sqrt(variance / repeats)
 
 
 def _agreement(rows: Sequence[GroupEffect], effects: Sequence[float]) -> Agreement | None:

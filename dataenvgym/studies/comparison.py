@@ -323,7 +323,11 @@ def described_config(directory: Path) -> DictConfig:
     options = asdict(TeachingOptions())
     written = [one.n_records + sum(one.dropped.values()) for one in summary.iterations[1:]]
     content: dict[str, Any] = {
-        "task": {"name": summary.task, "instances": identity.get("instances")},
+        "task": {
+            "name": summary.task,
+            "instances": identity.get("instances"),
+            "pressure": identity.get("pressure"),
+        },
         "student": {},
         "predictor": identity.get("predictor", {}),
         "trainer": {},

@@ -77,7 +77,7 @@ class NoiseModel(Model):
     """The noise of a task.
 
     Attributes:
-        conditions: student, iterations and record budget of the study that it is from.
+        conditions: of the study that it is from: student, iterations, record budget, pressure.
         strategies, seeds: of that study.
         variances: by measure.
         seconds: of an episode, by strategy.
@@ -96,7 +96,9 @@ class NoiseModel(Model):
         """In what a run with this configuration differs from the study; "" if in nothing."""
         here, there = conditions(config), self.conditions
         return ", ".join(
-            f"{k} {there.get(k)} there and {v} here" for k, v in here.items() if there.get(k) != v
+            f"{k} {there.get(k, 'none')} there and {here.get(k, 'none')} here"
+            for k in dict.fromkeys((*here, *there))
+            if there.get(k) != here.get(k)
         )
 
     def factor(self, tail: float) -> float:
@@ -127,10 +129,12 @@ def suite_sd(models: Sequence[NoiseModel], problems: Sequence[int]) -> float | N
 
 def conditions(config: DictConfig) -> Conditions:
     """What noise depends on, apart from the task and the numbers of seeds and problems."""
+    pressure = config.task.get("pressure")
     return {
         "student": str(config.student.get("path", "unknown")),
         "iterations": int(config.episode.iterations),
         "records": int(min(record_budget(config), 1e9)),
+        **({} if pressure is None else {"pressure": str(pressure)}),
     }
 
 

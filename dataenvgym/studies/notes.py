@@ -30,7 +30,8 @@ def study_notes(results: StudyResults) -> list[str]:
         + (" ± only covers the choice of seeds." if has_intervals else ""),
     ]
     if results.race is not None:
-        notes = [*_race_notes(results.race, len(results.tasks)), *notes]
+        has_ceilings = any(one.role == "ceiling" for one in strategies)
+        notes = [*_race_notes(results.race, len(results.tasks), has_ceilings), *notes]
     notes += _within_noise(results)
     if names := {n for task in results.tasks for one in task.strategies for n in one.score_gains}:
         notes.append(
@@ -70,10 +71,12 @@ def study_notes(results: StudyResults) -> list[str]:
     return [*notes, *_smallest_p(results), *missing, *results.notes]
 
 
-def _race_notes(race: Race, n_tasks: int) -> Iterator[str]:
+def _race_notes(race: Race, n_tasks: int, has_ceilings: bool) -> Iterator[str]:
     score = "the area"
     if n_tasks > 1:
-        score = "the mean over tasks of the area, divided by that of the ceiling at the first seed"
+        score = "the mean over tasks of the area"
+        if has_ceilings:
+            score += ", divided by that of the ceiling at the first seed"
     yield (
         f"Race: the score is {score}. A strategy stops once it is below another one "
         f"(familywise error {LEVEL:g} over all pairs, at any time), or not decided, if the seeds "

@@ -3,6 +3,7 @@
 import pytest
 
 from dataenvgym.config import compose, run_name
+from dataenvgym.config.identity import ADDED
 from dataenvgym.errors import ConfigurationError
 
 
@@ -87,3 +88,14 @@ def test_a_task_of_ones_own_is_named_by_its_name_if_it_was_given_one(tmp_path, m
     assert run_name(compose(["task=own_tasks.MyDomainTask"])).startswith("my_domain-")
     assert run_name(compose(["task=nowhere.MyTask"])).startswith("my-")
     assert run_name(compose(["task=own_tasks.MyTask", "+task.name=x"])).startswith("x-")
+
+
+def test_a_run_from_before_an_option_was_added_has_the_same_name():
+    now = compose(["task=pocket_math"])
+    before = compose(["task=pocket_math"])
+    for key in ADDED:
+        section, _, name = key.partition(".")
+        assert before[section][name] == ADDED[key]
+        delattr(before[section], name)
+    assert run_name(before) == run_name(now)
+    assert run_name(now) != run_name(compose(["task=pocket_math", "environment.gate=0.05"]))

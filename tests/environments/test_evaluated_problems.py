@@ -89,6 +89,19 @@ def test_a_resumed_episode_knows_the_problems_of_all_earlier_evaluations(tmp_pat
     assert dropped(offering.step([LEAK, LATER])) == 1
 
 
+class Worse(MinimalTask):
+    def evaluate(self, predictor):
+        found, is_first = super().evaluate(predictor), self.evaluations == 1
+        return [tried(one.instance, right=is_first) for one in found]
+
+
+def test_a_resumed_episode_knows_the_problems_of_a_student_that_the_gate_refused(tmp_path):
+    environment = begun(OpenEnded(Worse(), student(), directory=tmp_path, gate=0.9))
+    assert environment.step([{"instruction": "Say one", "output": "1"}])[4]["refused"] == 1
+    resumed = begun(OpenEnded(Worse(), student(), directory=tmp_path, gate=0.9), resume=True)
+    assert dropped(resumed.step([LEAK, LATER])) == 2
+
+
 def test_problems_without_a_text_are_warned_about_and_nothing_is_dropped_for_them():
     task = MinimalTask()
     task.texts = ("", " ")

@@ -1,13 +1,16 @@
 """Pressures in episodes: a resumed one and a trial see what an undisturbed step sees."""
 
+import re
+
 import pytest
 
 from dataenvgym.agents import PocketEngine, RandomPolicy
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, OpenEnded, SkillList
+from dataenvgym.errors import RunDirectoryError
 from dataenvgym.plans import Situation
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tasks.pressures import PRESSURES
+from dataenvgym.tasks.pressures import PRESSURES, Pressure
 
 from .conftest import ImprovingStudent
 
@@ -61,6 +64,31 @@ def test_a_resumed_episode_sees_the_same_as_an_undisturbed_one(pressure, mode, t
     observation, _ = environment.reset(seed=1, options={"resume": True})
     assert observation == before == undisturbed[1][0]
     assert taught(environment, first=3) == undisturbed[2:]
+
+
+class Own(Pressure):
+    """Has an option that JSON does not have."""
+
+    def __init__(self, pattern):
+        super().__init__()
+        self.pattern = pattern
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (None, "traps"),
+        ("traps", None),
+        ("traps", "plateau"),
+        ({"traps": {"skills": ["sum"]}}, {"traps": {"skills": ["total"]}}),
+        (Own(re.compile("a")), "traps"),
+    ],
+)
+def test_an_episode_is_not_continued_under_another_pressure(before, now, tmp_path):
+    environment_under(before, tmp_path).reset(seed=1)
+    environment_under(before, tmp_path).reset(seed=1, options={"resume": True})
+    with pytest.raises(RunDirectoryError, match="was begun with pressure = "):
+        environment_under(now, tmp_path).reset(seed=1, options={"resume": True})
 
 
 @pytest.mark.parametrize("pressure", PRESSURES)

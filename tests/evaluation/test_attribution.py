@@ -8,12 +8,15 @@ import pytest
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.episodes import run_episode
-from dataenvgym.episodes.attribution import read_attribution
+from dataenvgym.episodes.attribution import fingerprint, read_attribution
+from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.evaluation import attribute_run
 from dataenvgym.evaluation.attribution import Agreement, GroupEffect, _agreement, _noise
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.predictors.checkpoints import kind_of
+from dataenvgym.records import Refusal
 from dataenvgym.storage import hash_file, read_json, read_jsonl
 from dataenvgym.tasks.base import training_problems
 from dataenvgym.trainers import InProcessTrainer
@@ -96,6 +99,10 @@ def measured(finished, student):
     return finished, before, table
 
 
+def known_of(run):
+    return read_attribution(run, RunFiles(run).results)
+
+
 def hashes(run):
     files = (p for p in run.rglob("*") if p.is_file() and "attribution" not in p.parts)
     return {path: hash_file(path) for path in files}
@@ -138,6 +145,26 @@ def test_a_student_that_completes_bare_texts_learns_its_gold_answers_as_such(stu
     assert table.loss == GoldAnswers(gold, config, 1, "cpu").loss(run / "iterations/001/adapter")
 
 
+def test_after_a_refused_iteration_the_student_before_it_is_trained(
+    student, attribute, tmp_path, monkeypatch
+):
+    def refusal(episode, completed, accepted):
+        is_second = len(episode.history.results) == 2
+        return Refusal(skills=(), drop=0.1, p=0.01) if is_second else None
+
+    monkeypatch.setattr("dataenvgym.environments.teaching_episode.TeachingEpisode.refusal", refusal)
+    run = tmp_path / "gated"
+    environment = SkillList(TASK, student(), directory=run, replay=4, similarity=0.99, gate=0.05)
+    run_episode(environment, Mixed(), iterations=3, progress=False)
+    table = attribute(run, iteration=3, groups=None, by="iteration", repeats=1)
+    assert {one.group: one.n_records for one in table.groups} == {"1": 4, "3": 12}
+    assert table.score == read_json(run / "iterations/003/iteration.json")["report"]["score"]
+    begun = TrainingConfig.read(run / "iterations/003/training.yaml")
+    assert begun.adapter_name_or_path == str(run / "iterations/001/adapter")
+    gold = [TASK.domain.gold_record(one) for one in TASK.instances]
+    assert table.loss == GoldAnswers(gold, begun, 1, "cpu").loss(run / "iterations/003/adapter")
+
+
 def test_wrong_records_have_the_lowest_effect_and_the_lowest_estimate(measured):
     _, _, table = measured
     lowest = min(table.groups, key=lambda group: group.estimate)
@@ -166,17 +193,41 @@ def test_an_interrupted_command_goes_on_to_the_same_table(measured, run, attribu
     attribute(run, dying, repeats=2)
     assert dying.trainings == 4 + 7
     assert path.read_bytes().startswith(done)
-    assert read_attribution(run) == read_attribution(finished)
+    assert known_of(run) == known_of(finished)
     attribute(run, dying, repeats=2)
     assert dying.trainings == 4 + 7
 
 
-def test_what_was_measured_before_an_iteration_was_done_again_does_not_count(measured, run):
+def test_what_was_measured_before_an_iteration_was_done_again_does_not_count(measured):
     finished, _, _ = measured
-    known = read_attribution(finished)
-    assert known.of(2, known.tables[0].files) == known
-    assert known.of(2, "other files").tables == ()
-    assert known.of(2, "other files").estimates == {}
+    base, first, second = RunFiles(finished).results
+    known = known_of(finished)
+    assert len(known.tables) == 1
+    again = second.model_copy(update={"files": first.files})
+    found = read_attribution(finished, [base, first, again])
+    assert (found.tables, found.estimates) == ((), {})
+
+
+def test_iterations_of_a_run_without_marks_of_its_files_are_told_apart(finished):
+    older = [one.model_copy(update={"files": {}}) for one in RunFiles(finished).results]
+    assert len({*map(fingerprint, older)}) == 3
+
+
+def test_the_predictor_is_the_untouched_student_afterwards(run, attribute, student):
+    predictor = student()
+    attribute(run, predictor, repeats=1)
+    assert predictor.former_adapter() is None
+    predictor.save(run.parent / "after")
+    assert kind_of(run.parent / "after") == "nothing"
+
+
+def test_a_refused_iteration_is_called_that(run, attribute):
+    path = run / "iterations/002/iteration.json"
+    result = read_json(path)
+    result["report"]["refused"] = {"skills": [], "drop": 0.5, "p": 0.01}
+    path.write_text(json.dumps({**result, "adapter": 1}))
+    with pytest.raises(RunDirectoryError, match="2 of 'mixed' has a student that the gate refused"):
+        attribute(run, iteration=2)
 
 
 def test_a_student_that_is_no_network_has_scores_alone(tmp_path):
@@ -249,7 +300,7 @@ def test_an_agent_without_records_leaves_nothing_to_leave_out(tmp_path, attribut
     predictor = ScriptedPredictor(lambda conversation: "#### 1")
     environment = SkillList(TASK, predictor, directory=tmp_path / "r")
     run_episode(environment, Silent(), iterations=1, progress=False)
-    with pytest.raises(RunDirectoryError, match="trained on no records"):
+    with pytest.raises(RunDirectoryError, match="no iteration with records"):
         attribute(tmp_path / "r", predictor, iteration=None)
 
 
@@ -258,6 +309,11 @@ def test_the_noise_is_pooled_over_the_groups():
     assert _noise([[0.1, 0.1], [0.2, 0.2]]) == 0.0
     # variances .02 and 0, so .01; the quantile with 2 degrees of freedom is 4.303
     assert _noise([[0.1, 0.3], [0.0, 0.0]]) == pytest.approx(4.303 * (0.01 / 2) ** 0.5, rel=1e-3)
+
+
+def test_noise_that_all_groups_share_has_few_degrees_of_freedom():
+    # variance .02 in both, all of it shared; the quantile with 1 degree of freedom is 12.71
+    assert _noise([[0.1, 0.3], [0.2, 0.4]]) == pytest.approx(12.71 * 0.1, rel=1e-3)
 
 
 def test_the_agreement_has_an_interval_from_four_groups_on():

@@ -2,7 +2,11 @@
 
 import pytest
 
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.environments import SkillList
+from dataenvgym.episodes import run_episode
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies import compare_runs, run_study
 
@@ -70,3 +74,21 @@ def test_a_ceiling_that_trained_on_nothing_is_refused(runs):
     write_json(gold / "summary.json", summary)
     with pytest.raises(ConfigurationError, match="a ceiling that trained on no records"):
         compare_runs(runs)
+
+
+def test_runs_made_in_python_under_another_pressure_are_refused(tmp_path):
+    for name, pressure in (("plain", None), ("trapped", "traps")):
+
+        class Agent:
+            def __call__(self, completed, predictor, name=name):
+                return [{"instruction": f"Say {name}", "output": "1"}]
+
+            def step(self):
+                pass
+
+        task = PocketMathTask(n_validation=20, n_test=10, pressure=pressure)
+        student = ScriptedPredictor(lambda conversation: "#### 1")
+        environment = SkillList(task, student, directory=tmp_path / name)
+        run_episode(environment, Agent(), iterations=1, progress=False)
+    with pytest.raises(ConfigurationError, match=r"task\.pressure\.class: None"):
+        compare_runs([tmp_path / "plain", tmp_path / "trapped"])

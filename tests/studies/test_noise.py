@@ -10,6 +10,7 @@ from dataenvgym.studies.noise import (
     SHIPPED,
     NoiseModel,
     Variances,
+    conditions,
     fit_noise,
     read_noise,
     spread_of_seeds,
@@ -177,6 +178,17 @@ def test_a_shipped_model_is_found_and_has_the_setting_of_the_suite(tmp_path, mon
         assert model.ceiling > 0
         assert model.seeds >= 5
     assert read_noise("pocket_math", tmp_path).differs(config) == ""
+
+
+def test_a_model_says_that_its_task_had_another_pressure(noise):
+    one, two = (
+        compose(["task=pocket_math", "task.pressure=" + given])
+        for given in ("null", "{traps: {share: 0.4}}")
+    )
+    model = noise(conditions=conditions(one))
+    assert model.differs(one) == ""
+    assert model.differs(two) == "pressure none there and {'traps': {'share': 0.4}} here"
+    assert noise(conditions=conditions(two)).differs(one).endswith("and none here")
 
 
 def test_a_pressure_may_evaluate_fewer_problems_than_the_task_asks_for():

@@ -13,6 +13,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.storage import read_json
 from dataenvgym.studies import Study, compare_runs, plan_study, run_study
 from dataenvgym.studies.budget import plan_report
+from dataenvgym.studies.notes import study_notes
 from dataenvgym.studies.racing import (
     SPREAD,
     WARM_UP,
@@ -207,6 +208,15 @@ def test_a_race_has_no_p_values_and_no_intervals_of_a_fixed_number_of_seeds(race
     assert "difference to" not in table
     assert "±" not in table
     assert "t intervals and p-values would be wrong" in table
+
+
+def test_the_notes_of_a_race_over_tasks_name_its_score(race):
+    two = race.model_copy(update={"tasks": race.tasks * 2})
+    assert "the score is the mean over tasks of the area. A" in study_notes(two)[0]
+    ceiling = race.tasks[0].strategies[0].model_copy(update={"role": "ceiling"})
+    task = race.tasks[0].model_copy(update={"strategies": (ceiling,)})
+    bound = race.model_copy(update={"tasks": (task, *race.tasks)})
+    assert "of the area, divided by that of the ceiling" in study_notes(bound)[0]
 
 
 def test_a_finished_race_runs_nothing_again(race, folder):

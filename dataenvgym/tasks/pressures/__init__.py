@@ -85,6 +85,11 @@ def pressure_of(given: Any) -> Pressure | None:
     ((name, options),) = given.items()
     check_one_of(PRESSURES, pressure=name)
     known = inspect.signature(PRESSURES[name]).parameters
+    if options is not None and not isinstance(options, Mapping):
+        raise ConfigurationError(
+            f"pressure is {name} with {options!r}, expected options by name. It has: "
+            f"{', '.join(known)}."
+        )
     for option in options or {}:
         if option not in known:
             raise ConfigurationError(

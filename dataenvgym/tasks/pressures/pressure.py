@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
@@ -34,11 +38,20 @@ class Pressure:
             raise ConfigurationError(f"share is {share!r}, expected more than 0, at most 1")
         if isinstance(skills, str) or not isinstance(skills, Sequence):
             raise ConfigurationError(f"skills is {skills!r}, expected a list, such as [{skills}]")
-        if not isinstance(seed, int):
+        if not isinstance(seed, int) or isinstance(seed, bool):
             raise ConfigurationError(f"seed is {seed!r}, expected a whole number")
         self.skills = tuple(skills)
         self.share = share
         self.seed = seed
+
+    def describe(self) -> dict[str, Any]:
+        """Its class and options as JSON, for the identity of an episode."""
+        names = inspect.signature(type(self)).parameters
+        described = {"class": type(self).__name__, **{n: getattr(self, n, None) for n in names}}
+        text = orjson.dumps(
+            described, default=lambda value: type(value).__name__, option=orjson.OPT_NON_STR_KEYS
+        )
+        return dict(orjson.loads(text))
 
     def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
         """The problems of a split; they load before anything runs, so this checks options, too."""
@@ -109,7 +122,7 @@ def check_names(skills: Skills, names: Iterable[str]) -> None:
 
 def whole(value: int, least: int, name: str) -> int:
     """The value of an option; ConfigurationError unless it is a whole number, at least `least`."""
-    if not isinstance(value, int) or value < least:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ConfigurationError(f"{name} is {value!r}, expected a whole number from {least} on")
     return value
 
