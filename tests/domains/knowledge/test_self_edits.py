@@ -173,6 +173,24 @@ def test_failed_and_empty_edits_are_counted_and_left_out(task):
         SelfEditEngine(task).write([T], student, seed=0)
 
 
+def test_passages_without_any_edit_do_not_end_the_call_until_several_fail_in_a_row(task):
+    busy = Failure(reason="busy")
+    warned = []
+    student, asked = writer(lambda n: LIST if n == 3 else busy)
+    with listening(warned.append):
+        records = generate(SelfEditEngine(task, samples=1), Assignment(8), student=student)
+    assert len(records) == 3
+    assert len(asked) == 6
+    assert sum("passages are skipped: none of 1 self-edits" in str(one) for one in warned) == 5
+    student, asked = writer(lambda n: busy)
+    with pytest.raises(PredictionError, match="busy"):
+        generate(SelfEditEngine(task, samples=1), Assignment(8), student=student)
+    assert len(asked) == 3
+    few = SelfEditEngine(task, samples=1)
+    with pytest.raises(PredictionError, match="busy"):
+        generate(few, Assignment(99), student=writer(lambda n: busy)[0])
+
+
 def test_a_spent_budget_keeps_what_is_written(task):
     student, _ = writer()
     engine = SelfEditEngine(task, StudentTeacher(student, max_requests=4), samples=1)
