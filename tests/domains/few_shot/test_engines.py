@@ -204,10 +204,14 @@ def test_an_edit_of_0_epochs_gives_no_records_and_is_not_a_failure(task):
 def test_a_failed_call_is_not_a_failed_edit(task):
     said = iter([Failure(reason="busy"), *[EDIT] * 9])
     engine = GridSelfEditEngine(Teacher(lambda text, sampling: next(said)), task)
-    assert len(generate(engine, Assignment(10))) == 10
+    warned = []
+    with listening(warned.append):
+        assert len(generate(engine, Assignment(10))) == 10
     assert not any(edit.failure for edit in engine.edits.values())
+    assert "did not answer 1 of 2 requests" in warned[0]
+    assert "busy" in warned[0]
     down = GridSelfEditEngine(Teacher(lambda text, sampling: Failure(reason="down")), task)
-    with pytest.raises(PredictionError, match="answered none of 4 requests"):
+    with pytest.raises(PredictionError, match=r"answered none of 4 requests.*: down\."):
         generate(down, Assignment(10))
 
 
