@@ -3,6 +3,7 @@
 import pytest
 
 from dataenvgym.config import compose, run_name
+from dataenvgym.config.identity import decisive_values
 from dataenvgym.errors import ConfigurationError
 
 
@@ -39,6 +40,14 @@ def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():
     for free in ("user.base_url=http://there", "user.max_cost=1.0", "judge.timeout=9.0"):
         assert run_name(compose([*user, *judge, f"task.others.{free}"])) == name
     assert run_name(compose([*user, *judge, "task.others.judge.model=n"])) != name
+
+
+def test_a_format_of_chat_leaves_runs_as_they_were_before_there_were_formats():
+    speaker = ["task=social", "task.others.partner=hf/X"]
+    for options in (["predictor=openai", "predictor.model=m"], speaker):
+        assert "chat" not in decisive_values(compose(options)).values()
+    bare = decisive_values(compose(["student.format=completion"]))
+    assert bare["student.format"] == bare["predictor.format"] == "completion"
 
 
 NAMES = ["a/b", "..", ".hidden", "", "a\x1b[31m", "a\nb", "a\0b", "a\ud800", "a\u202eb"]
