@@ -38,6 +38,7 @@ from dataenvgym.plans import Assignment, EngineFit, Plan
 from dataenvgym.records import Provenance, SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.source import Split
 
 
 class GridEditEngine:
@@ -91,6 +92,7 @@ class GridEditEngine:
             use_repeat_augmentations=use_repeat_augmentations,
         )
         self.at_test_time = at_test_time
+        self._split: Split = "validation" if at_test_time else "train"
         self.examples_per_problem = min(examples_per_problem, MOST_EXAMPLES)
         self.edits: dict[str, SelfEdit] = {}
         self._unanswered: list[str] = []  # the reasons of failed calls
@@ -128,7 +130,13 @@ class GridEditEngine:
         records: list[TrainingDatum] = []
         try:
             for assignment in plan:
-                fitting = self._fitting(assignment)
+                if not (fitting := self._fitting(assignment)):
+                    skill = assignment.skill
+                    warn_run(
+                        f"an assignment gets no records: none of {len(self._problems)} problems of "
+                        f"the {self._split} split has "
+                        f"{f'skill {skill!r}' if skill else 'a skill of its examples'}"
+                    )
                 order = [fitting[i] for i in rng.permutation(len(fitting)).tolist()]
                 missing = assignment.count
                 while order and missing:
@@ -167,8 +175,8 @@ class GridEditEngine:
     @property
     def _problems(self) -> Sequence[TaskInstance]:
         """The problems whose demonstrations are used; not their views."""
-        task = self._task.on("validation" if self.at_test_time else "train")
-        return [p for p in task.instances if not p.data.get("view")]
+        instances = self._task.on(self._split).instances
+        return [p for p in instances if not p.data.get("view")]
 
     def _fitting(self, assignment: Assignment) -> Sequence[TaskInstance]:
         shown = {example.instance.id for example in assignment.examples}

@@ -88,7 +88,10 @@ def test_records_have_the_skill_that_was_planned_and_are_of_it(task):
     assert {r.provenance.skill for r in records} == {skill}
     of_skill = [i for i in task.on("train").instances if i.skill == skill]
     assert set().union(*(pairs_of(r, task) for r in records)) <= known(of_skill)
-    assert generate(engine, Assignment(6, skill="no such skill")) == []
+    warned = []
+    with listening(warned.append):
+        assert generate(engine, Assignment(6, skill="no such skill")) == []
+    assert "none of 4 problems of the train split has skill 'no such skill'" in warned[0]
 
 
 def test_at_test_time_the_shown_problems_are_used_and_never_their_outputs(task):

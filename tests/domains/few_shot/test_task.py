@@ -26,6 +26,9 @@ SEAL = {
 """The filtered tasks of its published files, whose keys are these ids."""
 
 
+ONE = {"input": [[1]], "output": [[1]]}
+
+
 def tasks_of(instances):
     return {i.id.rsplit("/", 1)[-1].rsplit("-", 1)[0] for i in instances}
 
@@ -157,10 +160,10 @@ def test_a_dataset_may_have_its_pairs_as_columns():
         ({"train": [{"input": [[1]], "output": [[1]]}]}, r"field 'test': found None"),
         ({"train": [], "test": [{"input": [[1]], "output": [[1]]}]}, "field 'train': found"),
         ({"train": [{"input": [[1]]}], "test": [{"input": [[1]], "output": [[1]]}]}, "output"),
-        (
-            {"train": [{"input": [[1], [1, 2]], "output": [[1]]}], "test": [{"output": [[1]]}]},
-            "input",
-        ),
+        ({"train": [ONE], "test": [{"output": [[1]]}]}, "input: Field required"),
+        ({"train": [ONE | {"input": [[1], [1, 2]]}], "test": [ONE]}, "row 2 has 2 cells"),
+        ({"train": [ONE | {"output": [[1] * 31]}], "test": [ONE]}, "grid is 1 x 31, expected at"),
+        ({"train": [ONE], "test": [ONE | {"output": [[10]]}]}, "is 10, expected a digit"),
         ({"train": {"input": [[[1]]] * 2, "output": [[[1]]]}, "test": [{}]}, "equally long"),
         ({"train": {"input": 3, "output": 4}, "test": [{}]}, "equally long"),
         ([1], "expected a JSON object"),
