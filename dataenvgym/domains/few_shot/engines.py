@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.domains.few_shot.domain import FewShotDomain
+from dataenvgym.domains.few_shot.domain import FewShotDomain, problem_id
 from dataenvgym.domains.few_shot.problem import FewShotProblem, text_of
 from dataenvgym.domains.few_shot.self_edit import (
     MOST_EXAMPLES,
@@ -179,7 +179,7 @@ class GridEditEngine:
         return [p for p in instances if not p.data.get("view")]
 
     def _fitting(self, assignment: Assignment) -> Sequence[TaskInstance]:
-        shown = {example.instance.id for example in assignment.examples}
+        shown = {problem_id(example.instance) for example in assignment.examples}
         if self.at_test_time and (same := [p for p in self._problems if p.id in shown]):
             return same
         skills = {example.instance.skill for example in assignment.examples}

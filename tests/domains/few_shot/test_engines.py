@@ -110,6 +110,16 @@ def test_at_test_time_the_shown_problems_are_used_and_never_their_outputs(task):
     assert pairs == known(task.instances)
 
 
+def test_at_test_time_a_shown_view_stands_for_its_problem(tmp_path):
+    task = FewShotTask({"validation": folder_of(tmp_path, 4)}, views=3)
+    shown, view = task.instances[3], task.instances[5]
+    assert view.id == f"{shown.id}@rotate-180"
+    example = CompletedTaskInstance(instance=view, transcript=(), reward=0.0, was_correct=False)
+    engine = GridEditEngine(task, **NONE, at_test_time=True)
+    records = generate(engine, Assignment(8, examples=[example]))
+    assert set().union(*(pairs_of(r, task) for r in records)) == known([shown])
+
+
 def test_a_problem_gives_few_records_in_a_call_and_none_twice(task):
     engine = GridEditEngine(task, **NONE, examples_per_problem=2)
     first = generate(engine, Assignment(99))
