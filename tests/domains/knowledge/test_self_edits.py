@@ -1,10 +1,15 @@
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from dataenvgym.domains.knowledge.environment import Passage
+from dataenvgym.config import build_task, compose
+from dataenvgym.domains.knowledge.environment import Passage, passage_of
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.knowledge.self_edits import SelfEditEngine, train_sequences
 from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.llm.student_teacher import StudentTeacher
@@ -197,6 +202,20 @@ def test_a_spent_budget_keeps_what_is_written(task):
     assert len(generate(engine, Assignment(6), Assignment(6), Assignment(6))) >= 6
     with pytest.raises(BudgetSpentError):
         generate(engine, Assignment(6))
+
+
+def test_the_page_says_how_many_passages_of_squad_the_overlap_check_drops():
+    if "DATAENVGYM_DATA" not in os.environ:
+        pytest.skip("needs the folder DATAENVGYM_DATA")
+    squad = build_task(compose(["task=squad"]))
+    instances = [i for split in ("train", "validation") for i in squad.on(split).instances]
+    passages = {passage_of(instance) for instance in instances}
+    overlap = EvaluatedProblems(squad).overlap()
+    texts = [text for passage in passages for text in train_sequences("", passage)]
+    n_dropped = sum(TextDatum(text=text) in overlap for text in texts)
+    page = " ".join((Path(__file__).parents[3] / "docs/knowledge.md").read_text().split())
+    assert f"of the {len(passages):,} passages" in page
+    assert f"in SQuAD, {n_dropped} share 13 words" in page
 
 
 def test_a_task_without_passages_is_refused():
