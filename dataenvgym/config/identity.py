@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -27,13 +28,14 @@ FREE_SECTIONS = ("executor", "store")
 """Sections that may differ too: where the episode runs, and where else its episodes are stored,
 does not change its results."""
 
-ADDED = {
-    "task.pressure": None,
-    "student.format": "chat",
-    "predictor.format": "chat",
-    "environment.gate": None,
-    "environment.held": "all",
-}
+ADDED = (
+    ("task.pressure", None),
+    ("student.format", "chat"),
+    ("predictor.format", "chat"),
+    ("task.others.*.format", "chat"),
+    ("environment.gate", None),
+    ("environment.held", "all"),
+)
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""
 
@@ -78,7 +80,8 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     return {
         k: v
         for k, v in _flat(values)
-        if not any(f"{k}.".startswith(f"{f}.") for f in free) and not (k in ADDED and v == ADDED[k])
+        if not any(f"{k}.".startswith(f"{f}.") for f in free)
+        and not any(v == unchanged and fnmatchcase(k, added) for added, unchanged in ADDED)
     }
 
 

@@ -22,9 +22,9 @@ class CompletionFormat:
         Raises:
             ConfigurationError: if the conversation has more turns than one, tools or names.
         """
-        system = [m.content for m in conversation[:1] if m.role == "system" and m.content]
-        last = conversation[-1]
-        n_turns = sum(message.role != "system" for message in conversation)
+        has_system = conversation[0].role == "system"
+        system = [conversation[0].content] if has_system and conversation[0].content else []
+        last, n_turns = conversation[-1], len(conversation) - has_system
         if n_turns != 1 or last.role != "user" or not is_plain(conversation):
             found = "tools or names of speakers" if n_turns == 1 else f"{n_turns} turns"
             raise ConfigurationError(

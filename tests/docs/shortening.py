@@ -60,7 +60,11 @@ class Here(NamedTuple):
 
 
 def words_of(line: str) -> list[str]:
-    """The arguments of `dataenvgym`; a task that a page leaves open is pocket math."""
+    """The arguments of `dataenvgym`; a task that a page leaves open is pocket math.
+
+    Like a shell, it reads `$'\\n'` as a line break.
+    """
+    line = re.sub(r"\$('[^']*')", lambda quoted: quoted[1].replace("\\n", "\n"), line)
     return [word.replace("task=...", "task=pocket_math") for word in shlex.split(line)[1:]]
 
 

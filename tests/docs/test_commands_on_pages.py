@@ -72,6 +72,12 @@ def test_there_are_commands():
     assert sum(map(len, BY_PAGE.values())) > 150
 
 
+def test_no_option_has_a_backslash_for_a_line_break():
+    words = [word for lines in BY_PAGE.values() for line in lines for word in words_of(line)]
+    assert [word for word in words if "\\n" in word] == []
+    assert 'task.sampling.stop=["\n"]' in words
+
+
 @pytest.mark.parametrize("line", [*NOT_HERE, *WITH_PROGRAMS])
 def test_what_runs_elsewhere_is_still_on_a_page(line):
     assert any(line in lines for lines in BY_PAGE.values())

@@ -19,6 +19,7 @@ def test_the_prompt_is_the_bare_text_after_the_system_message():
     ("conversation", "found"),
     [
         ((ASK, REPLY, ASK), "3 turns"),
+        ((*[Message(role="system", content="Add.")] * 2, ASK), "2 turns"),
         ((ASK.model_copy(update={"tools": (Tool(name="add"),)}),), "tools or names"),
         ((ASK.model_copy(update={"name": "Ann"}),), "tools or names"),
     ],

@@ -85,11 +85,16 @@ class FewShotDomain(Domain):
     def corpus_scores(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
         groups: defaultdict[str, dict[str, CompletedTaskInstance]] = defaultdict(dict)
         for each in completed:
-            view = str(each.instance.data.get("view", ""))
-            groups[each.instance.id.removesuffix(f"{VIEW}{view}")][view] = each
+            groups[problem_id(each.instance)][str(each.instance.data.get("view", ""))] = each
         if all({*views} == {""} for views in groups.values()):
             return {}
         return {"voted": sum(map(_is_right_by_vote, groups.values())) / len(groups)}
+
+
+def problem_id(instance: TaskInstance) -> str:
+    """The id of the problem that an instance is, or is a view of."""
+    view = instance.data.get("view")
+    return instance.id.removesuffix(f"{VIEW}{view}") if view else instance.id
 
 
 def _is_right_by_vote(views: Mapping[str, CompletedTaskInstance]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.domains.few_shot.domain import FewShotDomain
+from dataenvgym.domains.few_shot.domain import FewShotDomain, problem_id
 from dataenvgym.domains.few_shot.problem import FewShotProblem, text_of
 from dataenvgym.domains.few_shot.self_edit import (
     MOST_EXAMPLES,
@@ -38,6 +38,7 @@ from dataenvgym.plans import Assignment, EngineFit, Plan
 from dataenvgym.records import Provenance, SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.source import Split
 
 
 class GridEditEngine:
@@ -91,16 +92,18 @@ class GridEditEngine:
             use_repeat_augmentations=use_repeat_augmentations,
         )
         self.at_test_time = at_test_time
+        self._split: Split = "validation" if at_test_time else "train"
         self.examples_per_problem = min(examples_per_problem, MOST_EXAMPLES)
         self.edits: dict[str, SelfEdit] = {}
+        self._unanswered: list[str] = []  # the reasons of failed calls
         self._written: set[str] = set()
 
     # --- what a subclass may override ---
 
     def edits_for(
         self, problems: Sequence[FewShotProblem], rng: np.random.Generator
-    ) -> list[SelfEdit | None]:
-        """The edit for each problem; None if there is none because of a failed call."""
+    ) -> list[SelfEdit | Failure]:
+        """The edit for each problem, or the failed call for it."""
         training = NOTHING.training.model_copy(update={"num_train_epochs": 1})
         return [SelfEdit(data_generation=self._data_generation, training=training)] * len(problems)
 
@@ -123,27 +126,38 @@ class GridEditEngine:
             PredictionError: if no call of a teacher was answered.
         """
         self.edits = {}
+        self._unanswered = []
         records: list[TrainingDatum] = []
-        n_asked = 0
         try:
             for assignment in plan:
-                fitting = self._fitting(assignment)
+                if not (fitting := self._fitting(assignment)):
+                    skill = assignment.skill
+                    warn_run(
+                        f"an assignment gets no records: none of {len(self._problems)} problems of "
+                        f"the {self._split} split has "
+                        f"{f'skill {skill!r}' if skill else 'a skill of its examples'}"
+                    )
                 order = [fitting[i] for i in rng.permutation(len(fitting)).tolist()]
                 missing = assignment.count
                 while order and missing:
                     n = math.ceil(missing / self.examples_per_problem)
                     chosen, order = order[:n], order[n:]
-                    n_asked += len(chosen)
                     new = self._records_of(chosen, assignment.of(missing), rng)
                     missing -= len(new)
                     records += new
         except BudgetSpentError:
             if not records:
                 raise
-        if n_asked and not self.edits:
-            raise PredictionError(
-                f"the teacher answered none of {n_asked} requests for self-edits: is its server "
-                "running? The same command continues from here"
+        if unanswered := self._unanswered:
+            n_asked = len(self.edits) + len(unanswered)
+            if not self.edits:
+                raise PredictionError(
+                    f"the teacher answered none of {n_asked} requests for self-edits. The first "
+                    f"failure: {unanswered[0]}. The same command continues from here"
+                )
+            warn_run(
+                f"the teacher did not answer {len(unanswered)} of {n_asked} requests for "
+                f"self-edits, the first because of this: {unanswered[0]}"
             )
         if failed := [(id, edit.failure) for id, edit in self.edits.items() if edit.failure]:
             warn_run(
@@ -161,11 +175,11 @@ class GridEditEngine:
     @property
     def _problems(self) -> Sequence[TaskInstance]:
         """The problems whose demonstrations are used; not their views."""
-        task = self._task.on("validation" if self.at_test_time else "train")
-        return [p for p in task.instances if not p.data.get("view")]
+        instances = self._task.on(self._split).instances
+        return [p for p in instances if not p.data.get("view")]
 
     def _fitting(self, assignment: Assignment) -> Sequence[TaskInstance]:
-        shown = {example.instance.id for example in assignment.examples}
+        shown = {problem_id(example.instance) for example in assignment.examples}
         if self.at_test_time and (same := [p for p in self._problems if p.id in shown]):
             return same
         skills = {example.instance.skill for example in assignment.examples}
@@ -182,7 +196,8 @@ class GridEditEngine:
         for instance, problem, edit in zip(
             instances, problems, self.edits_for(problems, rng), strict=True
         ):
-            if edit is None:
+            if isinstance(edit, Failure):
+                self._unanswered.append(edit.reason)
                 continue
             examples = examples_of(problem, edit.data_generation.groups, rng)
             edit = self.edits[instance.id] = edit.for_examples(len(examples))
@@ -242,11 +257,11 @@ class GridSelfEditEngine(GridEditEngine):
 
     def edits_for(
         self, problems: Sequence[FewShotProblem], rng: np.random.Generator
-    ) -> list[SelfEdit | None]:
+    ) -> list[SelfEdit | Failure]:
         sampling = self._sampling.model_copy(update={"seed": int(rng.integers(2**31))})
         asked = [
             self._prompt.render(problem="\n\n".join(pair.text for pair in p.demonstrations))
             for p in problems
         ]
         replies = self._teacher.ask(asked, sampling, purpose="self_edits")
-        return [None if isinstance(r, Failure) else read_self_edit(r.text) for r in replies]
+        return [r if isinstance(r, Failure) else read_self_edit(r.text) for r in replies]

@@ -56,7 +56,7 @@ class Training(Model):
     """How to train on the examples: the loss is on all tokens, or on those of the outputs."""
 
     strategy: Strategy
-    learning_rate: Annotated[Finite, Field(ge=0)]
+    learning_rate: Annotated[Finite, Field(ge=0, strict=True)]
     num_train_epochs: Annotated[int, Field(ge=0, strict=True)]
 
 

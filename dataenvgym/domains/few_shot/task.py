@@ -193,7 +193,8 @@ def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
             yield replace(row, id=own) if isinstance(own, str) and own else row
         return
     if "train" in tasks:
-        tasks = {source_name(source): tasks}
+        own = tasks.get("id")
+        tasks = {own if isinstance(own, str) and own else source_name(source): tasks}
     beside = source.with_name(source.name.replace("challenges", "solutions"))
     solutions: Any = {}
     if beside != source and beside.exists():
@@ -201,6 +202,11 @@ def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
             solutions = orjson.loads(beside.read_bytes())
         except orjson.JSONDecodeError as error:
             raise InvalidInstanceError(f"{beside}: not valid JSON: {error}") from None
+        if not isinstance(solutions, dict):
+            raise InvalidInstanceError(
+                f"{beside}: found {solutions!r:.80}, expected an object with a list of outputs "
+                "for each id"
+            )
     for id, task in tasks.items():
         row = SourceRow(f"{source_name(source)}/{id}", f"{source}, task {id!r}", task)
         if id in solutions:
@@ -224,9 +230,14 @@ def _pairs_in(row: SourceRow, field: str) -> list[dict[str, Any]]:
     value = row.values.get(field) if isinstance(row.values, Mapping) else None
     if isinstance(value, Mapping):
         columns = {name: column for name, column in value.items() if column is not None}
-        value = [
-            dict(zip(columns, pair, strict=True)) for pair in zip(*columns.values(), strict=True)
-        ]
+        try:
+            pairs = [*zip(*columns.values(), strict=True)]
+        except (TypeError, ValueError):  # not lists, or not of one length
+            raise InvalidInstanceError(
+                f"{row.where}, field {field!r}: found {value!r:.80}, expected lists of inputs and "
+                "outputs, equally long"
+            ) from None
+        value = [dict(zip(columns, pair, strict=True)) for pair in pairs]
     if not isinstance(value, Sequence) or not value or not all(isinstance(v, dict) for v in value):
         raise InvalidInstanceError(
             f"{row.where}, field {field!r}: found {value!r:.80}, expected at least one "

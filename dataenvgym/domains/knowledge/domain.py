@@ -12,6 +12,7 @@ from dataenvgym.errors import check_one_of
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from dataenvgym.tool_formats import said_in
 
 
 class KnowledgeDomain(Domain):
@@ -39,11 +40,12 @@ class KnowledgeDomain(Domain):
 
     def judge(self, instance: TaskInstance, reply: str) -> bool:
         """Whether the reply is one of the gold answers; no model is asked."""
-        return bool(normalized(reply)) and exact_match(reply, golds_of(instance))
+        said = said_in(reply)
+        return bool(normalized(said)) and exact_match(said, golds_of(instance))
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The normalized answer; None if nothing is left of it."""
-        return normalized(reply) or None
+        return normalized(said_in(reply)) or None
 
     def overlap_answer(self, instance: TaskInstance) -> str | None:
         """None: the passage, which is there to be learned, has the answers in its words."""

@@ -62,6 +62,8 @@ KNOWN: Sequence[Split] = ("train", "validation")
 """The splits whose passages are edited; a passage may only have questions in one of them."""
 _EXPECTED = 8
 """Sequences that one edit is expected to give, until the first ones are there."""
+_MOST_FAILED = 3
+"""After so many groups of passages in a row without any edit, no more are asked for."""
 
 
 def train_sequences(
@@ -184,14 +186,18 @@ class SelfEditEngine:
     ) -> Sequence[TrainingDatum]:
         """Return the records of the plan; fewer if passages run out, or the teacher's budget does.
 
+        Passages whose edits all failed are skipped with a warning; several such groups in a row
+        end the call.
+
         Raises:
             BudgetSpentError: if the teacher's budget is spent before there is any record.
-            PredictionError: if no edit at all was written.
+            PredictionError: if edits failed, and there is no record.
         """
         self.prepare()
         records: list[TrainingDatum] = []
         seen: set[str] = set()
         per_edit = [1 if self.style == "passage" else _EXPECTED]
+        failed: list[PredictionError] = []  # in a row
         for assignment in plan:
             waiting = self._waiting(assignment, rng)
             wanted = assignment.count
@@ -204,6 +210,16 @@ class SelfEditEngine:
                     if not records:
                         raise
                     return records
+                except PredictionError as error:
+                    failed.append(error)
+                    if not records and len(failed) == _MOST_FAILED:
+                        raise
+                    warn_run(f"passages are skipped: {error}")
+                    if len(failed) == _MOST_FAILED:
+                        return records
+                    edits = []
+                else:
+                    failed.clear()
                 per_edit += [len(edit.sequences) for edit in edits]
                 self._edited.update(map(_key, chosen))
                 texts = dict.fromkeys(text for edit in edits for text in edit.sequences)
@@ -213,6 +229,8 @@ class SelfEditEngine:
                 provenance = Provenance(skill=assignment.skill)
                 records += (TextDatum(text=text, provenance=provenance) for text in new)
                 tell(f"self-edits: {len(records)} texts")
+        if failed and not records:
+            raise failed[0]
         return records
 
     def write(

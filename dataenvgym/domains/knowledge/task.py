@@ -8,7 +8,7 @@ Each question is a problem. A row of a source is one of these:
 
 A JSON file with the articles under "data", as SQuAD is published, is read as well. Answers are a
 text, a list of texts, a list of {"text": ...}, or {"text": [...]}. A question without an answer, as
-SQuAD 2.0 has them, is left out.
+SQuAD 2.0 has them, is left out, and so is one with a blank part.
 
 The student sees "Topic: TITLE" and the question, not the passage. All splits ask about the same
 passages: agents get passages and training questions to teach from; validation and test ask other
@@ -102,12 +102,15 @@ def to_instance(row: SourceRow, *, name: str) -> TaskInstance:
     """The problem in a row with one question.
 
     Raises:
-        UnfitRowError: if the question has no answer.
+        UnfitRowError: if the question has no answer, or a part is blank.
     """
     values = row.values
     title, passage, asked = (
         _text(row, name, values.get(name)) for name in ("title", "context", "question")
     )
+    for part, text in (("title", title), ("context", passage), ("question", asked)):
+        if not text.strip():
+            raise UnfitRowError(f"{row.where}: field {part!r} is blank: {text!r:.80}")
     golds = [text.strip() for text in _answers(row) if text.strip()]
     if not golds:
         raise UnfitRowError(f"{row.where}: the question has no answer: {asked!r:.80}")
@@ -177,7 +180,7 @@ def _questions(row: SourceRow) -> Iterator[SourceRow]:
 
 
 def _answers(row: SourceRow) -> Sequence[str]:
-    found = row.values.get("answers", row.values.get("answer"))
+    found = row.values.get("answers") or row.values.get("answer")
     if isinstance(found, Mapping):
         found = found.get("text")
     if found is None:

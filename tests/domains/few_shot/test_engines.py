@@ -88,7 +88,10 @@ def test_records_have_the_skill_that_was_planned_and_are_of_it(task):
     assert {r.provenance.skill for r in records} == {skill}
     of_skill = [i for i in task.on("train").instances if i.skill == skill]
     assert set().union(*(pairs_of(r, task) for r in records)) <= known(of_skill)
-    assert generate(engine, Assignment(6, skill="no such skill")) == []
+    warned = []
+    with listening(warned.append):
+        assert generate(engine, Assignment(6, skill="no such skill")) == []
+    assert "none of 4 problems of the train split has skill 'no such skill'" in warned[0]
 
 
 def test_at_test_time_the_shown_problems_are_used_and_never_their_outputs(task):
@@ -105,6 +108,16 @@ def test_at_test_time_the_shown_problems_are_used_and_never_their_outputs(task):
     everything = generate(engine, Assignment(9999))
     pairs |= set().union(*(pairs_of(r, task) for r in everything))
     assert pairs == known(task.instances)
+
+
+def test_at_test_time_a_shown_view_stands_for_its_problem(tmp_path):
+    task = FewShotTask({"validation": folder_of(tmp_path, 4)}, views=3)
+    shown, view = task.instances[3], task.instances[5]
+    assert view.id == f"{shown.id}@rotate-180"
+    example = CompletedTaskInstance(instance=view, transcript=(), reward=0.0, was_correct=False)
+    engine = GridEditEngine(task, **NONE, at_test_time=True)
+    records = generate(engine, Assignment(8, examples=[example]))
+    assert set().union(*(pairs_of(r, task) for r in records)) == known([shown])
 
 
 def test_a_problem_gives_few_records_in_a_call_and_none_twice(task):
@@ -204,10 +217,14 @@ def test_an_edit_of_0_epochs_gives_no_records_and_is_not_a_failure(task):
 def test_a_failed_call_is_not_a_failed_edit(task):
     said = iter([Failure(reason="busy"), *[EDIT] * 9])
     engine = GridSelfEditEngine(Teacher(lambda text, sampling: next(said)), task)
-    assert len(generate(engine, Assignment(10))) == 10
+    warned = []
+    with listening(warned.append):
+        assert len(generate(engine, Assignment(10))) == 10
     assert not any(edit.failure for edit in engine.edits.values())
+    assert "did not answer 1 of 2 requests" in warned[0]
+    assert "busy" in warned[0]
     down = GridSelfEditEngine(Teacher(lambda text, sampling: Failure(reason="down")), task)
-    with pytest.raises(PredictionError, match="answered none of 4 requests"):
+    with pytest.raises(PredictionError, match=r"answered none of 4 requests.*: down\."):
         generate(down, Assignment(10))
 
 

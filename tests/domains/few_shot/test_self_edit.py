@@ -52,6 +52,8 @@ def test_a_self_edit_is_read_from_a_reply(text):
         (changed("training", strategy="train_hard"), "strategy"),
         (changed("training", num_train_epochs=-1), "num_train_epochs"),
         (changed("training", learning_rate="fast"), "learning_rate"),
+        (changed("training", learning_rate="1e-4"), "learning_rate"),
+        (changed("training", learning_rate=True), "learning_rate"),
         (changed("data_generation", use_basic_augmentations="yes"), "use_basic_augmentations"),
         (changed("data_generation", use_color_augmentations=True), "use_color_augmentations"),
         (json.dumps(EDIT).replace("true", "maybe"), "data_generation"),

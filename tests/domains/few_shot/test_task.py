@@ -26,6 +26,9 @@ SEAL = {
 """The filtered tasks of its published files, whose keys are these ids."""
 
 
+ONE = {"input": [[1]], "output": [[1]]}
+
+
 def tasks_of(instances):
     return {i.id.rsplit("/", 1)[-1].rsplit("-", 1)[0] for i in instances}
 
@@ -91,7 +94,12 @@ def test_kaggles_challenges_get_their_outputs_from_the_solutions(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("solutions", "match"), [("{", "not valid JSON"), ('{"t0": []}', "one output for each of 2")]
+    ("solutions", "match"),
+    [
+        ("{", "not valid JSON"),
+        ('{"t0": []}', "one output for each of 2"),
+        ('["t0"]', "expected an object with a list of outputs"),
+    ],
 )
 def test_solutions_that_do_not_fit_are_refused(solutions, match, tmp_path):
     (tmp_path / "challenges.json").write_text(json.dumps({"t0": drawn(0, tests=2)}))
@@ -104,6 +112,9 @@ def test_a_file_with_one_task_loads(tmp_path):
     folder_of(tmp_path, 1)
     (one,) = FewShotTask({"validation": tmp_path / "task00.json"}).instances
     assert one.id == "task00/task00-0"
+    (tmp_path / "task00.json").write_text(json.dumps({"id": "mine", **drawn(0)}))
+    (one,) = FewShotTask({"validation": tmp_path / "task00.json"}, ids=["mine"]).instances
+    assert one.id == "task00/mine-0"
 
 
 BY_NAME = """
@@ -149,10 +160,12 @@ def test_a_dataset_may_have_its_pairs_as_columns():
         ({"train": [{"input": [[1]], "output": [[1]]}]}, r"field 'test': found None"),
         ({"train": [], "test": [{"input": [[1]], "output": [[1]]}]}, "field 'train': found"),
         ({"train": [{"input": [[1]]}], "test": [{"input": [[1]], "output": [[1]]}]}, "output"),
-        (
-            {"train": [{"input": [[1], [1, 2]], "output": [[1]]}], "test": [{"output": [[1]]}]},
-            "input",
-        ),
+        ({"train": [ONE], "test": [{"output": [[1]]}]}, "input: Field required"),
+        ({"train": [ONE | {"input": [[1], [1, 2]]}], "test": [ONE]}, "row 2 has 2 cells"),
+        ({"train": [ONE | {"output": [[1] * 31]}], "test": [ONE]}, "grid is 1 x 31, expected at"),
+        ({"train": [ONE], "test": [ONE | {"output": [[10]]}]}, "is 10, expected a digit"),
+        ({"train": {"input": [[[1]]] * 2, "output": [[[1]]]}, "test": [{}]}, "equally long"),
+        ({"train": {"input": 3, "output": 4}, "test": [{}]}, "equally long"),
         ([1], "expected a JSON object"),
     ],
 )

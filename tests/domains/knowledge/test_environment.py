@@ -70,6 +70,12 @@ def test_any_of_several_gold_answers_is_right():
     assert [*KnowledgeDomain().ways_to_answer(golds)] == ["Denver Broncos", "Denver"]
 
 
+def test_thoughts_are_not_part_of_an_answer():
+    reply = "<think>Denver or Carolina?</think>\nThe Denver Broncos"
+    assert KnowledgeDomain().judge(instance(), reply) == tried(reply)[0] == 1.0
+    assert KnowledgeDomain().answer_class(instance(), reply) == "denver broncos"
+
+
 @pytest.mark.parametrize("bad", [instance(answer=None), instance(answers=["x", 3])])
 def test_an_instance_without_readable_answers_is_refused(bad):
     with pytest.raises(InvalidInstanceError, match="expected texts"):

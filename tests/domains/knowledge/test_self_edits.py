@@ -1,10 +1,15 @@
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from dataenvgym.domains.knowledge.environment import Passage
+from dataenvgym.config import build_task, compose
+from dataenvgym.domains.knowledge.environment import Passage, passage_of
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.knowledge.self_edits import SelfEditEngine, train_sequences
 from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.llm.student_teacher import StudentTeacher
@@ -173,12 +178,44 @@ def test_failed_and_empty_edits_are_counted_and_left_out(task):
         SelfEditEngine(task).write([T], student, seed=0)
 
 
+def test_passages_without_any_edit_do_not_end_the_call_until_several_fail_in_a_row(task):
+    busy = Failure(reason="busy")
+    warned = []
+    student, asked = writer(lambda n: LIST if n == 3 else busy)
+    with listening(warned.append):
+        records = generate(SelfEditEngine(task, samples=1), Assignment(8), student=student)
+    assert len(records) == 3
+    assert len(asked) == 6
+    assert sum("passages are skipped: none of 1 self-edits" in str(one) for one in warned) == 5
+    student, asked = writer(lambda n: busy)
+    with pytest.raises(PredictionError, match="busy"):
+        generate(SelfEditEngine(task, samples=1), Assignment(8), student=student)
+    assert len(asked) == 3
+    few = SelfEditEngine(task, samples=1)
+    with pytest.raises(PredictionError, match="busy"):
+        generate(few, Assignment(99), student=writer(lambda n: busy)[0])
+
+
 def test_a_spent_budget_keeps_what_is_written(task):
     student, _ = writer()
     engine = SelfEditEngine(task, StudentTeacher(student, max_requests=4), samples=1)
     assert len(generate(engine, Assignment(6), Assignment(6), Assignment(6))) >= 6
     with pytest.raises(BudgetSpentError):
         generate(engine, Assignment(6))
+
+
+def test_the_page_says_how_many_passages_of_squad_the_overlap_check_drops():
+    if "DATAENVGYM_DATA" not in os.environ:
+        pytest.skip("needs the folder DATAENVGYM_DATA")
+    squad = build_task(compose(["task=squad"]))
+    instances = [i for split in ("train", "validation") for i in squad.on(split).instances]
+    passages = {passage_of(instance) for instance in instances}
+    overlap = EvaluatedProblems(squad).overlap()
+    texts = [text for passage in passages for text in train_sequences("", passage)]
+    n_dropped = sum(TextDatum(text=text) in overlap for text in texts)
+    page = " ".join((Path(__file__).parents[3] / "docs/knowledge.md").read_text().split())
+    assert f"of the {len(passages):,} passages" in page
+    assert f"in SQuAD, {n_dropped} share 13 words" in page
 
 
 def test_a_task_without_passages_is_refused():

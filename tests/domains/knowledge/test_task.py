@@ -124,6 +124,11 @@ def test_unanswerable_questions_are_left_out_and_counted(write):
     assert any("1 of 20 rows cannot be judged" in str(one) for one in warned)
 
 
+def test_the_answer_counts_if_there_is_no_list_of_answers(write):
+    rows = [{"title": "T", "context": "c", **one, "answers": None} for one in ASKED]
+    assert {i.answer for i in all_of(KnowledgeTask(write(rows)))} == {a["answer"] for a in ASKED}
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -131,6 +136,12 @@ def test_unanswerable_questions_are_left_out_and_counted(write):
         ([{"title": "T", "context": "c", "questions": "q"}], "'questions': found str 'q'"),
         ([{"title": "T", "context": "c", "questions": ["q"]}], "question 1: found str 'q'"),
         ([{"context": "c", "questions": ASKED}], "field 'title': found NoneType"),
+        ([{"title": "T", "context": " ", "questions": ASKED}], "field 'context' is blank"),
+        ([{"title": "", "context": "c", "questions": ASKED}], "field 'title' is blank"),
+        (
+            [{"title": "T", "context": "c", "question": "\n", "answer": "x"}],
+            "field 'question' is blank",
+        ),
         ({"data": [3]}, "article 1: found int 3"),
         ({"rows": []}, "expected an array of objects"),
     ],
