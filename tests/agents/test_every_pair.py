@@ -80,12 +80,12 @@ def refusal(task, policy, engine) -> str | None:
         return "task's sandbox"
     if task.name == "pocket_tools" and engine in REFUSED_FOR_TOOLS:
         return REFUSED_FOR_TOOLS[engine]
-    if task.name != "pocket_knowledge" and engine == "self_edit":
-        return "self-edits are written from passages"
     if task.name == "pocket_social" and engine == "llm":
         return "talking, turn by turn.*prompt=social_records"
     if policy == "none" and engine not in ("none", "gold"):
         return "NoPolicy plans nothing"
+    if task.name != "pocket_knowledge" and engine == "self_edit":
+        return "self-edits are written from passages"
     if engine == "none" and policy != "none":
         return "NoEngine writes nothing"
     if policy == "free" and engine in ("pocket", "preference", "pool_influence"):
