@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from dataenvgym.config.identity import task_name
 from dataenvgym.config.run_directory import is_hand_made, read_config
+from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import BrokenFileError, ConfigurationError, first_fault
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json, write_json
@@ -143,13 +143,14 @@ def spread_of_seeds(directory: Path, folder: str | Path = "noise") -> tuple[floa
     if is_hand_made(directory):
         return None, "without the spread of seeds: the run has no configuration"
     config = read_config(directory)
+    task = read_summary(directory).task  # a name from the configuration may need its class
     try:
-        model = read_noise(task_name(config), folder)
+        model = read_noise(task, folder)
     except BrokenFileError as error:
         return None, f"without the spread of seeds: {error}"
     known = None if model is None else model.variances.get("test_gain")
     if model is None or known is None or known.gain_seed is None:
-        return None, f"without the spread of seeds: no noise model of {task_name(config)}"
+        return None, f"without the spread of seeds: no noise model of {task}"
     about = "with the spread of seeds, by a noise model"
     if differs := model.differs(config):
         about += f" of another setting: {differs}"

@@ -16,6 +16,7 @@ SECTIONS = ("task", "student", "predictor", "trainer", "agent", "environment", "
             "teacher", "judge", "executor", "store", "episode", "_target_", "anything")  # fmt: skip
 TYPED = ("task.n_test=null", "judge.rubric=null", "metrics=[accuracy]")
 BUILDING = {
+    "attribute": [("run",)],
     "eval": [("--run", "run"), ("name=evaluation",)],
     "rescore": [("evaluation",)],
     "run": [("name=run",)],

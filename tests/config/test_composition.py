@@ -71,6 +71,7 @@ OF_LLAMA_FACTORY = ["trainer=llama_factory"]
 GIVEN = {
     "task=math_jsonl": ["task.sources=problems.jsonl"],
     "task=code_jsonl": ["task.sources=problems.jsonl"],
+    "task=knowledge": ["task.sources=passages.json"],
     "task=plans": ["task.sources=plans.jsonl", "task.tools=tools.json"],
     "task=mcp": ["task.sources=problems.jsonl"],
     "task=world": ["task.world=my_module.MyWorld", "task.sources=problems.jsonl"],

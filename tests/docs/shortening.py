@@ -115,7 +115,10 @@ def _sections(words: list[str]) -> tuple[str, ...]:
 
 def _shorter(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
     values = dict(_values(config))
-    yield from ((k, v) for k, v in AT_MOST.items() if (values.get(k) or 0) > v)
+    at_most = AT_MOST
+    if config.get("task", {}).get("pressure"):  # it names skills, so each needs a problem
+        at_most = {**AT_MOST, "task.n_validation": 20, "task.n_test": 20}
+    yield from ((k, v) for k, v in at_most.items() if (values.get(k) or 0) > v)
     small = values.get("task.scenes") == "procedural"  # such a scene has one seat for the student
     own = values.get("task.profiles") is not None  # a few scenes, none of them called hard
     kept = {"task.seats"} if small else {"task.scenes"} if own else set()

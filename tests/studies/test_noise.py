@@ -270,7 +270,7 @@ def test_a_finished_study_fits_the_noise_of_its_runs(small, folder):
     assert variance == model.variances["test_gain"].gain_seed
     assert about == "with the spread of seeds, by a noise model"
     write_noise(model.model_copy(update={"conditions": {"iterations": 9}}), path.parent)
-    assert "of another setting: student None" in spread_of_seeds(run, path.parent)[1]
+    assert "of another setting: student none there" in spread_of_seeds(run, path.parent)[1]
     path.write_text("{}")
     variance, about = spread_of_seeds(run, path.parent)
     assert variance is None
