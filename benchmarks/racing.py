@@ -30,7 +30,7 @@ SD = 0.021
 
 @dataclass(frozen=True)
 class Truth:
-    """What studies are drawn from.
+    """The true scores and noise of simulated studies.
 
     Attributes:
         noise: draws seeds x strategies, independent and with variance 1.

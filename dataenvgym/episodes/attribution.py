@@ -1,4 +1,4 @@
-"""What helped: the effects of groups of a run's records, in `attribution/attribution.json`.
+"""The effects of groups of a run's records on its student, from `attribution/attribution.json`.
 
 `evaluation.attribution` measures them; this module reads and shows them.
 """
@@ -163,7 +163,7 @@ class Attribution(Model):
         return Attribution(tables=(*others, table), estimates=known)
 
     def labels(self, iteration: int) -> dict[str, str]:
-        """What is known of each record of that iteration's training, by its id."""
+        """Texts for the records of the iteration's training, by id: their effect or estimate."""
         labels = {
             record: f"estimate {value:+.1f}"
             for record, value in self.estimates.get(iteration, {}).items()

@@ -19,11 +19,11 @@ from dataenvgym.storage import read_jsonl
 from dataenvgym.workspace import naming_damage
 
 Losses = Mapping[str, float]
-"""What each problem lost, by id; 0.0 if nothing."""
+"""The loss in reward of each problem, by id; 0.0 without one."""
 
 
 def losses(rewards: Sequence[Mapping[str, float]]) -> list[Losses]:
-    """What each problem lost at each iteration.
+    """The loss in reward of each problem at each iteration.
 
     Args:
         rewards: for each iteration, the rewards of the scored problems by id, the base student's
@@ -38,7 +38,7 @@ def losses(rewards: Sequence[Mapping[str, float]]) -> list[Losses]:
 
 
 def losses_in(run_directory: str | Path) -> list[Losses]:
-    """What each validation problem lost at each finished iteration of a run."""
+    """The loss in reward of each validation problem at each finished iteration of a run."""
     rewards = []
     for files in finished_iterations(Path(run_directory) / "iterations"):
         path = files.directory / "completed.jsonl"

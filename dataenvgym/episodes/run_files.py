@@ -47,7 +47,7 @@ class RunFiles:
 
     @cached_property
     def losses(self) -> list[Losses]:
-        """What each validation problem lost at each finished iteration (see `forgetting`)."""
+        """The loss of each validation problem at each finished iteration (see `forgetting`)."""
         return losses_in(self.directory)
 
     @cached_property

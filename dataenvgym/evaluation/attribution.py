@@ -108,7 +108,7 @@ def attribute_run(
     task: TaskInterface | None = None,
     predictor: TrainablePredictorInterface | None = None,
 ) -> AttributionTable:
-    """Measure which groups of records helped in an iteration, or go on with it.
+    """Measure which groups of records helped in an iteration; continue an interrupted measurement.
 
     Args:
         run: its name, or the path of its folder.
@@ -301,7 +301,8 @@ class _Work:
 
     def _key(self, left_out: Iterable[int], repeat: int) -> tuple[str, str, int]:
         ids = sorted(self._training.records[i].provenance.id for i in left_out)
-        return self._training.fingerprint, _hash(ids) if ids else "", repeat
+        digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16] if ids else ""
+        return self._training.fingerprint, digest, repeat
 
     def _train(
         self, key: tuple[str, str, int], left_out: frozenset[int], repeat: int
@@ -486,7 +487,3 @@ def _read_groups(path: Path) -> dict[str, list[str]]:
         if not is_list:
             raise ConfigurationError(f"{path}, group {name!r}, has {ids!r:.80}; {expected}")
     return found
-
-
-def _hash(texts: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]

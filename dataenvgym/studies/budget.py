@@ -86,7 +86,7 @@ def budget_warnings(plan: StudyPlan) -> list[str]:
 
 
 def budget_notes(plan: StudyPlan) -> list[str]:
-    """What the study can find, if it does not say what it looks for and there are noise models."""
+    """The smallest difference that the study can find; nothing with --looking-for."""
     if plan.looking_for is not None:
         return []
     n, suite, found = len(plan.grid.seeds), _SuiteBudget(plan), {}

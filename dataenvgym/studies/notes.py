@@ -94,7 +94,7 @@ def _race_notes(race: Race, n_tasks: int, has_ceilings: bool) -> Iterator[str]:
 
 
 def _within_noise(results: StudyResults) -> Iterator[str]:
-    """Name the test gains that are no larger than their noise floor, and differences of one seed.
+    """Name test gains within their noise floor, and such differences if there is one seed.
 
     With more seeds, the test of a difference says it.
     """
