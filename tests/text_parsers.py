@@ -23,10 +23,10 @@ from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask, solve
 from dataenvgym.domains.social import SocialTask, procedural_problem
 from dataenvgym.domains.social.actions import read_action
-from dataenvgym.domains.social.phrases import is_whole, mentions
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.social.problem import problem_of
 from dataenvgym.domains.social.scene_log import stuck
+from dataenvgym.domains.social.scores import is_whole, mentions
 from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.domains.social.transcripts import is_transcript, read_scene
 from dataenvgym.domains.tool_use.calls.environment import rouge_l

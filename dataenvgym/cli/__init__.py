@@ -1,7 +1,7 @@
 """The command line: `dataenvgym run`, `study`, `compare`, `eval`, `report`, `show`, ...
 
-main        runs a command; turns errors into a message and an exit code
-commands    the table of commands and their arguments; parser: parses the command line
+main        parses the command line, runs a command; turns errors into a message and an exit code
+commands    the table of commands and their arguments
 run         starts or resumes one episode
 study       strategies x tasks x seeds; compare: existing runs
 evaluate    a student on a task, without training

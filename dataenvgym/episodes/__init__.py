@@ -1,7 +1,6 @@
 """Episodes: one agent in one teaching environment, from the base student to the test split.
 
-runner      `run_episode`: the loop of agent and environment
-recorded_agent  the agent, with its state saved so that a killed run can be resumed
+runner      `run_episode`: the loop of agent and environment; both can be resumed
 bookkeeping the summary, the test scores, the end
 callbacks   notified while it runs, such as those of experiment trackers
 events      `events.jsonl`, written while it runs

@@ -1,9 +1,8 @@
 """Rollouts: run any predictor through task environments; the results are completed instances.
 
-engine            `rollout`, which combines the parts
 instance_rollout  one instance in its environment: a generator of asks, in which the student is
                   asked like any other speaker
-driver            runs many of them to their end: rollouts, and the questions to judges
+driver            runs many of them to their end: `rollout`, and the questions to judges
 speakers          asks a model: the student, or another speaker, such as a user or a judge: a
                   predictor, a teacher, or the student with an earlier adapter (self-play)
 faults            who is at fault: an instance's error is never a wrong answer
@@ -14,7 +13,7 @@ conversations wait, it gets the waiting ones in chunks, each among `chunk_size` 
 instances. So the batches depend only on the instances and the options.
 """
 
-from dataenvgym.rollouts.engine import rollout
+from dataenvgym.rollouts.driver import rollout
 from dataenvgym.rollouts.speakers import (
     StudentSpeaker,
     close_speakers,

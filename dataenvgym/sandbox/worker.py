@@ -1,4 +1,9 @@
-"""A worker: one bwrap process with a zygote in it, which prepares one run ahead of its need."""
+"""A worker: one bwrap process with a zygote in it, which prepares one run ahead of its need.
+
+The kernel should end bwrap together with this process. bwrap asks for that (--die-with-parent), but
+the kernel watches the *thread* that started it. So one thread, which ends only with the process,
+starts all of them.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,9 @@ import socket
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
+from queue import SimpleQueue
 
 from dataenvgym.errors import SandboxError
 from dataenvgym.sandbox.bubblewrap_command import (
@@ -23,7 +29,58 @@ from dataenvgym.sandbox.bubblewrap_command import (
     worker_command,
 )
 from dataenvgym.sandbox.prepared import PATIENCE, Prepared, RunSetup, startup_error
-from dataenvgym.sandbox.starter import start_program
+
+_Job = tuple[Callable[[], "subprocess.Popen[bytes]"], "Future[subprocess.Popen[bytes]]"]
+_jobs: SimpleQueue[_Job] = SimpleQueue()
+_starter: threading.Thread | None = None
+_starter_lock = threading.Lock()
+
+
+def start_program(
+    command: list[str], *, inherited: tuple[int, ...], errors: int
+) -> Future[subprocess.Popen[bytes]]:
+    """Start a program with these descriptors; its error output goes to the file `errors`.
+
+    The descriptors must stay open until it has started.
+    """
+    global _starter
+    with _starter_lock:
+        if _starter is None or not _starter.is_alive():
+            _starter = threading.Thread(target=_start_all, name="sandbox-starter", daemon=True)
+            _starter.start()
+    future: Future[subprocess.Popen[bytes]] = Future()
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=errors,
+            pass_fds=inherited,
+            cwd="/",
+            start_new_session=True,  # an interrupt from the terminal is for us alone
+        )
+
+    _jobs.put((start, future))
+    return future
+
+
+def _start_all() -> None:
+    while True:
+        start, future = _jobs.get()
+        try:
+            future.set_result(start())
+        except Exception as error:  # noqa: BLE001  raised again in the thread that asked
+            future.set_exception(error)
+
+
+def _after_fork() -> None:
+    global _starter, _starter_lock, _jobs
+    _starter, _starter_lock, _jobs = None, threading.Lock(), SimpleQueue()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
 
 _DESCRIPTORS = 5
 _MOST_ENDING = 4

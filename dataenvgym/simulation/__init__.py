@@ -1,7 +1,7 @@
 """Students simulated by learning curves: fast enough to train policies on.
 
-curves        the model: the effect of a training on the accuracy of each skill; shipped curves
-student       a student that follows the curves, thousands of trainings per second
+curves        the model: the effect of a training on the accuracy of each skill; shipped curves; a
+              student that follows them, thousands of trainings per second
 predictor     the same student as a predictor, for any environment
 answer_key    the skill of a question or a record, and the right answer
 recordings    recorded runs, as counts taught and accuracies reached
@@ -13,9 +13,8 @@ environments  `SkillTree-v0` around a simulated student, without files: Simulate
 `python -m dataenvgym.simulation RUN... --output FILE` fits curves to your own runs.
 """
 
-from dataenvgym.simulation.curves import LearningCurves, read_curves, write_curves
+from dataenvgym.simulation.curves import LearningCurves, SimulatedStudent, read_curves, write_curves
 from dataenvgym.simulation.predictor import SimulatedPredictor
-from dataenvgym.simulation.student import SimulatedStudent
 
 __all__ = [
     "LearningCurves",

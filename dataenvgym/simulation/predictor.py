@@ -26,8 +26,7 @@ from dataenvgym.predictors.adapted_student import RemembersFormer
 from dataenvgym.records import Conversation, Message, TrainingDatum
 from dataenvgym.seeding import derive_rng
 from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
-from dataenvgym.simulation.curves import LearningCurves, read_curves
-from dataenvgym.simulation.student import SimulatedStudent
+from dataenvgym.simulation.curves import LearningCurves, SimulatedStudent, read_curves
 from dataenvgym.storage import publishing, read_json, write_json
 
 _STATE = "simulated.json"

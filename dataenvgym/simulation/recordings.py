@@ -14,8 +14,7 @@ from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.simulation.answer_key import skill_of
-from dataenvgym.simulation.curves import Array
-from dataenvgym.simulation.student import repeated
+from dataenvgym.simulation.curves import Array, repeated
 from dataenvgym.workspace import check_format
 
 

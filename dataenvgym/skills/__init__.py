@@ -4,8 +4,8 @@ labeler          CatalogLabeler: makes a catalog once for a run, labels instance
 ├── discovered   DiscoveredSkills: a teacher names, merges and sorts skills
 ├── clusters     ClusteredSkills: clusters of the questions' embeddings, named by typical words
 └── placing      PlacingLabeler: a teacher or similarity labels questions not in the catalog
-    ├── gold     FilledGoldSkills: the task's own labels; fills in missing ones
-    └── saved    SavedSkills: the skills of an earlier run
+    ├── FilledGoldSkills: the task's own labels; fills in missing ones
+    └── SavedSkills: the skills of an earlier run
 catalog          SkillCatalog: the labels of a labeler, as a file
 skill_teacher    questions to a teacher about skills
 embeddings       text embeddings, local or from a server, and the nearest of them
@@ -15,9 +15,8 @@ from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read
 from dataenvgym.skills.clusters import ClusteredSkills
 from dataenvgym.skills.discovered import DiscoveredSkills
 from dataenvgym.skills.embeddings import EmbedderInterface, EndpointEmbedder, TfidfEmbedder
-from dataenvgym.skills.gold import FilledGoldSkills
 from dataenvgym.skills.labeler import CatalogLabeler
-from dataenvgym.skills.saved import SavedSkills
+from dataenvgym.skills.placing_labeler import FilledGoldSkills, SavedSkills
 
 __all__ = [
     "CatalogLabeler",

@@ -1,16 +1,23 @@
-"""Finds skills for questions that are not in a catalog: by a teacher, else by similarity."""
+"""Labels that exist already, and others for new questions: by a teacher, else by similarity.
+
+The existing ones are those of an earlier run (`SavedSkills`) or gold ones (`FilledGoldSkills`).
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
 
-from dataenvgym.errors import BudgetSpentError, PredictionError
+from pydantic import JsonValue
+
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import TeacherInterface
 from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
-from dataenvgym.skills.catalog import Skill, SkillCatalog
+from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, read_catalog, sorted_skills
 from dataenvgym.skills.embeddings import EmbedderInterface, nearest
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.skills.skill_teacher import PromptLike, SkillTeacher, SkillTeacherOptions
@@ -82,3 +89,114 @@ def place(
         by_similarity[i] if name is None else skills.setdefault(name, Skill(name=name))
         for i, name in enumerate(names)
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedOptions(PlacingOptions):
+    """Options of `SavedSkills`.
+
+    Attributes:
+        path: a `skills.json`, or a run directory that has one.
+        other_task: accept a catalog that was made from another task's questions.
+    """
+
+    path: str | Path = field(kw_only=False)
+    other_task: bool = False
+
+
+class SavedSkills(PlacingLabeler):
+    """The catalog of another run.
+
+    A teacher, if there is one, or similarity labels questions that are not in it. The run keeps a
+    copy and no longer needs the file.
+    """
+
+    method: ClassVar[str] = "saved"
+
+    @takes(SavedOptions)
+    def __init__(self, given: SavedOptions) -> None:
+        self.set_up_placing(given)
+        self.path = Path(given.path).expanduser()
+        self.other_task = given.other_task
+
+    @property
+    def options(self) -> dict[str, JsonValue]:
+        return {"path": str(self.path)}
+
+    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        saved = read_catalog(self.path)
+        if saved.task != self._task_name and not self.other_task:
+            raise ConfigurationError(
+                f"the skills in {self.path} were found in task {saved.task!r}, not in "
+                f"{self._task_name!r}: choose another catalog, or set skills.other_task=true to "
+                "place this task's questions among them"
+            )
+        known = {(label.id, label.question): label.skill for label in saved.labels}
+        by_question = {label.question: label.skill for label in saved.labels}
+        found = [
+            known.get((i.id, i.instruction)) or by_question.get(i.instruction) for i in instances
+        ]
+        unknown = [i for i, skill in zip(instances, found, strict=True) if skill is None]
+        placed = self.place(unknown, saved)
+        names = iter(skill.name for skill in placed)
+        labels = labeled(instances, [skill or next(names) for skill in found])
+        new = {s.name: s for s in placed if s not in saved.skills}
+        return saved.model_copy(
+            update={
+                "task": self._task_name,
+                "skills": sorted_skills((*saved.skills, *new.values())),
+                "labels": labels,
+                "counts": {"questions": len(instances), "unknown to the catalog": len(unknown)},
+            }
+        )
+
+
+class FilledGoldSkills(PlacingLabeler):
+    """Gold skills, with missing ones filled in.
+
+    A teacher chooses a gold skill for instances without one; without a usable answer they get the
+    skill of the most similar instance.
+    """
+
+    method: ClassVar[str] = "gold"
+
+    @property
+    def options(self) -> dict[str, JsonValue]:
+        return {}
+
+    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        # if a skill's instances disagree on the category, the first one decides
+        categories: dict[str, str | None] = {}
+        for instance in instances:
+            if instance.skill:
+                categories.setdefault(instance.skill, instance.category)
+        known = [i for i in instances if i.skill]
+        if not categories:
+            raise ConfigurationError(
+                f"no instance of task {self._task_name!r} has a gold skill: use skills=clusters, "
+                "or skills=discovered with a teacher"
+            )
+        catalog = SkillCatalog(
+            method=self.method,
+            task=self._task_name,
+            skills=sorted_skills(Skill(name=n, category=c) for n, c in categories.items()),
+            labels=labeled(known, [i.skill for i in known if i.skill]),
+        )
+        missing = [i for i in instances if not i.skill]
+        placed = super().place(missing, catalog)
+        filled = {i.id: skill for i, skill in zip(missing, placed, strict=True)}
+        new = {s.name: s for s in filled.values() if s.name not in categories}
+        return catalog.model_copy(
+            update={
+                "skills": sorted_skills((*catalog.skills, *new.values())),
+                "labels": labeled(instances, [i.skill or filled[i.id].name for i in instances]),
+                "counts": {"questions": len(instances), "without a gold skill": len(missing)},
+            }
+        )
+
+    def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
+        known = {skill.name: skill for skill in catalog.skills}
+        gold = [known.get(i.skill, Skill(name=i.skill)) if i.skill else None for i in instances]
+        left = [i for i, skill in zip(instances, gold, strict=True) if skill is None]
+        placed = iter(super().place(left, catalog))
+        return [next(placed) if skill is None else skill for skill in gold]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dataenvgym.cli.parser import parse_arguments
+from dataenvgym.cli.main import parse_arguments
 from dataenvgym.storage import read_json
 
 OWN = ("task=math_jsonl", "task.sources=own.jsonl", "predictor=custom")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from omegaconf import OmegaConf
 
-from dataenvgym.cli.parser import parse_arguments
+from dataenvgym.cli.main import parse_arguments
 from dataenvgym.config import compose
 from dataenvgym.metrics.metric import quoted_metrics
 from dataenvgym.studies.grid import parse_grid

@@ -3,7 +3,7 @@ import pytest
 
 from dataenvgym.errors import InvalidActionError
 from dataenvgym.simulation import SimulatedStudent
-from dataenvgym.simulation.student import repeated
+from dataenvgym.simulation.curves import repeated
 
 
 def test_it_begins_untouched_and_gets_better_when_taught(curves):

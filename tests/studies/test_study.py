@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from dataenvgym.cli.parser import parse_arguments
+from dataenvgym.cli.main import parse_arguments
 from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies import Study, plan_study, run_study

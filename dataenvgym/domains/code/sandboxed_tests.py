@@ -41,18 +41,16 @@ from dataenvgym.domains.code.problem import (
     StdioTest,
 )
 from dataenvgym.domains.code.result_comparison import (
-    canonical,
-    canonical_output,
-    same_output,
-    same_value,
-)
-from dataenvgym.domains.code.verdicts import (
     NOT_RUN,
     CodeVerdict,
     TestResult,
+    canonical,
+    canonical_output,
     cut,
     how_it_ended,
     limits_with_room,
+    same_output,
+    same_value,
 )
 from dataenvgym.errors import EvaluationError, SandboxError
 from dataenvgym.sandbox.interface import ExecutionResult, Limits, Sandbox

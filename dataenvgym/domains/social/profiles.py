@@ -157,7 +157,7 @@ class KeptSecret(Model):
     """A secret that a seat must keep in the scene.
 
     Attributes:
-        phrases: saying any of them gives the secret away (see `phrases.mentions`).
+        phrases: saying any of them gives the secret away (see `scores.mentions`).
         question: a scripted partner's question about the secret.
     """
 
@@ -172,7 +172,7 @@ class RequiredUtterance(Model):
 
     Attributes:
         to: the seats that must hear it; no other seat may.
-        phrases: each is a whole message (see `phrases.is_whole`), and any of them is enough. The
+        phrases: each is a whole message (see `scores.is_whole`), and any of them is enough. The
             goal of the seat, or a hint, should name the form of the message.
         question: a scripted partner's question about it.
     """

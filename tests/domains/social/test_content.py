@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from dataenvgym.domains.social import casts, shipped_profiles
-from dataenvgym.domains.social.phrases import mentions
 from dataenvgym.domains.social.profiles import Relationship
+from dataenvgym.domains.social.scores import mentions
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 
 from dataenvgym.domains.social import shipped_profiles
-from dataenvgym.domains.social.phrases import is_whole, mentions
+from dataenvgym.domains.social.scores import is_whole, mentions
 
 PHRASES = sorted(
     {p for s in shipped_profiles().scenes.values() for k in s.secrets for p in k.phrases}

@@ -5,7 +5,6 @@
     code_form.py     a plan as a small Python program, which is parsed and never run
     metrics.py       compares plans: tools, argument names, values, edges
     loaders.py       the tool list, and problems of rows of the published files
-    environment.py   one request, one reply
     domain.py        how requests are posed, judged, compared and taught
     task.py          the parts combined: `task=plans`
 
