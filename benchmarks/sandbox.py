@@ -120,12 +120,12 @@ def humaneval(data: Path | None) -> dict[str, Any] | None:
     file = None if data is None else Path(data) / "humaneval" / "HumanEval.jsonl.gz"
     if file is None or not file.exists():
         return None
-    from dataenvgym.domains.code.problem import problem_of
+    from dataenvgym.domains.code.problem import CodeProblem
     from dataenvgym.domains.code.sandboxed_tests import judge
     from dataenvgym.domains.code.task import CodeTask
 
     task = CodeTask({"test": str(file)}, split="test")
-    problems = [problem_of(instance) for instance in task.instances]
+    problems = [instance.data_as(CodeProblem) for instance in task.instances]
     with open_sandbox() as box:
         start = time.perf_counter()
         verdicts = [judge(p.solution, p, box, limits=Limits(seconds=10)) for p in problems]

@@ -24,7 +24,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask, solve
 from dataenvgym.domains.social import SocialTask, procedural_problem
 from dataenvgym.domains.social.actions import read_action
 from dataenvgym.domains.social.pocket import PocketSocialTask
-from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.domains.social.scene_log import stuck
 from dataenvgym.domains.social.scores import is_whole, mentions
 from dataenvgym.domains.social.strategies import Strategies
@@ -140,7 +140,7 @@ def known_to(made: Callable[[], object]) -> Parser:
 
 def rules_of(problem: TaskInstance) -> object:
     """Which fields of the scene are set: its deal, its swap, its secrets."""
-    return frozenset(name for name, value in problem_of(problem).scene if value)
+    return frozenset(name for name, value in problem.data_as(SocialProblem).scene if value)
 
 
 def utterance(parser: Parser) -> Parser:

@@ -14,12 +14,7 @@ import gymnasium
 
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
-from dataenvgym.records import (
-    CompletedTaskInstance,
-    PerformanceReport,
-    TaskInstance,
-    TrainingDatum,
-)
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
 from dataenvgym.spaces import RecordsSpace
 
 

@@ -14,13 +14,7 @@ import yaml
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.texts import cell, change, score
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.records import (
-    ChatDatum,
-    Conversation,
-    PreferenceDatum,
-    ScoredDatum,
-    TrainingDatum,
-)
+from dataenvgym.records import ChatDatum, Conversation, PreferenceDatum, ScoredDatum, TrainingDatum
 from dataenvgym.storage import publishing, read_json, write_text
 from dataenvgym.tool_formats import spoken
 

@@ -16,12 +16,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from dataenvgym.interfaces import (
-    Failure,
-    Reply,
-    SamplingParameters,
-    TeacherInterface,
-)
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
 from dataenvgym.llm.budget import count_malformed
 from dataenvgym.llm.repair import json_in
 from dataenvgym.records import Conversation

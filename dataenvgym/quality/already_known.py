@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dataenvgym.errors import ConfigurationError, check_at_least
-from dataenvgym.interfaces import (
-    Failure,
-    PredictorInterface,
-    SamplingParameters,
-    TaskInterface,
-)
+from dataenvgym.interfaces import Failure, PredictorInterface, SamplingParameters, TaskInterface
 from dataenvgym.options import Given
 from dataenvgym.quality.model_questions import refuse_gone, warn_of_idle_check
 from dataenvgym.records import TaskInstance, TrainingDatum

@@ -13,13 +13,7 @@ from zlib import crc32
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from dataenvgym.records.conversations import (
-    Conversation,
-    Message,
-    Tool,
-    check_chat,
-    check_turns,
-)
+from dataenvgym.records.conversations import Conversation, Message, Tool, check_chat, check_turns
 from dataenvgym.records.datum import Datum, LabeledAnswer
 from dataenvgym.records.model import Finite, Text
 

@@ -10,13 +10,7 @@ backend: `bubblewrap`, which runs code in namespaces, or, by explicit choice onl
 `docs/sandbox.md` lists the attacks that it withstands, and those that it does not.
 """
 
-from dataenvgym.sandbox.interface import (
-    DEFAULT_LIMITS,
-    ExecutionResult,
-    Limits,
-    Sandbox,
-    Status,
-)
+from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits, Sandbox, Status
 from dataenvgym.sandbox.opening import BACKENDS, open_sandbox
 
 __all__ = [

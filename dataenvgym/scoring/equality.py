@@ -150,16 +150,11 @@ class _Comparison:
             sets = {one.left, other.left} <= {"\\{", LIST}
             return self._unordered(one.items, other.items) if sets else False
         if one.left == other.left == LIST:
-            return self._lists(one, other)
+            verdict = self._unordered(one.items, other.items)
+            return None if verdict and len(one.items) != len(other.items) else verdict
         if not _brackets_agree(one, other):
             return False
         return self._ordered(one.items, other.items)
-
-    def _lists(self, one: Group, other: Group) -> bool | None:
-        verdict = self._unordered(one.items, other.items)
-        if verdict and len(one.items) != len(other.items):
-            return None
-        return verdict
 
     def _ordered(self, ones: Sequence[Reading], others: Sequence[Reading]) -> bool | None:
         if len(ones) != len(others):

@@ -131,16 +131,12 @@ def _read_brackets(text: str) -> Reading | None:
             inner = text[len(left) : -len(right)].strip()
             items = _split(inner, _JOINT)
             if len(items) > 1 or left != "(" or right != ")":
-                return _read_brackets_inside(left, right, inner, items)
+                sequence = read_numeral(inner) if len(items) == 1 else None
+                if isinstance(sequence, Group):
+                    return Group(left, right, sequence.items)
+                return _read_items(left, right, items)
             return read(inner) if inner else Opaque(text)
     return None
-
-
-def _read_brackets_inside(left: str, right: str, inner: str, items: list[str]) -> Reading:
-    sequence = read_numeral(inner) if len(items) == 1 else None
-    if isinstance(sequence, Group):
-        return Group(left, right, sequence.items)
-    return _read_items(left, right, items)
 
 
 def _read_relation(text: str, parts: list[str]) -> Reading:

@@ -32,7 +32,7 @@ from dataenvgym.environments.skill_tree.transitions import Key
 from dataenvgym.errors import check_at_least
 from dataenvgym.records import PerformanceReport, SkillReport
 from dataenvgym.simulation.curves import LearningCurves, SimulatedStudent, read_curves
-from dataenvgym.wrappers.fixed_forest import FixedLayout, TreeTotals
+from dataenvgym.wrappers import FixedLayout, TreeTotals
 
 Observation = dict[str, Any]
 ObsT = TypeVar("ObsT")

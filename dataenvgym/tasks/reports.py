@@ -8,12 +8,7 @@ from math import fsum
 from typing import Any
 
 from dataenvgym.errors import EvaluationError
-from dataenvgym.records import (
-    CompletedTaskInstance,
-    PerformanceReport,
-    SkillReport,
-    checked_scores,
-)
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, SkillReport, checked_scores
 from dataenvgym.records.instances import count_faults
 
 CorpusScores = Callable[[Sequence[CompletedTaskInstance]], Mapping[str, float]]

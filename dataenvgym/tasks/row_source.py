@@ -19,13 +19,7 @@ from dataenvgym.errors import (
 from dataenvgym.records import TaskInstance
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.options import RowOptions
-from dataenvgym.tasks.rows import (
-    HubDataset,
-    SourceRow,
-    UnfitRowError,
-    read_rows,
-    source_name,
-)
+from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, read_rows, source_name
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
 Place = str | Path | HubDataset | Mapping[str, Any]

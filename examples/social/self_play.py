@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from dataenvgym.domains.social import SocialTask
-from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.interfaces import TrainingRun
 from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
 from dataenvgym.rollouts import StudentSpeaker
@@ -51,7 +51,7 @@ class Haggler(RemembersFormer, ScriptedPredictor):
 def goal_score(student, partner):
     """Its mean goal score, 0 to 10, from both seats of the scenes that end in a deal by rule."""
     task = SocialTask(partner="model", others={"partner": partner}).whole()
-    deals = [i for i in task.instances if problem_of(i).scene.deal]
+    deals = [i for i in task.instances if i.data_as(SocialProblem).scene.deal]
     return 10 * task.generate_performance_report(task.attempt(student, deals)).score
 
 

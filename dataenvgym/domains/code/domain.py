@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from dataenvgym.domains.code.environment import CodeEnvironment, CodeOptions
-from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest, problem_of
+from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.domains.code.static_analysis import normalized, problem_in, with_known_names
@@ -110,7 +110,7 @@ class CodeDomain(Domain):
         If the instance's tests call the code or give it input, the class is a hash of the results;
         otherwise of the code itself, without comments and layout.
         """
-        problem = problem_of(instance)
+        problem = instance.data_as(CodeProblem)
         code = extract_code(reply, problem.entry_point, starter=problem.starter)
         if code is None:
             return None
@@ -145,4 +145,4 @@ class CodeDomain(Domain):
 
     @cached_property
     def _known_problems(self) -> dict[str, CodeProblem]:
-        return {instance.instruction: problem_of(instance) for instance in self._known()}
+        return {instance.instruction: instance.data_as(CodeProblem) for instance in self._known()}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataenvgym.domains.code.problem import CodeProblem, problem_of
+from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import CodeVerdict, judge
 from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.errors import ConfigurationError, check_at_least, shorten
@@ -100,7 +100,7 @@ class CodeEnvironment(TaskEnvironment):
         self._problem: CodeProblem | None = None
 
     def begin(self, instance: TaskInstance) -> Conversation:
-        self._problem = problem_of(instance)
+        self._problem = instance.data_as(CodeProblem)
         return self.prompt_template.conversation(instance.instruction)
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:

@@ -1,6 +1,6 @@
 """A code problem: the task of the student's program, and the tests that check it.
 
-It is in `TaskInstance.data`, as JSON: `problem_of(instance)` reads it. Tests are of four kinds:
+It is in `TaskInstance.data`, as JSON. Tests are of four kinds:
 
     CallTest     the entry point, called with arguments, returns the expected value
     ProgramTest  a program with asserts (HumanEval's `check(candidate)`, MBPP's `test_list`)
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dataenvgym.records import Json, Model, TaskInstance, Text
+from dataenvgym.records import Json, Model, Text
 
 
 class CallTest(Model):
@@ -127,12 +127,3 @@ class CodeProblem(Model):
             name: [test.model_dump(mode="json") for test in getattr(self, name)]
             for name in ("public", "hidden")
         }
-
-
-def problem_of(instance: TaskInstance) -> CodeProblem:
-    """The code problem of an instance.
-
-    Raises:
-        InvalidInstanceError: if its data are not a code problem, naming the field.
-    """
-    return instance.data_as(CodeProblem)

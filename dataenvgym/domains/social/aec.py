@@ -31,7 +31,7 @@ from dataenvgym.domains.social.actions import (
 )
 from dataenvgym.domains.social.environment import SOLVED
 from dataenvgym.domains.social.evaluators import DIMENSIONS
-from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.domains.social.prompts import dialogue, seat_conversation
 from dataenvgym.domains.social.scene import Rules, SceneState
 from dataenvgym.domains.social.scores import Scoring, SeatScores
@@ -143,7 +143,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         self._every_seat = every_seat or self.rules.order == "simultaneous"
         self.metadata = {**type(self).metadata, "is_parallelizable": self._every_seat}
         self._scoring = Scoring(dimensions=dimensions)
-        seats = max(problem_of(instance).scene.seats for instance in self.instances)
+        seats = max(instance.data_as(SocialProblem).scene.seats for instance in self.instances)
         self.possible_agents = [f"seat_{seat}" for seat in range(seats)]
         mask = MultiBinary(len(ALL_KINDS))
         seen = {"conversation": ConversationSpace(), "action_mask": mask}
@@ -187,7 +187,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
                     stacklevel=2,
                 )
         instance = chosen_instance(self.instances, options, self._rng)
-        problem = problem_of(instance)
+        problem = instance.data_as(SocialProblem)
         if problem.scene.seats > len(self.possible_agents):
             raise InvalidInstanceError(
                 f"instance {instance.id!r} has {problem.scene.seats} seats, expected at most "

@@ -15,7 +15,7 @@ from dataenvgym.domains.social.actions import (
 )
 from dataenvgym.domains.social.bargaining import Acts
 from dataenvgym.domains.social.environment import PlayOptions, SocialEnvironment
-from dataenvgym.domains.social.problem import MODEL, problem_of
+from dataenvgym.domains.social.problem import MODEL, SocialProblem
 from dataenvgym.domains.social.prompts import Lines, conversation_of
 from dataenvgym.domains.social.recording import SceneRecorder
 from dataenvgym.domains.social.scene import MOST_TURNS, Rules
@@ -105,13 +105,13 @@ class SocialDomain(DialogueDomain):
 
     def prompt(self, instance: TaskInstance) -> Conversation:
         """The conversation that the student sees first, without a model's opening words."""
-        if problem_of(instance).partner == MODEL or self._strategies.strategists:
+        if instance.data_as(SocialProblem).partner == MODEL or self._strategies.strategists:
             return self.prompt_template.conversation(self.text_of(instance))
         return super().prompt(instance)
 
     def text_of(self, instance: TaskInstance) -> str:
         """The introduction that the student reads before the scene begins, with its character."""
-        problem = problem_of(instance)
+        problem = instance.data_as(SocialProblem)
         return self._strategies.students_introduction(problem.cast, problem.seat, self._kinds)
 
     def tried_text(self, completed: CompletedTaskInstance) -> str | None:
@@ -211,7 +211,7 @@ class SocialDomain(DialogueDomain):
     def asks_model(self, instance: TaskInstance) -> bool:
         """Whether another model takes part: in another seat, as strategist, or as speaker."""
         strategies = self._strategies
-        is_played = problem_of(instance).partner == MODEL
+        is_played = instance.data_as(SocialProblem).partner == MODEL
         return is_played or strategies.student_advises or bool(strategies.strategists)
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
@@ -220,7 +220,7 @@ class SocialDomain(DialogueDomain):
         It offers the other's limit in its third turn, and keeps to it. If no price serves both, it
         leaves.
         """
-        problem = problem_of(instance)
+        problem = instance.data_as(SocialProblem)
         deal = problem.scene.deal
         if deal is None or problem.seat not in deal.parties:
             return

@@ -12,7 +12,7 @@ from typing import Any
 
 from dataenvgym.domains.social.actions import Action, InvalidActionText, read_action
 from dataenvgym.domains.social.evaluators import DIMENSIONS
-from dataenvgym.domains.social.problem import MODEL, SocialProblem, problem_of
+from dataenvgym.domains.social.problem import MODEL, SocialProblem
 from dataenvgym.domains.social.prompts import news, seat_conversation
 from dataenvgym.domains.social.recording import SceneRecord, SceneRecorder
 from dataenvgym.domains.social.scene import MOST_TURNS, Rules, SceneState
@@ -91,7 +91,7 @@ class SocialEnvironment(TaskEnvironment):
         return self._state
 
     def begin(self, instance: TaskInstance) -> Generator[Ask, Reply, Conversation]:
-        problem = problem_of(instance)
+        problem = instance.data_as(SocialProblem)
         self._options.check_partner(problem.partner)
         self._record = None
         if self._recorder is not None:

@@ -18,7 +18,7 @@ from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.domains.social.dimension_table import DimensionTable, EpisodeRow, dimension_table
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.evaluators import DIMENSIONS, overall
-from dataenvgym.domains.social.problem import MODEL, SocialProblem, problem_of
+from dataenvgym.domains.social.problem import MODEL, SocialProblem
 from dataenvgym.domains.social.recording import SceneRecorder, episode_id
 from dataenvgym.domains.social.scene_log import EPISODES, SceneLog, stuck
 from dataenvgym.domains.social.scores import Scoring
@@ -106,7 +106,7 @@ class Scenes:
     ) -> None:
         """Raise a ConfigurationError for scenes that cannot be played or scored."""
         assert isinstance(task, Task)
-        for problem in map(problem_of, instances):
+        for problem in (i.data_as(SocialProblem) for i in instances):
             if problem.partner == MODEL and "partner" not in task.others:
                 raise ConfigurationError(
                     "task.partner is 'model', but there is no such speaker: name it with "
@@ -170,7 +170,9 @@ class Scenes:
         for id, sample, episode in zip(ids, samples, store.get_many(EPISODES, ids), strict=True):
             if sample.error is not None and sample.fault not in self._scoring.judges:
                 episode = None  # it broke off; a saved episode is from an earlier try
-            rows.append(self._row(id, sample, problem_of(instances[sample.instance_id]), episode))
+            rows.append(
+                self._row(id, sample, instances[sample.instance_id].data_as(SocialProblem), episode)
+            )
         write_models(path, rows)
         return rows
 

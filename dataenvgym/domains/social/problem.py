@@ -54,15 +54,6 @@ class SocialProblem(Model):
         return Cast(self.scene, self.characters)
 
 
-def problem_of(instance: TaskInstance) -> SocialProblem:
-    """The problem in an instance.
-
-    Raises:
-        InvalidInstanceError: naming the instance and the field.
-    """
-    return instance.data_as(SocialProblem)
-
-
 def to_instance(problem: SocialProblem, *, id: str, task: str) -> TaskInstance:
     """The instance for a problem; its skill is the scene's motive.
 

@@ -18,12 +18,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from dataenvgym.domains.tool_use.environment import (
-    ToolLimits,
-    ToolUseEnvironment,
-    ToolUseOptions,
-)
-from dataenvgym.domains.tool_use.problem import Prepared, ToolUseProblem, check_fits, problem_of
+from dataenvgym.domains.tool_use.environment import ToolLimits, ToolUseEnvironment, ToolUseOptions
+from dataenvgym.domains.tool_use.problem import Prepared, ToolUseProblem, check_fits
 from dataenvgym.domains.tool_use.users import ModelUser
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import (
@@ -89,7 +85,7 @@ class ToolUseDomain(DialogueDomain):
         known = self._prepared.get(instance.id)
         if known is not None and known[0] is instance:
             return known[1]
-        problem, world = problem_of(instance, self.problem_class), self.world
+        problem, world = instance.data_as(self.problem_class), self.world
         try:
             check_fits(problem, world)
         except ValueError as error:
@@ -135,7 +131,7 @@ class ToolUseDomain(DialogueDomain):
 
     def text_of(self, instance: TaskInstance) -> str:
         """The instruction, followed by the user's script or description."""
-        user = problem_of(instance, self.problem_class).user
+        user = instance.data_as(self.problem_class).user
         if user is None:
             return instance.instruction
         if isinstance(user, ModelUser):
@@ -168,7 +164,7 @@ class ToolUseDomain(DialogueDomain):
 
     def gold_text(self, instance: TaskInstance) -> str | None:
         """The gold calls and words, as a teacher writes them; None if there are none."""
-        problem = problem_of(instance, self.problem_class)
+        problem = instance.data_as(self.problem_class)
         words = instance.answer or ", ".join(problem.said)
         calls = as_reply(Message(role="assistant", content="", tool_calls=problem.gold))
         return "\n".join(filter(None, (calls, words))) or None

@@ -93,25 +93,17 @@ def calls_match(
     gold: Sequence[GoldCall],
     *,
     lenient: bool = False,
-    ordered: bool = False,
     tools: Sequence[Tool] = (),
 ) -> bool:
     """Whether the numbers of calls are equal, and each call matches a different gold call.
 
     Args:
         lenient: compare like BFCL.
-        ordered: the calls must come in the order of the gold ones.
         tools: lenient matching takes types and expected arguments from their schemas; without a
             tool's schema, from the gold values.
     """
-    if len(given) != len(gold):
-        return False
-    if ordered:
-        return all(
-            calls_match([one], [other], lenient=lenient, tools=tools)
-            for one, other in zip(given, gold, strict=True)
-        )
-    return most_pairs(given, gold, lenient=lenient, tools=tools) == len(gold)
+    same_number = len(given) == len(gold)
+    return same_number and most_pairs(given, gold, lenient=lenient, tools=tools) == len(gold)
 
 
 def most_pairs(
@@ -121,23 +113,9 @@ def most_pairs(
     lenient: bool = False,
     tools: Sequence[Tool] = (),
 ) -> int:
-    """The largest number of calls that each match a different gold call; see `calls_match`.
-
-    Uses augmenting paths (Kuhn), in O(calls * gold calls * calls).
-    """
+    """The largest number of calls that each match a different gold call; see `calls_match`."""
     shares = _shares(given, gold, lenient, tools)
-    row_of: dict[int, int] = {}
-
-    def place(row: int, seen: set[int]) -> bool:
-        for column, share in enumerate(shares[row]):
-            if share == 1.0 and column not in seen:
-                seen.add(column)
-                if column not in row_of or place(row_of[column], seen):
-                    row_of[column] = row
-                    return True
-        return False
-
-    return sum(place(row, set()) for row in range(len(shares)))
+    return round(_best_sum([[float(share == 1.0) for share in row] for row in shares]))
 
 
 def call_scores(

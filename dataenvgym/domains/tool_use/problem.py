@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -134,24 +134,6 @@ class ToolUseProblem(Model):
     def asks_judge(self) -> bool:
         """Whether its score needs the speaker "judge"."""
         return "said" in self.basis and self.said_by == "judge"
-
-
-ProblemT = TypeVar("ProblemT", bound=ToolUseProblem)
-
-
-def problem_of(
-    instance: TaskInstance,
-    kind: type[ProblemT] = ToolUseProblem,  # type: ignore[assignment]
-) -> ProblemT:
-    """The problem in an instance.
-
-    Raises:
-        InvalidInstanceError: naming the instance and the field.
-    """
-    try:
-        return kind.model_validate(instance.data)
-    except ValidationError as error:
-        raise InvalidInstanceError(f"instance {instance.id!r}: {first_fault(error)}") from None
 
 
 def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.cli.console import open_console
+from dataenvgym.cli.evaluation_tables import table_of
 from dataenvgym.domains.tool_use.audit import Audit, audit
 from dataenvgym.domains.tool_use.mcp.world import require_mcp
 from dataenvgym.domains.tool_use.problem import load_problems
@@ -61,7 +61,7 @@ def worlds(arguments: Namespace) -> None:
 
 
 def _list(found: Found) -> None:
-    table = _table(("world",), ("tools", "of them write", "problems", "skills"))
+    table = table_of(("world",), ("tools", "of them write", "problems", "skills"))
     for world, problems in found:
         methods = world.methods.values()
         numbers = (
@@ -80,7 +80,7 @@ def _audit(found: Found, seed: int) -> None:
     for world, problems in found:
         audits.append(audit(world, problems, seed=seed))
         tools.append(len(world.methods))
-    table = _table(("",), [done.world for done in audits])
+    table = table_of(("",), [done.world for done in audits])
     rows = {"tools": tools, **{what: [done.tried[what] for done in audits] for what in _TRIED}}
     rows["violations"] = [len(done.violations) for done in audits]
     for what, numbers in rows.items():
@@ -90,22 +90,13 @@ def _audit(found: Found, seed: int) -> None:
     violations = [(done.world, each) for done in audits for each in done.violations]
     if not violations:
         return
-    shown = _table(("world", "problem", "check", "finding"), ())
+    shown = table_of(("world", "problem", "check", "finding"), ())
     for name, each in violations[:_MOST_SHOWN]:
         shown.add_row(*map(Text, (name, each.problem, each.check, each.detail)))
     console.print(shown)
     if len(violations) > _MOST_SHOWN:
         console.print(f"... and {len(violations) - _MOST_SHOWN} more")
     raise EvaluationError(f"{len(violations)} violation{'s' * (len(violations) != 1)}")
-
-
-def _table(texts: Sequence[str], numbers: Sequence[str]) -> Table:
-    table = Table(box=None, header_style="bold")
-    for name in texts:
-        table.add_column(name)
-    for name in numbers:
-        table.add_column(name, justify="right")
-    return table
 
 
 def serve_world(arguments: Namespace) -> None:

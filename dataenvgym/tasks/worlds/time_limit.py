@@ -94,20 +94,14 @@ def within(seconds: float, function: Callable[..., T], /, *args: Any, **argument
             value = function(*args, **arguments)
         finally:
             if late := watchdog.end(thread, before):
-                _let_it_arrive()
+                # Run until the exception that the watchdog has set is raised, at a jump back at the
+                # latest. Clearing it (with NULL) instead would leave CPython's eval breaker set for
+                # good; every function then hangs under a tracer (3.11).
+                for _ in range(100):
+                    pass
     except _Expired:
         watchdog.end(thread, before)
         late = True
     if late:
         raise TimeoutError(f"took longer than {seconds:g} s")
     return value
-
-
-def _let_it_arrive() -> None:
-    """Run until an exception that the watchdog has set is raised, at a jump back at the latest.
-
-    Clearing the exception (with NULL) instead would leave CPython's eval breaker set for good;
-    every function then hangs under a tracer (3.11).
-    """
-    for _ in range(100):
-        pass

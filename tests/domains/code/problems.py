@@ -2,7 +2,7 @@
 
 import json
 
-from dataenvgym.domains.code.problem import problem_of
+from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.task import to_instance
 from dataenvgym.errors import SandboxError
 from dataenvgym.sandbox import Limits
@@ -56,7 +56,7 @@ def passed(verdict):
 
 def loaded(values, **options):
     instance = to_instance(SourceRow("rows-3", "rows.jsonl:3", values), task="t", **options)
-    return instance, problem_of(instance)
+    return instance, instance.data_as(CodeProblem)
 
 
 class Broken:

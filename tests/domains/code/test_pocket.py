@@ -9,7 +9,7 @@ from dataenvgym.domains.code.pocket import (
     PocketCodeTask,
 )
 from dataenvgym.domains.code.pocket_skills import SKILLS
-from dataenvgym.domains.code.problem import problem_of
+from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.environments import RecordChecks
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum
@@ -29,7 +29,7 @@ def test_the_hidden_calls_of_a_skill_tell_it_from_every_other_one(pair):
     for instance in PocketCodeTask(n_validation=200).instances:
         calls.setdefault(instance.skill, instance)
     for asked, given in (pair, pair[::-1]):
-        problem = problem_of(calls[asked])
+        problem = calls[asked].data_as(CodeProblem)
         digit = next((int(c) for c in calls[asked].instruction if c.isdigit()), 5)
         code = PocketCodeProblem(SKILLS[given], (problem.entry_point, "xs"), digit).output
         names: dict = {}

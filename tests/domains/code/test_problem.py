@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from dataenvgym.domains.code.problem import CallTest, CodeProblem, problem_of
+from dataenvgym.domains.code.problem import CallTest, CodeProblem
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import TaskInstance
 
@@ -18,15 +18,15 @@ def test_a_problem_comes_back_from_the_data_of_its_instance():
     assert problem.tests == (*problem.public, *problem.hidden)
     instance = TaskInstance(id="p", task="t", instruction="?", data=problem.data())
     again = TaskInstance.model_validate_json(instance.model_dump_json())
-    assert problem_of(again) == problem
+    assert again.data_as(CodeProblem) == problem
 
 
 def test_an_instance_of_another_kind_is_refused_naming_the_field():
     instance = TaskInstance(id="p", task="t", instruction="?", data={"hidden": [{"kind": "call"}]})
     with pytest.raises(InvalidInstanceError, match=r"'p': hidden\.0"):
-        problem_of(instance)
+        instance.data_as(CodeProblem)
     with pytest.raises(InvalidInstanceError, match="no tests"):
-        problem_of(TaskInstance(id="p", task="t", instruction="?"))
+        TaskInstance(id="p", task="t", instruction="?").data_as(CodeProblem)
 
 
 def test_a_misspelled_field_is_refused():

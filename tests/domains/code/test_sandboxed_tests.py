@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dataenvgym.domains.code.problem import problem_of
+from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import NOT_RUN, judge
 from dataenvgym.domains.code.task import to_instance
 from dataenvgym.errors import EvaluationError, SandboxError
@@ -176,7 +176,7 @@ def test_an_ordinary_process_will_do_where_nothing_is_to_be_kept_away(judged, un
 def test_humaneval_accepts_all_its_solutions_and_no_empty_body(box, humaneval):
     with gzip.open(humaneval) as stream:
         rows = [SourceRow(str(n), str(n), json.loads(line)) for n, line in enumerate(stream)]
-    problems = [problem_of(to_instance(row, task="humaneval")) for row in rows]
+    problems = [to_instance(row, task="humaneval").data_as(CodeProblem) for row in rows]
 
     def all_passed(codes):
         def passes(code, problem):

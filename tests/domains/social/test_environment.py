@@ -7,7 +7,7 @@ import pytest
 import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.social.environment import SocialEnvironment
 from dataenvgym.domains.social.evaluators import DIMENSIONS
-from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.domains.social.scene import SceneState
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.domains.social.task import SocialTask
@@ -115,7 +115,7 @@ def test_a_goal_without_a_rule_is_the_judges():
 
 def test_the_judge_sees_all_that_the_seats_know_in_every_shipped_scene():
     seen_hints = 0
-    for problem in map(problem_of, SocialTask("all", partner="model").instances):
+    for problem in (i.data_as(SocialProblem) for i in SocialTask("all", partner="model").instances):
         cast, scene = problem.cast, problem.scene
         for seat in cast.seats:
             scoring = Scoring(dimensions=tuple(DIMENSIONS))

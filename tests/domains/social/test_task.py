@@ -3,7 +3,7 @@
 import pytest
 
 from dataenvgym.domains.social import shipped_profiles
-from dataenvgym.domains.social.problem import problem_of
+from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS
 from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
@@ -33,13 +33,13 @@ def test_a_model_plays_all_scenes_and_the_hard_ones_are_a_part():
 
 def test_seats_are_chosen():
     seats = {s: SocialTask(seats=s).whole().instances for s in ("first", "second")}
-    assert {problem_of(i).seat for i in seats["first"]} == {0}
-    assert {problem_of(i).seat for i in seats["second"]} == {1}
+    assert {i.data_as(SocialProblem).seat for i in seats["first"]} == {0}
+    assert {i.data_as(SocialProblem).seat for i in seats["second"]} == {1}
 
 
 def test_a_scene_belongs_to_one_split_with_all_its_seats():
     task = SocialTask(partner="model", casts_per_scene=2)
-    scenes = {s: {problem_of(i).scene.id for i in task.on(s).instances} for s in SPLITS}
+    scenes = {s: {i.data_as(SocialProblem).scene.id for i in task.on(s).instances} for s in SPLITS}
     assert not scenes["train"] & scenes["validation"] | scenes["validation"] & scenes["test"]
     assert not scenes["train"] & scenes["test"]
     whole = {i.id for i in task.whole().instances}
@@ -158,4 +158,4 @@ def test_an_instance_that_is_not_a_scene_is_refused_with_its_id(change, complain
     good = instance(sale())
     bad = good.model_copy(update={"data": good.data | change})
     with pytest.raises(InvalidInstanceError, match=f"'one'.*{complaint}"):
-        problem_of(bad)
+        bad.data_as(SocialProblem)

@@ -22,11 +22,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from dataenvgym.domains.tool_use.calls.problem import (
-    CallsProblem,
-    files_in,
-    parsed,
-)
+from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in, parsed
 from dataenvgym.domains.tool_use.calls.search import spaced
 from dataenvgym.domains.tool_use.matching import KINDS, GoldCall
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, first_fault

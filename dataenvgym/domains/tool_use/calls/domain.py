@@ -15,7 +15,6 @@ from dataenvgym.domains.tool_use.calls.problem import (
     canonical,
     declaring,
     from_text,
-    problem_of,
 )
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, searching
 from dataenvgym.domains.tool_use.matching import KINDS, GoldCall, calls_match
@@ -86,7 +85,7 @@ class CallsDomain(Domain):
 
         If the gold answer is a reply to the user, a reply without calls is represented by its text.
         """
-        problem = problem_of(instance)
+        problem = instance.data_as(CallsProblem)
         said = read_reply(declaring(problem.messages, problem.tools), reply)
         if problem.reply and not problem.gold and not said.tool_calls:
             return said_in(said.content).strip() or None
@@ -99,7 +98,7 @@ class CallsDomain(Domain):
         calls = [_calls_in(answer) for answer in (one, other)]
         if calls[0] is None or calls[1] is None:
             return False
-        tools = problem_of(instance).tools
+        tools = instance.data_as(CallsProblem).tools
         gold = [GoldCall.of(call) for call in calls[0]]
         return calls_match(calls[1], gold, lenient=self.lenient, tools=tools)
 
@@ -107,12 +106,12 @@ class CallsDomain(Domain):
 
     def text_of(self, instance: TaskInstance) -> str:
         """The conversation so far, with the problem's tools."""
-        problem = problem_of(instance)
+        problem = instance.data_as(CallsProblem)
         return self._text(problem.messages, problem.tools)
 
     def gold_record(self, instance: TaskInstance) -> ChatDatum | None:
         """A record with the gold calls, or the gold reply; None if any call is right."""
-        problem = problem_of(instance)
+        problem = instance.data_as(CallsProblem)
         if problem.answer is None:
             return None
         said = read_reply(declaring(problem.messages, problem.tools), problem.answer)
@@ -124,7 +123,7 @@ class CallsDomain(Domain):
         return chat_record((*prompt, said), Provenance(skill=instance.skill))
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
-        if answer := problem_of(instance).answer:
+        if answer := instance.data_as(CallsProblem).answer:
             yield answer
 
     def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dataenvgym.domains.tool_use.calls.problem import CallsProblem, declaring, problem_of
+from dataenvgym.domains.tool_use.calls.problem import CallsProblem, declaring
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, found
 from dataenvgym.domains.tool_use.matching import call_scores, calls_match
 from dataenvgym.errors import ConfigurationError, check_one_of, shorten
@@ -77,7 +77,7 @@ class CallsEnvironment(TaskEnvironment):
         self._problem: CallsProblem | None = None
 
     def begin(self, instance: TaskInstance) -> Conversation:
-        self._problem = problem_of(instance)
+        self._problem = instance.data_as(CallsProblem)
         return self.prompt(self._problem.messages, self._problem.tools)
 
     def prompt(self, messages: Conversation, tools: Sequence[Tool]) -> Conversation:

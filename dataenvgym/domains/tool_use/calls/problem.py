@@ -79,11 +79,6 @@ class CallsProblem(Model):
         return TaskInstance(instruction="\n".join(said), answer=self.answer, data=data, **fields)
 
 
-def problem_of(instance: TaskInstance) -> CallsProblem:
-    """The problem of an instance; its data must be valid."""
-    return parsed(CallsProblem, instance.data, f"instance {instance.id!r}")
-
-
 def parsed(
     kind: type[ModelT],
     values: Any,

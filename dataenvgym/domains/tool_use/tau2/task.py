@@ -8,11 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
-from dataenvgym.domains.tool_use.environment import (
-    CountErrors,
-    ToolLimits,
-    ToolUseEnvironment,
-)
+from dataenvgym.domains.tool_use.environment import CountErrors, ToolLimits, ToolUseEnvironment
 from dataenvgym.domains.tool_use.problem import ToolUseProblem
 from dataenvgym.domains.tool_use.tau2.environment import MAX_STEPS, Tau2Environment
 from dataenvgym.domains.tool_use.tau2.package import load_package

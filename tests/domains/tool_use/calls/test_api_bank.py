@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from dataenvgym.domains.tool_use.calls.api_bank import REPLY
-from dataenvgym.domains.tool_use.calls.problem import as_calls_text, problem_of
+from dataenvgym.domains.tool_use.calls.problem import CallsProblem, as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import ToolCall
@@ -42,7 +42,7 @@ def test_gold_answers_score_1_and_empty_ones_0(published):
 def test_gold_calls_with_one_value_changed_fail_whichever_it_is(published):
     tried = 0
     for instance in published.instances:
-        for call in (gold.call for gold in problem_of(instance).gold):
+        for call in (gold.call for gold in instance.data_as(CallsProblem).gold):
             names = call.arguments or {"extra": 0}
             for name in names:
                 wrong = call.arguments | {name: "qqq"}
@@ -94,7 +94,7 @@ def test_each_turn_of_the_assistant_is_a_problem(dialogues):
         ("GetToday-level-1-1-2", "GetToday", "level 1"),
         ("GetToday-level-1-1-3", REPLY, "level 1"),
     ]
-    alarm = problem_of(instances[2])
+    alarm = instances[2].data_as(CallsProblem)
     assert [m.role for m in alarm.messages] == ["user", "assistant", "user", "assistant", "tool"]
     assert alarm.messages[3].content == "One moment."
     assert [call.name for call in alarm.messages[3].tool_calls] == ["GetUserToken"]
@@ -114,7 +114,7 @@ def test_calls_and_replies_can_be_taken_alone(dialogues, turns, n):
 
 
 def test_tools_derive_from_the_calls_if_they_are_not_described(dialogues):
-    tools = problem_of(whole(dialogues).instances[0]).tools
+    tools = whole(dialogues).instances[0].data_as(CallsProblem).tools
     assert [tool.name for tool in tools] == ["AddAlarm", "GetUserToken"]
     assert tools[0].description == "Add alarm."
     assert tools[0].parameters == {
@@ -135,7 +135,7 @@ def test_a_file_with_tools_replaces_them(dialogues, tmp_path):
     ]
     file = tmp_path / "apis.json"
     file.write_text(json.dumps(described))
-    tools = problem_of(whole(dialogues, apis=file).instances[0]).tools
+    tools = whole(dialogues, apis=file).instances[0].data_as(CallsProblem).tools
     assert [tool.description for tool in tools] == ["Does AddAlarm.", "Does GetUserToken."]
     file.write_text(json.dumps(described[1:]))
     complaint = r"level-2-1.jsonl:5, field 'api_name': calls 'GetUserToken', which is not declared"

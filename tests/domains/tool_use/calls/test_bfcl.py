@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from dataenvgym.domains.tool_use.calls.problem import as_calls_text, problem_of
+from dataenvgym.domains.tool_use.calls.problem import CallsProblem, as_calls_text
 from dataenvgym.domains.tool_use.calls.task import BFCLTask
 from dataenvgym.domains.tool_use.matching import GoldCall, calls_match
 from dataenvgym.errors import ConfigurationError
@@ -51,7 +51,7 @@ def test_gold_answers_solve_all_and_empty_ones_only_where_no_tool_fits(published
 def test_a_call_where_no_tool_fits_is_wrong(published):
     for instance in published.instances:
         if instance.category == "irrelevance":
-            call = ToolCall(name=problem_of(instance).tools[0].name)
+            call = ToolCall(name=instance.data_as(CallsProblem).tools[0].name)
             assert not published.domain.judge(instance, as_calls_text([call])), instance.id
 
 
@@ -60,7 +60,7 @@ def test_gold_calls_with_one_value_changed_fail_whichever_it_is(published, step)
     tried = 0
     environment = published.domain.make_environment()
     for instance in published.instances[::step]:
-        gold = problem_of(instance).gold
+        gold = instance.data_as(CallsProblem).gold
         for i, wanted in enumerate(gold):
             for name, value in wanted.call.arguments.items():
                 other = {name: changed(value, wanted.acceptable[name])}
@@ -77,7 +77,7 @@ def test_every_problem_can_be_taught_and_tried_again(published):
     domain = published.domain
     for instance in published.instances[::20]:
         record = domain.gold_record(instance)
-        assert record.tools == problem_of(instance).tools
+        assert record.tools == instance.data_as(CallsProblem).tools
         assert domain.frame(domain.unframe(record)) == record
 
 
@@ -93,7 +93,7 @@ def test_the_subset_is_skill_and_category_and_can_be_chosen(bfcl_files):
 
 def test_types_of_its_own_become_those_of_json(bfcl_files):
     instance = whole(bfcl_files, subset="simple").instances[0]
-    assert problem_of(instance).tools[0].parameters == {
+    assert instance.data_as(CallsProblem).tools[0].parameters == {
         "type": "object",
         "properties": {
             "a": {"type": "integer", "description": "The first."},
@@ -111,7 +111,7 @@ def test_inner_types_and_other_keys_of_a_schema_are_read(bfcl_files):
         1,
         lambda row: row["function"][0]["parameters"]["properties"].update(unit=declared),
     )
-    tool = problem_of(whole(bfcl_files, subset="simple").instances[0]).tools[0]
+    tool = whole(bfcl_files, subset="simple").instances[0].data_as(CallsProblem).tools[0]
     assert tool.parameters["properties"]["unit"] == {
         "type": "array",
         "items": {"type": "string", "enum": ["x"]},
@@ -135,7 +135,7 @@ def test_matching_is_lenient_unless_it_is_to_be_strict(bfcl_files, matching, tex
 
 def test_names_can_be_had_without_dots(bfcl_files):
     instance = whole(bfcl_files, subset="simple", plain_names=True).instances[0]
-    problem = problem_of(instance)
+    problem = instance.data_as(CallsProblem)
     assert (problem.tools[0].name, problem.gold[0].name) == ("math_add", "math_add")
 
 
@@ -232,7 +232,7 @@ def test_an_argument_that_the_tool_lacks_may_be_among_those_that_can_be_left_out
         lambda row: row["ground_truth"][0]["say"].update(volume=["", 3]),
     )
     instance = whole(bfcl_files, subset="multiple").instances[1]
-    assert problem_of(instance).gold[0].call.arguments == {"text": "item 1"}
+    assert instance.data_as(CallsProblem).gold[0].call.arguments == {"text": "item 1"}
 
 
 def test_fields_of_an_object_within_an_object_are_plain_values():

@@ -1,4 +1,4 @@
-"""`SkillTree-v0` with observations and actions of fixed size, as RL libraries need them.
+"""`FixedForest`: `SkillTree-v0` with observations and actions of fixed size, for RL libraries.
 
 observation   for each skill one row of FEATURES, in [-1, 1]; flattened
 action        for each skill (weight, whether to explore), in [-1, 1]; flattened
@@ -21,6 +21,8 @@ from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Tree, TreeAction
 from dataenvgym.errors import ConfigurationError, InvalidActionError, check_at_least
 from dataenvgym.tasks.adapted_task import known_instances
+
+__all__ = ["FEATURES", "FixedForest", "FixedLayout"]
 
 FEATURES = ("accuracy", "change", "allocation", "generated", "opened", "steps_left")
 """The columns of an observation, for each skill:
