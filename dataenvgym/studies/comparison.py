@@ -32,7 +32,7 @@ from dataenvgym.studies.checks import (
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.noise import NoiseModel, read_noise
 from dataenvgym.studies.notes import study_warnings
-from dataenvgym.studies.plan import CEILING, FLOOR, Role, choose_baseline
+from dataenvgym.studies.plan import CEILING, FLOOR, choose_baseline
 from dataenvgym.studies.results import (
     MissingRun,
     StrategyRuns,
@@ -40,7 +40,7 @@ from dataenvgym.studies.results import (
     task_result,
     without_inference,
 )
-from dataenvgym.studies.state import read_state
+from dataenvgym.studies.state import Role, read_state
 from dataenvgym.studies.statistics import Test, choose_test
 
 if TYPE_CHECKING:
