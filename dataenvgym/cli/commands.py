@@ -254,6 +254,32 @@ The same command continues an interrupted one; more repeats or groups extend it.
         output="--output",
     ),
     Command(
+        "serve-adaptation",
+        "serve adaptation: clients send self-edits and questions, and get what an adapter gains",
+        "serve_adaptation:serve_adaptation",
+        {
+            **_OVERRIDES,
+            "--transport http|zmq=http": "of the requests (default: http); zmq needs the package "
+            "pyzmq",
+            "--host HOST": "the address to listen on (default: 127.0.0.1)",
+            "--port N=5555": "0 takes a free one (default: 5555)",
+            "--token-variable NAME": "the environment variable with the token that every request "
+            "must have; needed for other hosts than this machine",
+            "--adaptations-dir DIR=adaptations": "the folder of servers' answers (default: "
+            "adaptations)",
+        },
+        """\
+examples:
+  dataenvgym serve-adaptation task=pocket_knowledge
+  dataenvgym serve-adaptation task=squad student=hf student.path=NAME \\
+      student.format=completion --transport zmq
+
+Each request trains an adapter from the untouched student, and asks its questions
+with and without it. Requests have the fields of SEAL's clients; see
+docs/adaptation_server.md.""",
+        "--adaptations-dir",
+    ),
+    Command(
         "list",
         "list the options to choose from",
         "listing:list_options",
