@@ -303,21 +303,32 @@ def _in_turn(
         yield tuple(map(Answer.of, task.attempt(predictor, asked)))
 
 
+def trainer_of(predictor: object) -> TrainerInterface:
+    """The predictor's trainer.
+
+    Raises:
+        ConfigurationError: if it has no attribute `trainer`.
+    """
+    trainer: TrainerInterface | None = getattr(predictor, "trainer", None)
+    if trainer is None:
+        raise ConfigurationError(
+            f"{type(predictor).__name__} has no attribute `trainer`, and this training has options "
+            "of its own: use dataenvgym's predictors, or give it such an attribute"
+        )
+    return trainer
+
+
 @contextmanager
 def trained_by(predictor: Any, trainer: TrainerInterface | None) -> Iterator[None]:
     """Let the predictor use another trainer until the block ends; None leaves its own.
 
     Raises:
-        ConfigurationError: if it has no attribute `trainer`.
+        ConfigurationError: as `trainer_of`.
     """
     if trainer is None:
         yield
         return
-    if (own := getattr(predictor, "trainer", None)) is None:
-        raise ConfigurationError(
-            f"{type(predictor).__name__} has no attribute `trainer`, and this training has options "
-            "of its own: use dataenvgym's predictors, or give it such an attribute"
-        )
+    own = trainer_of(predictor)
     predictor.trainer = trainer
     try:
         yield

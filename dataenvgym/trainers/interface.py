@@ -62,6 +62,8 @@ def options_of(trainer: TrainerInterface) -> TrainingConfig:
 def trainer_with(trainer: TrainerInterface, options: Mapping[str, Any]) -> TrainerInterface:
     """The same trainer with some options changed, such as `{"learning_rate": 1e-4}`.
 
+    Options without a field in `TrainingConfig` go into `extra`.
+
     Raises:
         ConfigurationError: for an unknown option or an invalid value, and for a trainer without
             `config`.
@@ -73,9 +75,11 @@ def trainer_with(trainer: TrainerInterface, options: Mapping[str, Any]) -> Train
             "changed: give it one (see TrainerInterface)"
         )
     refuse_options_of_one_training(options)
-    changed: Any = copy.copy(trainer)
-    changed.config = options_of(trainer).with_options(**options)
-    return changed  # type: ignore[no-any-return]
+    config, changed = options_of(trainer), copy.copy(trainer)
+    own = {name: value for name, value in options.items() if name in TrainingConfig.model_fields}
+    extra = {**config.extra, **{n: value for n, value in options.items() if n not in own}}
+    changed.config = config.with_options(**{"extra": extra, **own})  # type: ignore[attr-defined]
+    return changed
 
 
 def refuse_options_of_one_training(options: Mapping[str, Any]) -> None:
