@@ -6,10 +6,13 @@ trials       the accuracy of each edit over repeated trainings
 rest_em      trains the writer on the edits that were worth most
 arms         the ways to adapt a student, compared on the same contexts
 report       the figures of the arms, as tables
+continual    sequences of contexts, whose adapters are merged or stacked
 running      `run_adaptation`: arms from a configuration, in a folder
+server       trains and asks an adapter for each request of a client
 """
 
 from dataenvgym.adaptation.arms import ArmResult, Arms
+from dataenvgym.adaptation.continual import Continual
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits
 from dataenvgym.adaptation.inner_loop import Adapted, Answer, InnerLoop, adapt
 from dataenvgym.adaptation.rest_em import RestEM, kept_edits
@@ -21,6 +24,7 @@ __all__ = [
     "ArmResult",
     "Arms",
     "Context",
+    "Continual",
     "Edit",
     "EditResult",
     "EditTrials",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
@@ -56,6 +56,8 @@ class Arms:
             would learn from the same ones.
         edits: edits of each context.
         repeats: trainings of each edit, with different seeds.
+        at_once: the number of contexts, or "all", that one adapter learns from all of their edits;
+            it is asked all of their questions. None trains an adapter for each edit.
 
     Raises:
         ConfigurationError: for an invalid value.
@@ -69,6 +71,7 @@ class Arms:
         contexts: int | None = None,
         edits: int = 1,
         repeats: int = 1,
+        at_once: int | Literal["all"] | None = None,
     ) -> None:
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ConfigurationError(f"names is {names!r}, expected a list, such as [self_edits]")
@@ -78,11 +81,14 @@ class Arms:
         check_at_least(1, edits=edits, repeats=repeats)
         if contexts is not None:
             check_at_least(1, contexts=contexts)
+        if at_once is not None and at_once != "all":
+            check_at_least(1, at_once=at_once)
         self.names: tuple[Arm, ...] = tuple(names)
         self.split: Split = split
         self.contexts = contexts
         self.edits = edits
         self.repeats = repeats
+        self.at_once = at_once
 
     def chosen(
         self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int
@@ -92,8 +98,8 @@ class Arms:
         Raises:
             ConfigurationError: if there are too few.
         """
-        found = _shuffled(task, engine, self.split, seed)
-        others = _shuffled(task, engine, rest_em.split, seed)
+        found = shuffled_contexts(task, engine, self.split, seed)
+        others = shuffled_contexts(task, engine, rest_em.split, seed)
         same = {context.id for context in found} & {context.id for context in others}
         count = self.contexts or (len(found) // 2 if same else len(found))
         evaluated = found[:count]
@@ -159,15 +165,16 @@ class Arms:
             records = map(task.domain.gold_record, context.questions)
             return Edit([record for record in records if record is not None])
 
+        at_once = len(evaluated) if self.at_once == "all" else self.at_once
+        trained: Any = {"repeats": self.repeats, "at_once": at_once}
         predictor = student(None)
         first = trials(0)
         yield result("base", first.given("base", evaluated, lambda _: Edit(()), repeats=1))
         if "context_only" in self.names:
-            found = first.given("context_only", evaluated, alone, repeats=self.repeats)
-            yield result("context_only", found)
+            yield result("context_only", first.given("context_only", evaluated, alone, **trained))
         if "gold" in self.names:
-            yield result("gold", first.given("gold", evaluated, gold, repeats=self.repeats))
-        numbers = {"edits": self.edits, "repeats": self.repeats}
+            yield result("gold", first.given("gold", evaluated, gold, **trained))
+        numbers = {"edits": self.edits, **trained}
         if "self_edits" in self.names:
             writer: TeacherInterface = StudentTeacher(predictor)
             yield result("self_edits", first.written("self_edits", evaluated, writer, **numbers))
@@ -184,7 +191,8 @@ class Arms:
             yield result(f"rest_em_{number}", found, len(kept))
 
 
-def _shuffled(task: Task, engine: WritesEdits, split: Split, seed: int) -> list[Context]:
+def shuffled_contexts(task: Task, engine: WritesEdits, split: Split, seed: int) -> list[Context]:
+    """The contexts of a split in a seeded order; none if the task has no such split."""
     if split not in task.splits:
         return []
     contexts = engine.contexts(task.on(split).instances)

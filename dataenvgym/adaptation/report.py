@@ -13,6 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.adaptation.arms import ArmResult
+from dataenvgym.adaptation.continual import SequenceResult
+from dataenvgym.adaptation.continual_report import ContinualReport
 from dataenvgym.episodes.texts import cell, change, markdown_table, plain, score, several
 from dataenvgym.metrics.estimators import Estimate, estimate
 from dataenvgym.records import Model
@@ -89,6 +91,12 @@ class AdaptationReport(Model):
             ),
         )
 
+    def tables(self) -> Iterator[list[list[str]]]:
+        """The tables, each with the names of its columns first."""
+        yield [*self.rows()]
+        if self.differences:
+            yield [*self.difference_rows()]
+
     def rows(self) -> Iterator[list[str]]:
         """The cells of the table of arms; the first row has their names."""
         yield ["arm", "base", "adapter", "gain", "95%", "edits ±", "repeats ±"]
@@ -138,6 +146,17 @@ class AdaptationReport(Model):
             ]
             if any(facts):
                 yield f"{one.arm}: {'; '.join(filter(None, facts))}."
+
+
+AnyReport = AdaptationReport | ContinualReport
+
+
+def report_of(task: str, results: Sequence[ArmResult | SequenceResult]) -> AnyReport:
+    """The report of arms, or of sequences."""
+    sequences = [result for result in results if isinstance(result, SequenceResult)]
+    if sequences:
+        return ContinualReport.of(task, sequences)
+    return AdaptationReport.of(task, [one for one in results if isinstance(one, ArmResult)])
 
 
 def _by_context(result: ArmResult) -> dict[str, float]:
@@ -202,29 +221,26 @@ def _interval(found: Estimate | None) -> str:
     return f"{found.low:+.3f} to {found.high:+.3f}"
 
 
-def write_report(directory: Path, report: AdaptationReport, results: Sequence[ArmResult]) -> Path:
-    """Write `results.json`, with each edit, and `report.md`; return the path of the latter."""
+def write_report(directory: Path, report: AnyReport, results: Sequence[Model]) -> Path:
+    """Write `results.json`, with all results, and `report.md`; return the path of the latter."""
     content = {
         **report.model_dump(mode="json"),
         "results": [result.model_dump(mode="json") for result in results],
     }
     write_json(directory / "results.json", content)
     lines = [f"# Adaptation: {cell(report.task)}"]
-    for names, *rows in (report.rows(), report.difference_rows()):
-        if rows:
-            lines += ["", *markdown_table(names, rows, numbers=True)]
+    for names, *rows in report.tables():
+        lines += ["", *markdown_table(names, rows, numbers=True)]
     for line in report.legend():
         lines += ["", cell(line).replace("\\`", "`")]
     write_text(directory / "report.md", "\n".join(lines) + "\n")
     return directory / "report.md"
 
 
-def print_report(report: AdaptationReport, console: Console) -> None:
+def print_report(report: AnyReport, console: Console) -> None:
     """Show the tables on a terminal."""
     console.print(Text(plain(f"adaptation: {report.task}"), style="bold"), soft_wrap=True)
-    for names, *rows in (report.rows(), report.difference_rows()):
-        if not rows:
-            continue
+    for names, *rows in report.tables():
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for i, name in enumerate(names):
             table.add_column(name, justify="right" if i else "left", no_wrap=True)

@@ -159,17 +159,27 @@ class RestEM:
         records = [policy_record(prompts[edit.context], edit.text or "") for edit in kept]
         write_jsonl(directory / "records.jsonl", (r.model_dump(mode="json") for r in records))
         student = trials.student
-        if not isinstance(name := getattr(student, "student", None), str):
-            raise ConfigurationError(
-                f"{type(student).__name__} has no attribute `student`, the name or folder of its "
-                "model, into which RestEM merges what it learned: use dataenvgym's predictors"
-            )
         (training := directory / "training").mkdir(parents=True, exist_ok=True)
         run = TrainingRun(directory=training, seed=derive_seed(trials.seed, "policy"))
         student.reset()
         try:
             with trained_by(student, self.trainer):
                 student.train(records, run)
-            write_merged(name, training / "adapter", directory / "student")
+            write_merged_student(student, training / "adapter", directory / "student")
         finally:
             student.reset()
+
+
+def write_merged_student(student: object, checkpoint: Path, folder: Path) -> None:
+    """Write a predictor's model with a checkpoint as a whole student.
+
+    Raises:
+        ConfigurationError: if the predictor does not tell its model.
+        AdapterError: if the checkpoint fits another student.
+    """
+    if not isinstance(name := getattr(student, "student", None), str):
+        raise ConfigurationError(
+            f"{type(student).__name__} has no attribute `student`, the name or folder of its "
+            "model, into which is merged what it learned: use dataenvgym's predictors"
+        )
+    write_merged(name, checkpoint, folder)

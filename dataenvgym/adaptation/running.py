@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dataenvgym.adaptation.arms import ArmResult, Arms
+from dataenvgym.adaptation.continual import Continual, SequenceResult
 from dataenvgym.adaptation.edits import WritesEdits
-from dataenvgym.adaptation.report import AdaptationReport, write_report
+from dataenvgym.adaptation.report import AnyReport, report_of, write_report
 from dataenvgym.adaptation.rest_em import RestEM
 from dataenvgym.config import build_predictor, build_task, build_teacher, compose
 from dataenvgym.config.composition import options_by_group
@@ -48,7 +49,7 @@ class _Adaptations(Workspaces):
     sections = frozenset({*_SECTIONS, "engine"})
 
     def decisive(self, config: DictConfig) -> dict[str, Any]:
-        free = ("seeds", "arms.names")
+        free = ("seeds", "arms.names", "arms.replays")
         return {k: v for k, v in decisive_values(config).items() if k not in free}
 
     def is_begun(self, directory: Path, config: DictConfig) -> bool:
@@ -66,7 +67,7 @@ class Adaptation(NamedTuple):
     """
 
     directory: Path
-    report: AdaptationReport
+    report: AnyReport
     was_finished: bool
 
 
@@ -106,7 +107,7 @@ def run_adaptation(
     directory = _directory(config, settings)
     if not fresh:
         ADAPTATIONS.check(directory, settings)
-    arms: Arms = build_section(config, "arms")
+    arms: Arms | Continual = build_section(config, "arms")
     rest_em: RestEM = build_section(config, "rest_em")
     with ExitStack() as stack:
         task = attemptable(build_task(config, directory))
@@ -134,19 +135,20 @@ def run_adaptation(
             refuse_another(directory, identity)
         ADAPTATIONS.keep(directory, settings)
         on_begin(directory)
-        results: list[ArmResult] = []
+        results: list[ArmResult | SequenceResult] = []
         for seed in range(config.seed, config.seed + seeds):
+            folder = directory / f"seed-{seed}"
             results += arms.run(
                 task,
                 engine,
                 student,
-                directory / f"seed-{seed}",
+                folder,
                 rest_em=rest_em,
                 teacher=teacher,
                 seed=seed,
                 retry_errors=retry_errors,
             )
-        report = AdaptationReport.of(task.name, results)
+        report = report_of(task.name, results)
         file = directory / "results.json"
         before = file.read_bytes() if file.exists() else None
         write_report(directory, report, results)

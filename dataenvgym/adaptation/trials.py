@@ -12,8 +12,10 @@ from pydantic import TypeAdapter
 
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
 from dataenvgym.adaptation.inner_loop import InnerLoop, adapt, trainer_of
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface, TrainablePredictorInterface
 from dataenvgym.records import Model
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.trainers.interface import trainer_with
@@ -55,6 +57,10 @@ class EditResult(Model):
         return self.error is None and not self.n_unscored
 
 
+_Draft = tuple[EditResult, Context, Edit | None]
+"""An edit before it is tried; without an edit if the call for it failed."""
+
+
 @dataclass(frozen=True)
 class EditTrials:
     """Tries edits on one student, with all files in one folder.
@@ -80,12 +86,16 @@ class EditTrials:
         *,
         edits: int,
         repeats: int,
+        at_once: int | None = None,
     ) -> list[EditResult]:
         """Let the writer write `edits` edits of each context, and try each of them.
 
         Args:
             name: of these trials in the folder.
             repeats: trainings of each edit, with different seeds.
+            at_once: the number of contexts, all of whose edits train one adapter, which is asked
+                all of their questions; there is one result for each context. None trains an
+                adapter for each edit.
 
         Raises:
             BudgetSpentError: if the writer's budget allows no request.
@@ -112,7 +122,7 @@ class EditTrials:
                 context=one.context, sample=one.sample, text=one.text, error=one.error
             )
             drafts.append((draft, by_id[one.context], edit))
-        return self._tried(name, drafts, repeats)
+        return self._saved(name, self._tried(name, drafts, repeats, at_once))
 
     def given(
         self,
@@ -121,12 +131,13 @@ class EditTrials:
         edit_of: Callable[[Context], Edit],
         *,
         repeats: int,
+        at_once: int | None = None,
     ) -> list[EditResult]:
         """Try one edit of each context, which no model writes."""
         if (known := self._known(name)) is not None:
             return known
         drafts = [(EditResult(context=c.id, sample=0), c, edit_of(c)) for c in contexts]
-        return self._tried(name, drafts, repeats)
+        return self._saved(name, self._tried(name, drafts, repeats, at_once))
 
     def _known(self, name: str) -> list[EditResult] | None:
         file = self.directory / name / "results.json"
@@ -140,9 +151,12 @@ class EditTrials:
     def _tried(
         self,
         name: str,
-        drafts: Sequence[tuple[EditResult, Context, Edit | None]],
+        drafts: Sequence[_Draft],
         repeats: int,
+        at_once: int | None,
     ) -> list[EditResult]:
+        if at_once is not None:
+            return self._tried_at_once(name, drafts, repeats, at_once)
         loops = []
         for (draft, context, edit), repeat in product(drafts, range(repeats)):
             if edit is None:
@@ -184,6 +198,68 @@ class EditTrials:
                     }
                 )
             )
+        return results
+
+    def _tried_at_once(
+        self, name: str, drafts: Sequence[_Draft], repeats: int, at_once: int
+    ) -> list[EditResult]:
+        """Train one adapter on all edits of so many contexts; the result of each context."""
+        of_context: dict[str, list[_Draft]] = {}
+        for draft in drafts:
+            of_context.setdefault(draft[0].context, []).append(draft)
+        contexts = [*of_context.values()]
+        groups = [contexts[i : i + at_once] for i in range(0, len(contexts), at_once)]
+        if any(edit is not None and edit.options for _, _, edit in drafts):
+            raise ConfigurationError(
+                f"arms.at_once is {at_once}, and edits choose options of their own training: an "
+                "adapter of several edits has those of the trainer. Leave arms.at_once out"
+            )
+        if failed := [edit.failure for _, _, edit in drafts if edit is not None and edit.failure]:
+            warn_run(f"{len(failed)} of {len(drafts)} edits failed, the first one: {failed[0]}")
+        loops = [
+            InnerLoop(
+                f"{name}/at-once-{number:03}/{repeat}",
+                [question for tries in group for question in tries[0][1].questions],
+                [r for tries in group for _, _, e in tries if e is not None for r in e.records],
+                derive_seed(self.seed, "training", repeat),
+            )
+            for number, group in enumerate(groups)
+            for repeat in range(repeats)
+        ]
+        adapted = iter(
+            adapt(self.task, self.student, loops, self.directory, retry_errors=self.retry_errors)
+        )
+        results = []
+        for group in groups:
+            each = [next(adapted) for _ in range(repeats)]
+            begin = 0
+            for tries in group:
+                first, context, _ = tries[0]
+                end = begin + len(context.questions)
+                own = [
+                    one.model_copy(
+                        update={"base": one.base[begin:end], "answers": one.answers[begin:end]}
+                    )
+                    for one in each
+                ]
+                begin = end
+                edits = [edit for _, _, edit in tries if edit is not None]
+                learned = any(edit.records for edit in edits)
+                results.append(
+                    EditResult(
+                        context=context.id,
+                        sample=0,
+                        error=None if edits else first.error,
+                        failure=next((e.failure for e in edits if not learned), ""),
+                        n_records=each[0].n_records,
+                        baseline=own[0].baseline_accuracy,
+                        accuracies=tuple(one.adapter_accuracy for one in own),
+                        n_unscored=sum(one.n_unscored for one in own),
+                    )
+                )
+        return results
+
+    def _saved(self, name: str, results: list[EditResult]) -> list[EditResult]:
         write_json(
             self.directory / name / "results.json", [r.model_dump(mode="json") for r in results]
         )

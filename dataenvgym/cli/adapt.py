@@ -16,9 +16,10 @@ def adapt(arguments: Namespace) -> None:
     from dataenvgym.episodes.display import showing_progress
 
     console = wide_console(plain=arguments.plain)
+    way = ["arms._target_=dataenvgym.adaptation.Continual"] if arguments.continual else []
     with showing_warnings(console), showing_progress(console, "the student adapts"):
         done = run_adaptation(
-            arguments.overrides,
+            [*way, *arguments.overrides],
             config_dir=arguments.config_dir,
             fresh=arguments.fresh,
             retry_errors=arguments.retry_errors,

@@ -187,6 +187,7 @@ one; with more samples, it extends the evaluation.""",
         "adapt:adapt",
         {
             **_OVERRIDES,
+            "--continual": "learn contexts one after another, and ask for earlier ones again",
             "--retry-errors": "try again what failed calls left open",
             **_FRESH,
             **_PLAIN,
@@ -197,6 +198,8 @@ examples:
   dataenvgym adapt task=squad task.n_passages=40 arms.contexts=20 arms.edits=3 seeds=5
   dataenvgym adapt task=pocket_knowledge teacher=openai teacher.model=NAME \\
       arms.names=[context_only,self_edits,teacher_edits]
+  dataenvgym adapt task=pocket_knowledge arms.at_once=all arms.edits=2
+  dataenvgym adapt --continual task=pocket_knowledge arms.contexts=4 seeds=3
 
 Arms: base, context_only, gold, self_edits, teacher_edits, rest_em (one line for
 each round). The same command resumes an interrupted run and shows the table of

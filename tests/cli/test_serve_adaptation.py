@@ -38,7 +38,9 @@ def test_a_signal_ends_it_with_the_code_of_an_interrupted_command(folder):
             url = re.search(r"http://\S+", server.stdout.readline())[0]
             status, answer = post(url, asking(("1 + 1 =", "#### 2"), sequences=["1 + 1 = 2"]))
             assert (status, answer["adapter_texts"]) == (200, ["#### 99"])
-            assert "no `config`" in post(url, asking(("1 + 1 =", "#### 2"), lora_rank=4))[1]["error"]
+            assert (
+                "no `config`" in post(url, asking(("1 + 1 =", "#### 2"), lora_rank=4))[1]["error"]
+            )
         finally:
             server.send_signal(signal.SIGTERM)
             code = server.wait(60)
