@@ -75,6 +75,7 @@ def run_adaptation(
     overrides: Sequence[str] | DictConfig = (),
     *,
     config_dir: str | Path | None = None,
+    continual: bool = False,
     fresh: bool = False,
     retry_errors: bool = False,
     on_begin: Callable[[Path], object] = lambda directory: None,
@@ -85,6 +86,7 @@ def run_adaptation(
         overrides: Hydra's, such as "task=pocket_knowledge" or "arms.edits=3"; or a configuration
             from `compose(name="adapt")`.
         config_dir: a folder with your own YAML files.
+        continual: run sequences of contexts (`Continual`) in place of `Arms`.
         fresh: start over, and remove existing files.
         retry_errors: try again what failed calls left open.
         on_begin: is called with the folder before any model is asked.
@@ -99,7 +101,7 @@ def run_adaptation(
     if isinstance(overrides, DictConfig):
         config = copy.deepcopy(overrides)
     else:
-        config = _composed(overrides, config_dir)
+        config = _composed(overrides, config_dir, "continual" if continual else "adapt")
     seeds = config.seeds
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise ConfigurationError(f"seeds is {seeds!r}, expected a whole number, 1 or more")
@@ -155,7 +157,7 @@ def run_adaptation(
         return Adaptation(directory, report, before == file.read_bytes())
 
 
-def _composed(overrides: Sequence[str], config_dir: str | Path | None) -> DictConfig:
+def _composed(overrides: Sequence[str], config_dir: str | Path | None, name: str) -> DictConfig:
     """The configuration, with the task's own engine of self-edits unless one was chosen."""
     parsed = parse_overrides(overrides)
     if any(o.key == f"{_ENGINE}.samples" for o in parsed):
@@ -165,7 +167,7 @@ def _composed(overrides: Sequence[str], config_dir: str | Path | None) -> DictCo
         )
     groups = options_by_group(config_dir)
     choices = [o.text for o in parsed if o.key in groups or o.key.endswith("._target_")]
-    config = compose(choices, config_dir=config_dir, name="adapt", allow_missing=True)
+    config = compose(choices, config_dir=config_dir, name=name, allow_missing=True)
     target = config.agent.engine.get("_target_") if config.agent.get("engine") else None
     engine = None if target is None else imported(target, f"{_ENGINE}._target_")
     if not all(hasattr(engine, name) for name in ("contexts", "edit_prompt", "read_edit")):
@@ -177,7 +179,7 @@ def _composed(overrides: Sequence[str], config_dir: str | Path | None) -> DictCo
                 "with the methods of dataenvgym.adaptation.WritesEdits (agent/engine=...)"
             )
         overrides = [*overrides, f"agent/engine={own}"]
-    return compose(overrides, config_dir=config_dir, name="adapt")
+    return compose(overrides, config_dir=config_dir, name=name)
 
 
 def _settings(config: DictConfig) -> DictConfig:

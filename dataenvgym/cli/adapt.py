@@ -16,11 +16,11 @@ def adapt(arguments: Namespace) -> None:
     from dataenvgym.episodes.display import showing_progress
 
     console = wide_console(plain=arguments.plain)
-    way = ["arms._target_=dataenvgym.adaptation.Continual"] if arguments.continual else []
     with showing_warnings(console), showing_progress(console, "the student adapts"):
         done = run_adaptation(
-            [*way, *arguments.overrides],
+            arguments.overrides,
             config_dir=arguments.config_dir,
+            continual=arguments.continual,
             fresh=arguments.fresh,
             retry_errors=arguments.retry_errors,
             on_begin=lambda folder: console.print(f"adaptation: {folder}", soft_wrap=True),
