@@ -122,6 +122,7 @@ def run_adaptation(
             return made
 
         teacher = build_teacher(config, first, directory)
+        arms.check_teacher(teacher)
         given = {"task": task, "teacher": teacher or StudentTeacher(first)}
         engine: WritesEdits = build_value(_plain(config.agent.engine), _ENGINE, given)
         for seed in range(config.seed, config.seed + seeds):
