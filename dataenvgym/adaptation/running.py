@@ -101,7 +101,7 @@ def run_adaptation(
     if isinstance(overrides, DictConfig):
         config = copy.deepcopy(overrides)
     else:
-        config = _composed(overrides, config_dir, "continual" if continual else "adapt")
+        config = adaptation_config(overrides, config_dir, continual=continual)
     seeds = config.seeds
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise ConfigurationError(f"seeds is {seeds!r}, expected a whole number, 1 or more")
@@ -125,6 +125,8 @@ def run_adaptation(
             return made
 
         teacher = build_teacher(config, first, directory)
+        if isinstance(arms, Arms):
+            arms.check_teacher(teacher)
         given = {"task": task, "teacher": teacher or StudentTeacher(first)}
         engine: WritesEdits = build_value(_plain(config.agent.engine), _ENGINE, given)
         for seed in range(config.seed, config.seed + seeds):
@@ -157,9 +159,11 @@ def run_adaptation(
         return Adaptation(directory, report, before == file.read_bytes())
 
 
-def _composed(overrides: Sequence[str], config_dir: str | Path | None, name: str) -> DictConfig:
+def adaptation_config(
+    overrides: Sequence[str], config_dir: str | Path | None, *, continual: bool = False
+) -> DictConfig:
     """The configuration, with the task's own engine of self-edits unless one was chosen."""
-    parsed = parse_overrides(overrides)
+    parsed, name = parse_overrides(overrides), "continual" if continual else "adapt"
     if any(o.key == f"{_ENGINE}.samples" for o in parsed):
         raise ConfigurationError(
             f"{_ENGINE}.samples is for runs: the number of edits is arms.edits for the contexts "
