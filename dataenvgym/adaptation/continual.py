@@ -139,11 +139,7 @@ class Continual:
             ConfigurationError: if there are too few contexts; or with `retry_errors`, because in a
                 sequence later contexts build on earlier ones.
         """
-        if retry_errors:
-            raise ConfigurationError(
-                "retry_errors is set, and in a sequence later contexts build on earlier ones: "
-                "leave it out, or start over (--fresh)"
-            )
+        self.check_retry(retry_errors)
         contexts = self.chosen(task, engine, rest_em, seed)
         for name, replay in product(self.names, self.replays):
             arm = f"{name}, replay {replay}" if replay else name

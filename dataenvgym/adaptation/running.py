@@ -125,7 +125,9 @@ def run_adaptation(
             return made
 
         teacher = build_teacher(config, first, directory)
-        if isinstance(arms, Arms):
+        if isinstance(arms, Continual):
+            arms.check_retry(retry_errors)
+        else:
             arms.check_teacher(teacher)
         given = {"task": task, "teacher": teacher or StudentTeacher(first)}
         engine: WritesEdits = build_value(_plain(config.agent.engine), _ENGINE, given)

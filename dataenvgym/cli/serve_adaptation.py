@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ _SECTIONS = ("task", "student", "predictor", "trainer")
 
 
 def serve_adaptation(arguments: Namespace) -> None:
-    """Serve until a shutdown request or a signal; the first line shows the address."""
+    """Serve until a shutdown request or a signal; stderr shows the address."""
     quieten()
     from dataenvgym.adaptation.request_queue import opened_queue
     from dataenvgym.adaptation.server import AdaptationServer
@@ -31,7 +32,7 @@ def serve_adaptation(arguments: Namespace) -> None:
     directory = _directory(arguments.adaptations_dir, config)
 
     def show(url: str) -> None:
-        console.print(f"{directory.name} adapts at {url} (Ctrl-C ends it)", soft_wrap=True)
+        print(f"{directory.name} is at {url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
 
     with showing_warnings(console), opened_queue(task, predictor, directory) as queue:
         server = AdaptationServer(
@@ -52,4 +53,4 @@ def _directory(parent: str, config: DictConfig) -> Path:
 
     values = decisive_values(config)
     own = {key: value for key, value in values.items() if key.partition(".")[0] in _SECTIONS}
-    return Path(parent).expanduser() / f"{task_name(config)}-{digest(own)}"
+    return Path(parent).expanduser() / f"server-{task_name(config)}-{digest(own)}"

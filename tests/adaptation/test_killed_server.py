@@ -4,6 +4,7 @@ import subprocess
 import sys
 import urllib.error
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http.client import HTTPException
 
 import pytest
@@ -53,7 +54,7 @@ def persistent(url, request):
         answers.append(answer)
         return True
 
-    wait_for(answered, seconds=300)
+    wait_for(answered, seconds=600)
     return answers[0]
 
 
@@ -75,26 +76,28 @@ def test_32_clients_of_a_killed_server_get_the_answers_of_an_undisturbed_one(
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, *MAIN, "serve-adaptation", *overrides, "--port", str(port)]
 
+    @contextmanager
     def serve():
-        return subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment(), text=True
-        )
+        env = environment()
+        with subprocess.Popen(command, stderr=subprocess.PIPE, env=env, text=True) as server:
+            try:
+                assert f" is at {url} (" in server.stderr.readline()
+                yield server
+            finally:
+                server.kill()
 
     def trainings():
         file = tmp_path / "trainings.txt"
         return file.read_text() if file.exists() else ""
 
     with ThreadPoolExecutor(32) as clients:
-        with serve() as server:
-            assert f"adapts at {url}" in server.stdout.readline()
+        with serve():
             answers = [clients.submit(persistent, url, request) for request in REQUESTS]
-            wait_for(lambda: trainings().count("end") > 4, seconds=300)
-            server.kill()
-        assert server.returncode == -9
+            wait_for(lambda: trainings().count("end") > 4, seconds=600)
         with serve() as server:
             found = [answer.result() for answer in answers]
             assert post(url, {"cmd": "shutdown"}) == (200, {"status": "bye"})
-        assert server.returncode == 0
+            assert server.wait(60) == 0
     lines = trainings().splitlines()
     for n, line in enumerate(lines):  # no adapter is trained after it was complete
         what, name = line.split()

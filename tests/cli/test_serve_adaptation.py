@@ -35,7 +35,7 @@ def test_a_signal_ends_it_with_the_code_of_an_interrupted_command(folder):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=environment(), **pipes) as server:
         try:
-            url = re.search(r"http://\S+", server.stdout.readline())[0]
+            url = re.search(r"http://\S+", server.stderr.readline())[0]
             status, answer = post(url, asking(("1 + 1 =", "#### 2"), sequences=["1 + 1 = 2"]))
             assert (status, answer["adapter_texts"]) == (200, ["#### 99"])
             assert (
