@@ -6,10 +6,11 @@ are trained in common steps, and the untouched student answers what several epis
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
-from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, wait
+from collections.abc import Iterable, Sequence
+from concurrent.futures import as_completed
 from typing import Any
 
 from dataenvgym.config.run_directory import open_run
@@ -50,7 +51,10 @@ class TogetherExecutor:
         members = min(self.workers, len(episodes))
         meeting = Meeting(members, threads=self.threads, train=train_each)
 
+        running: set[int] = set()  # threads
+
         def work() -> None:
+            running.add(threading.get_ident())
             try:
                 while True:
                     with lock:
@@ -63,19 +67,27 @@ class TogetherExecutor:
                     with meeting.attended(number):
                         outcomes[number] = run_here(own, opened)
             finally:
+                running.discard(threading.get_ident())
                 meeting.leave()
 
         with ContextThreadPool(members + 1, thread_name_prefix="episode") as pool:
             started = [pool.submit(work) for _ in range(members)]
             started.append(pool.submit(meeting.serve))
-            # by periods, so that Ctrl-C is heard
-            while wait(started, 0.5, FIRST_EXCEPTION).not_done:
-                for one in started:
-                    if one.done():
-                        one.result()
-            for one in started:
-                one.result()
+            try:
+                for one in as_completed(started):
+                    one.result()
+            except BaseException:  # Ctrl-C, here or in an episode
+                interrupt(running)
+                raise
         return outcomes
+
+
+def interrupt(threads: Iterable[int]) -> None:
+    """Raise KeyboardInterrupt in these threads, as Ctrl-C does in the main thread."""
+    for ident in list(threads):
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt)
+        )
 
 
 class _InTurn:
