@@ -104,6 +104,14 @@ class Continual:
         self.edits = edits
         self.replays = tuple(replays)
 
+    def check_retry(self, retry_errors: bool) -> None:
+        """Raise ConfigurationError if errors are to be tried again."""
+        if retry_errors:
+            raise ConfigurationError(
+                "retry_errors is set, and in a sequence later contexts build on earlier ones: "
+                "leave it out, or start over (--fresh)"
+            )
+
     def chosen(self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int) -> list[Context]:
         """The contexts of that sequence, in their order; see `Arms.chosen`.
 
