@@ -85,7 +85,9 @@ def composed(words: list[str]) -> dict[str, Any]:
     arguments = parse_arguments(words)
     folder = getattr(arguments, "config_dir", None)
     if arguments.command == "adapt":
-        return _plain(adaptation_config(arguments.overrides, folder))
+        config = _plain(adaptation_config(arguments.overrides, folder))
+        config["agent"]["engine"].pop("samples", None)  # is for runs
+        return config
     if arguments.command not in ("run", "study", "eval", "rescore"):
         return {}
     overrides = [quoted_metrics(text) for text in arguments.overrides]
