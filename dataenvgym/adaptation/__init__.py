@@ -16,9 +16,11 @@ from dataenvgym.adaptation.continual import Continual
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits
 from dataenvgym.adaptation.inner_loop import Adapted, Answer, InnerLoop, adapt
 from dataenvgym.adaptation.rest_em import RestEM, kept_edits
+from dataenvgym.adaptation.running import Adaptation, run_adaptation
 from dataenvgym.adaptation.trials import EditResult, EditTrials
 
 __all__ = [
+    "Adaptation",
     "Adapted",
     "Answer",
     "ArmResult",
@@ -33,4 +35,5 @@ __all__ = [
     "WritesEdits",
     "adapt",
     "kept_edits",
+    "run_adaptation",
 ]

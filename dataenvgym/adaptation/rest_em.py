@@ -15,6 +15,7 @@ from typing import Literal, get_args
 from dataenvgym.adaptation.edits import Context
 from dataenvgym.adaptation.inner_loop import trained_by
 from dataenvgym.adaptation.trials import EditResult, EditTrials
+from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import Closes, TrainablePredictorInterface, TrainingRun
 from dataenvgym.llm.student_teacher import StudentTeacher
@@ -136,7 +137,8 @@ class RestEM:
         kept = kept_edits(results, self.keep, needs_gain=self.needs_gain)
         if not kept:
             warn_run(
-                f"RestEM kept none of {len(results)} edits of {len(contexts)} contexts "
+                f"RestEM kept none of {several(len(results), 'edit')} of "
+                f"{several(len(contexts), 'context')} "
                 f"(keep={self.keep}, needs_gain={self.needs_gain}): the student stays as it is"
             )
             return trials.student, kept

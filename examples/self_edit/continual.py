@@ -9,8 +9,8 @@ import sys
 
 from rich.console import Console
 
+from dataenvgym.adaptation import run_adaptation
 from dataenvgym.adaptation.report import print_report
-from dataenvgym.adaptation.running import run_adaptation
 
 contexts = int(sys.argv[1]) if len(sys.argv) > 1 else 6
 sequences = int(sys.argv[2]) if len(sys.argv) > 2 else 3

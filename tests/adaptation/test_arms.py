@@ -4,7 +4,7 @@ import pytest
 
 from dataenvgym.adaptation import Arms, Context, Edit, RestEM
 from dataenvgym.adaptation.report import AdaptationReport
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, PredictionError, TrainingError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import Message, SupervisedDatum, TaskInstance, TextDatum
@@ -156,6 +156,51 @@ def test_without_a_kept_edit_the_student_stays_and_the_run_is_warned(tmp_path):
         *_, last = run(tmp_path, student, ["rest_em"], RestEM(None, rounds=1))
     assert (last.arm, last.kept) == ("rest_em_1", 0)
     assert "RestEM kept none of 10 edits of 2 contexts" in warned[0]
+
+
+def test_failed_calls_for_edits_are_made_again_on_demand_and_no_others(tmp_path):
+    def say(text, sampling):
+        return Failure(reason="?") if text.endswith(lost) else "good"
+
+    words = [context.id for context in Arms(contexts=2).chosen(TASK, Engine(), RestEM(None), 0)[0]]
+    (lost, _), teacher = words, Teacher(say)
+    *_, before = run(tmp_path, Writer(), ["teacher_edits"], teacher=teacher)
+    assert [edit.mean for edit in before.edits] == [None, 1.0]
+    lost = "nothing"
+    assert [*run(tmp_path, Writer(), ["teacher_edits"], teacher=teacher)][-1] == before
+    again = {"teacher": teacher, "retry_errors": True}
+    *_, after = run(tmp_path, Writer(), ["teacher_edits"], **again)
+    assert [edit.mean for edit in after.edits] == [1.0, 1.0]
+    assert teacher.sizes == [2, 1]
+
+
+def test_if_no_edit_is_written_the_run_fails_and_can_be_continued(tmp_path):
+    lost = Teacher(lambda text, sampling: Failure(reason="the server is gone"))
+    with pytest.raises(PredictionError, match=r"none of 2 self-edits was written.*server is gone"):
+        run(tmp_path, Writer(), ["teacher_edits"], teacher=lost)
+    good = Teacher(lambda text, sampling: "good")
+    *_, found = run(tmp_path, Writer(), ["teacher_edits"], teacher=good)
+    assert [edit.mean for edit in found.edits] == [1.0, 1.0]
+
+
+def test_an_edit_whose_training_diverges_has_failed(tmp_path):
+    class Daring(Engine):
+        def read_edit(self, context, text, rng):
+            told = super().read_edit(context, "good", rng)
+            return Edit(told.records, {"learning_rate": 1e6})
+
+    class Diverges(Writer):
+        trainer = InProcessTrainer()
+
+        def train(self, training_data, run):
+            assert self.trainer.config.learning_rate == 1e6
+            raise TrainingError("the loss is not finite")
+
+    student, arms = Diverges(), Arms(["self_edits"], contexts=2)
+    *_, found = arms.run(TASK, Daring(), lambda _: student, tmp_path, rest_em=RestEM(None))
+    assert [(e.mean, e.baseline, e.n_unscored) for e in found.edits] == [(0.0, 0.0, 0)] * 2
+    assert all("the loss is not finite" in edit.failure for edit in found.edits)
+    assert student.trainer is Diverges.trainer
 
 
 # --- with a real student ---

@@ -86,7 +86,9 @@ def composed(words: list[str]) -> dict[str, Any]:
     folder = getattr(arguments, "config_dir", None)
     if arguments.command == "adapt":
         continual = arguments.continual
-        return _plain(adaptation_config(arguments.overrides, folder, continual=continual))
+        config = _plain(adaptation_config(arguments.overrides, folder, continual=continual))
+        config["agent"]["engine"].pop("samples", None)  # is for runs
+        return config
     if arguments.command not in ("run", "study", "eval", "rescore"):
         return {}
     overrides = [quoted_metrics(text) for text in arguments.overrides]
