@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, check_at_least, check_one_of
 from dataenvgym.interfaces import (
+    AdapterJob,
     Failure,
     PredictorInterface,
     Reply,
@@ -24,7 +26,9 @@ from dataenvgym.predictors.checkpoints import (
     initial_folder,
     kind_of,
     train_on,
+    write_training,
 )
+from dataenvgym.progress import counting
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.tool_formats import (
     COMPLETION,
@@ -35,7 +39,9 @@ from dataenvgym.tool_formats import (
     training_format,
 )
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers.in_process import TrainingRequest, train_each
 from dataenvgym.trainers.interface import options_of
+from dataenvgym.trainers.meeting import answer_here, train_here
 
 _OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype", "tool_format", "format")
 _DTYPES = ("float32", "bfloat16", "float16")
@@ -122,8 +128,14 @@ class InProcessPredictor(RemembersFormer):
         Raises:
             ConfigurationError: if `sampling` has a `json_schema`.
         """
+
+        def key() -> str:
+            known = self.student, self.format, self.tool_format, self.dtype, self.device
+            return repr((*known, self.batch_size, sampling, conversations))
+
         with self._lock:
-            return self._answering.replies(self._student, conversations, sampling)
+            answer = partial(self._answering.replies, self._student, conversations, sampling)
+            return list(answer_here(answer, key if self._student.folder is None else None))
 
     def refusals(self, conversations: Sequence[Conversation]) -> list[Failure | None]:
         """The failure of each conversation that could not be answered; None for the others.
@@ -215,6 +227,56 @@ class InProcessPredictor(RemembersFormer):
                 student.load(folder)
         return _Beside(self, student)
 
+    def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
+        """See `ManyAdapters`; trainings that the in-process trainer does share their steps."""
+        ended: list[Path | Failure | TrainingRequest] = []
+        for job in jobs:
+            trainer = job.trainer or self.trainer
+            shares = (
+                isinstance(trainer, InProcessTrainer)
+                and type(trainer).train is InProcessTrainer.train
+            )
+            do: Callable[..., Path | None] = write_training if shares else train_on
+            try:
+                path = do(
+                    job.records,
+                    replace(job.run, start="base"),
+                    trainer=trainer,
+                    student=self.student,
+                    current=lambda: None,
+                    initial=self.adapter,
+                    tool_format=self._format,
+                )
+                if shares and path is not None:
+                    ended.append(TrainingRequest(cast(InProcessTrainer, trainer), path))
+                else:
+                    ended.append(path or job.run.directory / "adapter")
+            except DataEnvGymError as error:
+                ended.append(Failure(reason=f"{type(error).__name__}: {error}"))
+        requests = [one for one in ended if isinstance(one, TrainingRequest)]
+        with counting("adapters", len(requests)) as counter:
+            for request in requests:
+                request.done.add_done_callback(lambda _, own=request: own.context.run(counter.add))  # type: ignore[misc]
+            if not train_here(requests):
+                train_each(requests, self.threads)
+        return [_outcome(one) if isinstance(one, TrainingRequest) else one for one in ended]
+
+    def predict_each(
+        self,
+        adapters: Sequence[Path | None],
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+    ) -> list[Reply | Failure]:
+        """See `ManyAdapters`."""
+        replies: dict[int, Reply | Failure] = {}
+        for folder in dict.fromkeys(adapters):
+            own = [i for i, other in enumerate(adapters) if other == folder]
+            student = self.with_adapter(folder)
+            replies |= zip(
+                own, student.predict([conversations[i] for i in own], sampling), strict=True
+            )
+        return [replies[i] for i in range(len(conversations))]
+
     def reset(self) -> None:
         """Return to the untouched student with its initial adapter."""
         with self._lock:
@@ -242,6 +304,13 @@ class _Beside:
         """See `InProcessPredictor.predict`."""
         with self._owner._lock:
             return self._owner._answering.replies(self._student, conversations, sampling)
+
+
+def _outcome(request: TrainingRequest) -> Path | Failure:
+    try:
+        return request.done.result()
+    except DataEnvGymError as error:
+        return Failure(reason=f"{type(error).__name__}: {error}")
 
 
 def resolve_student(student: str | Path) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack, cast
 
@@ -19,9 +23,12 @@ from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import publishing, write_jsonl
 from dataenvgym.trainers.interface import refuse_options_of_one_training
+from dataenvgym.trainers.meeting import train_here
 from dataenvgym.trainers.support import STAGES, check_cut, examples_of, refuse_unsupported
 
 if TYPE_CHECKING:
+    import torch
+
     from dataenvgym.trainers.compute import Run
     from dataenvgym.trainers.loop import Step
     from dataenvgym.trainers.objectives import Objective
@@ -77,6 +84,8 @@ class InProcessTrainer:
             TrainingError: if there is nothing to learn from, all records are cut, or a loss is not
                 finite.
         """
+        if train_here([request := TrainingRequest(self, config_path)]):
+            return request.done.result()
         config = TrainingConfig.read(config_path)
         refuse_unsupported(config)
         return _train(config, self.threads, self.device, self.left_out)
@@ -85,20 +94,27 @@ class InProcessTrainer:
 def _train(
     config: TrainingConfig, threads: int, device_name: str, left_out: Collection[int]
 ) -> Path:
-    from dataenvgym.trainers import adapters
     from dataenvgym.trainers.compute import is_large
     from dataenvgym.trainers.large import release_memory
 
-    output, student = Path(_needed(config, "output_dir")), _needed(config, "model_name_or_path")
     with training(config, threads, device_name, left_out) as begun:
         log = list(begun.steps)
         model = begun.model
-    write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
-    with publishing(output) as folder:
-        adapters.Adapter.of(model, student).write(folder)
+    output = _write(config, model, log)
     if is_large(model):
         del model, begun
         release_memory()
+    return output
+
+
+def _write(config: TrainingConfig, model: Any, log: Sequence[Step]) -> Path:
+    """Write the log and the adapter of a training that has ended; return the adapter's folder."""
+    from dataenvgym.trainers import adapters
+
+    output = Path(_needed(config, "output_dir"))
+    write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
+    with publishing(output) as folder:
+        adapters.Adapter.of(model, _needed(config, "model_name_or_path")).write(folder)
     return output
 
 
@@ -120,42 +136,150 @@ def training(
     Args:
         left_out: as `InProcessTrainer.left_out`.
     """
-    import torch
-
-    from dataenvgym.trainers import adapters
-    from dataenvgym.trainers.adapters import speed_up_layers
-    from dataenvgym.trainers.compute import global_rng, is_large, resolve_device, workers
-    from dataenvgym.trainers.large import release_memory
+    from dataenvgym.trainers.compute import global_rng, resolve_device, workers
     from dataenvgym.trainers.loop import optimize
-    from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
-    records = _records(config)
-    student = _needed(config, "model_name_or_path")
     device = resolve_device(device_name)
-    dtype = torch.bfloat16 if config.bf16 else torch.float32
     with workers(threads, device) as run:
-        tokenizer = load_tokenizer(student, template=config.template)
-        base = load_base_model(student, device=device, dtype=dtype)
-        if is_large(base):
-            release_memory()
-        if config.adapter_name_or_path is None:
-            model = adapters.new_adapter(base, config)
-        else:
-            start = adapters.Adapter.read(Path(config.adapter_name_or_path))
-            model = adapters.put_on(base, start, trainable=True)
-        # a loss relative to a reference is computed without dropout, like the reference
-        is_clipped = config.stage == "scored" and config.scored_clip is not None
-        model.train(not is_clipped and config.stage not in ("dpo", "kto"))
-        speed_up_layers(model)
-        if config.stage == "scored":
-            objective: Objective = _scored_objective(config, records, tokenizer, model, run)
-        else:
-            objective = _objective(config, records, tokenizer, base, run, left_out)
-        draws = _draws_at_random(model)
+        model, objective = prepare(config, device, run, left_out)
+        draws = draws_at_random(model)
         parts = 1 if draws or device.type != "cpu" else threads
         with global_rng(config.seed, device) if draws else nullcontext():
             steps = optimize(model, objective, config, parts=parts, run=run)
             yield Training(model, objective, steps, run)
+
+
+def prepare(
+    config: TrainingConfig, device: torch.device, run: Run, left_out: Collection[int] = ()
+) -> tuple[Any, Objective]:
+    """The model with the adapter to train, and the loss of the training's records."""
+    import torch
+
+    from dataenvgym.trainers import adapters
+    from dataenvgym.trainers.compute import is_large
+    from dataenvgym.trainers.large import release_memory
+    from dataenvgym.trainers.student import load_base_model, load_tokenizer
+
+    records = _records(config)
+    student = _needed(config, "model_name_or_path")
+    dtype = torch.bfloat16 if config.bf16 else torch.float32
+    tokenizer = load_tokenizer(student, template=config.template)
+    base = load_base_model(student, device=device, dtype=dtype)
+    if is_large(base):
+        release_memory()
+    if config.adapter_name_or_path is None:
+        model = adapters.new_adapter(base, config)
+    else:
+        start = adapters.Adapter.read(Path(config.adapter_name_or_path))
+        model = adapters.put_on(base, start, trainable=True)
+    # a loss relative to a reference is computed without dropout, like the reference
+    is_clipped = config.stage == "scored" and config.scored_clip is not None
+    model.train(not is_clipped and config.stage not in ("dpo", "kto"))
+    adapters.speed_up_layers(model)
+    if config.stage == "scored":
+        return model, _scored_objective(config, records, tokenizer, model, run)
+    return model, _objective(config, records, tokenizer, base, run, left_out)
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """A training to take part in `train_each`.
+
+    Attributes:
+        config_path: its YAML file, as for `InProcessTrainer.train`.
+        context: in which it warns and tells its progress.
+        done: gets the adapter's folder, or the error, as soon as the training has ended.
+    """
+
+    trainer: InProcessTrainer
+    config_path: Path
+    context: Context = field(default_factory=copy_context)
+    done: Future[Path] = field(default_factory=Future)
+
+
+def train_each(requests: Sequence[TrainingRequest], threads: int) -> None:
+    """Train many adapters: at once where they share a frozen base, otherwise one by one.
+
+    A training that cannot share its steps is done as `InProcessTrainer.train` does it: of another
+    stage than `sft` or `pt`, in half precision, with layers that are not plain LoRA. Each request
+    gets its own outcome (`TrainingRequest.done`).
+
+    Args:
+        threads: CPU cores to compute on.
+    """
+    groups: dict[tuple[str, str], deque[tuple[TrainingRequest, TrainingConfig]]] = {}
+    for request in requests:
+        with _failing_alone(request):
+            config = TrainingConfig.read(request.config_path)
+            refuse_unsupported(config)
+            trainer = request.trainer
+            draws_elsewhere = config.lora_dropout > 0 and trainer.device != "cpu"
+            if config.stage in ("sft", "pt") and not (
+                config.bf16 or trainer.left_out or draws_elsewhere
+            ):
+                key = _needed(config, "model_name_or_path"), trainer.device
+                groups.setdefault(key, deque()).append((request, config))
+            else:
+                _train_alone(request, config)
+    for (student, device), group in groups.items():
+        _train_group(student, device, group, threads)
+
+
+def _train_alone(request: TrainingRequest, config: TrainingConfig) -> None:
+    trainer = request.trainer
+    work = _train, config, trainer.threads, trainer.device, trainer.left_out
+    request.done.set_result(request.context.run(*work))
+
+
+@contextmanager
+def _failing_alone(request: TrainingRequest) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  whoever waits for `done` gets it
+        request.done.set_exception(error)
+
+
+def _train_group(
+    student: str,
+    device_name: str,
+    waiting: deque[tuple[TrainingRequest, TrainingConfig]],
+    threads: int,
+) -> None:
+    """Train adapters of one student, as many at once as fill the machine."""
+    import torch
+
+    from dataenvgym.trainers.compute import resolve_device, workers
+    from dataenvgym.trainers.student import load_base_model
+    from dataenvgym.trainers.together import AdapterGroup, Trainee
+
+    try:
+        device = resolve_device(device_name)
+        base = load_base_model(student, device=device, dtype=torch.float32)
+    except ConfigurationError as error:
+        for request, _ in waiting:
+            request.done.set_exception(error)
+        return
+    with workers(threads, device) as run:
+        group = AdapterGroup(base, run, threads)
+        owners: dict[Trainee, TrainingRequest] = {}
+        while waiting or owners:
+            while waiting and not group.is_full:
+                request, config = waiting.popleft()
+                with _failing_alone(request):
+                    model, objective = request.context.run(prepare, config, device, run)
+                    trainee = Trainee.of(config, model, objective, request.context)
+                    if trainee is None:
+                        _train_alone(request, config)
+                    else:
+                        group.join(trainee)
+                        owners[trainee] = request
+            for trainee in group.round():
+                request = owners.pop(trainee)
+                with _failing_alone(request):
+                    if trainee.error is not None:
+                        raise trainee.error
+                    work = _write, trainee.config, trainee.model, trainee.log
+                    request.done.set_result(request.context.run(*work))
 
 
 def _objective(
@@ -166,7 +290,7 @@ def _objective(
     run: Run,
     left_out: Collection[int],
 ) -> Objective:
-    from dataenvgym.trainers.examples import padding_token, without_labels
+    from dataenvgym.trainers.examples import padding_token, with_all_labels, without_labels
     from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, padder
 
     stage, cutoff = config.stage, config.cutoff_len
@@ -185,6 +309,8 @@ def _objective(
             f"records are left out in stage {stage!r}, expected 'sft': train without them instead"
         )
     if stage in ("sft", "pt"):
+        if stage == "sft" and config.extra.get("train_on_prompt"):
+            found = [with_all_labels(example) for example in found]
         kept = [without_labels(e) if i in left_out else e for i, e in enumerate(found)]
         return CrossEntropy(kept, pad)
     make = DPO if stage == "dpo" else KTO
@@ -246,7 +372,7 @@ def _needed(config: TrainingConfig, name: str) -> str:
     return value
 
 
-def _draws_at_random(model: Any) -> bool:
+def draws_at_random(model: Any) -> bool:
     """Whether computing with the model in training mode uses torch's global generator."""
     dropouts = [module for module in model.modules() if "Dropout" in type(module).__name__]
     rates = [getattr(module, "p", 0.0) for module in dropouts]
