@@ -31,6 +31,7 @@ def samples(results):
 def test_the_first_of_the_best_means_is_kept():
     assert samples(kept_edits(edits(0.2, 0.6, 0.6))) == [1]
     assert samples(kept_edits(edits((0.2, 0.4), (1.0, 0.0), (0.5, 0.4)))) == [1]
+    assert samples(kept_edits(edits((0.8, 0.6, 1.0), (0.8, 0.8, 0.8)))) == [0]  # floats differ
     two = [*edits(0.2, 0.6), *edits(0.0, 0.0, 0.1, context="d")]
     assert [(r.context, r.sample) for r in kept_edits(two)] == [("c", 1), ("d", 2)]
 
@@ -38,6 +39,8 @@ def test_the_first_of_the_best_means_is_kept():
 def test_with_gain_required_nothing_is_kept_that_only_equals_the_base():
     assert kept_edits(edits(0.2, 0.6, 0.6), needs_gain=True) == []
     assert samples(kept_edits(edits(0.2, 0.6, 0.7), needs_gain=True)) == [2]
+    assert kept_edits(edits((0.8, 0.2, 0.8)), needs_gain=True) == []  # .6000000000000001
+    assert kept_edits(edits(0.7, baseline=None), needs_gain=True) == []
 
 
 def test_every_success_is_kept_where_the_score_is_binary():

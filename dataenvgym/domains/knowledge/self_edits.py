@@ -281,10 +281,7 @@ class SelfEditEngine:
         for instance in instances:
             if (passage := passage_of(instance)) is not None:
                 found.setdefault(passage, []).append(instance)
-        return [
-            Context(f"{re.sub(r'[^0-9A-Za-z]+', '_', p.title):.40}-{_key(p)}", tuple(questions))
-            for p, questions in found.items()
-        ]
+        return [Context(context_id(p), tuple(questions)) for p, questions in found.items()]
 
     def edit_prompt(self, context: Context) -> Conversation:
         if self.prompt is None:
@@ -343,6 +340,11 @@ class SelfEditEngine:
     def _edit(self, passage: Passage, text: str) -> SelfEdit:
         sequences = train_sequences(text, passage, self.split, append_passage=self.append_passage)
         return SelfEdit(passage, text, sequences)
+
+
+def context_id(passage: Passage) -> str:
+    """The id of the passage as a context: its title, and a hash of title and text."""
+    return f"{re.sub(r'[^0-9A-Za-z]+', '_', passage.title):.40}-{_key(passage)}"
 
 
 def _passage_in(context: Context) -> Passage:
