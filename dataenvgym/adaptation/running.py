@@ -116,6 +116,8 @@ def run_adaptation(
         stack.callback(close_speakers, task.others)
         task = task.on(arms.split)
         first = build_predictor(config, task=task)
+        if "rest_em" in arms.names:  # refused now, not after the first round
+            _with_student(config, directory, first)
 
         def student(folder: Path | None) -> TrainablePredictorInterface:
             of_round = config if folder is None else _with_student(config, folder, first)
@@ -214,7 +216,7 @@ def _with_student(
     """The configuration with the whole student in a folder in place of its own."""
     from omegaconf import OmegaConf
 
-    if "student" not in config.predictor:
+    if "student" not in config.predictor or not hasattr(first, "student"):
         raise ConfigurationError(
             f"predictor is {config.predictor.get('_target_')}, which has no option `student` for "
             "the merged student of RestEM: use dataenvgym's predictors, or leave rest_em out of "

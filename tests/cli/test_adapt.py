@@ -50,6 +50,7 @@ def test_arms_are_compared_and_the_same_command_shows_them_again(dataenvgym, fol
         ("arms.contexts is 9", ("task=pocket_knowledge", "arms.contexts=9")),
         ("there is no teacher", ("task=pocket_knowledge", "arms.names=[teacher_edits]")),
         ("seeds is 0, expected", ("task=pocket_knowledge", "seeds=0")),
+        ("merged student of RestEM", ("task=pocket_knowledge", "student=simulated")),
         ("rest_em.rounds=3", ("task=pocket_knowledge", "--rounds", "3")),
     ],
 )
