@@ -267,14 +267,27 @@ class InProcessPredictor(RemembersFormer):
         conversations: Sequence[Conversation],
         sampling: SamplingParameters,
     ) -> list[Reply | Failure]:
-        """See `ManyAdapters`."""
-        replies: dict[int, Reply | Failure] = {}
-        for folder in dict.fromkeys(adapters):
-            own = [i for i, other in enumerate(adapters) if other == folder]
-            student = self.with_adapter(folder)
-            replies |= zip(
-                own, student.predict([conversations[i] for i in own], sampling), strict=True
-            )
+        """See `ManyAdapters`.
+
+        Adapters with few conversations each answer in common batches; others one after another.
+        """
+        folders = [self.adapter if folder is None else folder for folder in dict.fromkeys(adapters)]
+        numbers = {folder: i for i, folder in enumerate(dict.fromkeys(adapters))}
+        few = len(conversations) < len(numbers) * self.batch_size / 2
+        with self._lock:
+            shared = self._loaded.base.row_adapters(folders) if few else None
+            if shared is not None:
+                of_rows = [numbers[folder] for folder in adapters]
+                untouched = AdaptedStudent(self._loaded.base)
+                return self._answering.replies(untouched, conversations, sampling, shared, of_rows)
+            replies: dict[int, Reply | Failure] = {}
+            for folder, own_folder in zip(numbers, folders, strict=True):
+                student = AdaptedStudent(self._loaded.base)
+                if own_folder is not None:
+                    student.load(own_folder)
+                own = [i for i, other in enumerate(adapters) if other == folder]
+                asked = [conversations[i] for i in own]
+                replies |= zip(own, self._answering.replies(student, asked, sampling), strict=True)
         return [replies[i] for i in range(len(conversations))]
 
     def reset(self) -> None:

@@ -226,9 +226,9 @@ def train_each(requests: Sequence[TrainingRequest], threads: int) -> None:
 
 
 def _train_alone(request: TrainingRequest, config: TrainingConfig) -> None:
-    trainer = request.trainer
-    work = _train, config, trainer.threads, trainer.device, trainer.left_out
-    request.done.set_result(request.context.run(*work))
+    own = request.trainer
+    adapter = request.context.run(_train, config, own.threads, own.device, own.left_out)
+    request.done.set_result(adapter)
 
 
 @contextmanager
@@ -278,8 +278,8 @@ def _train_group(
                 with _failing_alone(request):
                     if trainee.error is not None:
                         raise trainee.error
-                    work = _write, trainee.config, trainee.model, trainee.log
-                    request.done.set_result(request.context.run(*work))
+                    own = trainee.config, trainee.model, trainee.log
+                    request.done.set_result(request.context.run(_write, *own))
 
 
 def _objective(

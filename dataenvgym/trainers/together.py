@@ -53,7 +53,8 @@ def _layout_of(model: Any) -> tuple[Layout, list[torch.Tensor]] | None:
             is_plain = type(layer.base_layer) is nn.Linear and "lm_head" not in name
             if not is_plain or layer.lora_variant or layer.lora_bias[own]:
                 return None
-            a, b = layer.lora_A[own].weight, layer.lora_B[own].weight
+            a: torch.Tensor = layer.lora_A[own].weight
+            b: torch.Tensor = layer.lora_B[own].weight
             rate = getattr(layer.lora_dropout[own], "p", 0.0)
             pair = Pair(len(a), a.shape[1], len(b), layer.scaling[own], rate)
             layout.append((name.removeprefix("base_model.model."), pair))
@@ -231,7 +232,7 @@ class AdapterGroup:
         n_labels = (batch.labels[:, 1:] != IGNORED).sum(1)
         of_each = torch.split(n_labels, [len(one.batch) for one in ordered])
         losses = [-own.sum() for own in torch.split(logs, [int(n.sum()) for n in of_each])]
-        torch.autograd.grad(sum(losses), anchor, allow_unused=True)
+        torch.autograd.grad(torch.stack(losses).sum(), anchor, allow_unused=True)
         gradients = [gradient for one in of_rows for gradient in one.gradients.unbind()]
         for one, loss, gradient in zip(ordered, losses, gradients, strict=True):
             one.learn(float(loss.detach()), gradient)
