@@ -45,7 +45,7 @@ INNER_LOOP = {
 TOKENS = (1, 128, 256, 512, 1024, 2048, 4096)
 STUDY = (
     "agent=random,skill_list,open_ended,skill_tree", "seed=range(4)", "episode.iterations=1",
-    "task.n_validation=50", "task.n_test=50", "agent.records_per_iteration=48",
+    "task.n_validation=30", "task.n_test=30", "agent.records_per_iteration=32",
     "trainer.num_train_epochs=3", "predictor.threads=1",
 )  # fmt: skip
 
@@ -69,6 +69,7 @@ def fill() -> list[dict[str, float]]:
     rows: list[dict[str, float]] = []
     with workers(1, device) as run:
         group = together.AdapterGroup(base, run, 1)
+        trainees = []
         for k in range(96):
             examples = supervised_examples(records(k), tokenizer, config.cutoff_len)
             objective = CrossEntropy(examples, padder(padding_token(tokenizer), device))
@@ -76,12 +77,15 @@ def fill() -> list[dict[str, float]]:
             trainee = together.Trainee.of(config, model, objective, copy_context())
             assert trainee is not None
             group.join(trainee)
+            trainees.append(trainee)
         group.round()
         for full in TOKENS:
             together.FULL = full
             began = time.process_time()
             group.round()
             rows.append({"tokens of a pass": full, "seq./s": 96 / (time.process_time() - began)})
+        for trainee in trainees:
+            trainee.leave()
     return rows
 
 

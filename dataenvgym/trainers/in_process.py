@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -259,9 +259,10 @@ def _train_group(
         for request, _ in waiting:
             request.done.set_exception(error)
         return
-    with workers(threads, device) as run:
+    with workers(threads, device) as run, ExitStack() as stack:
         group = AdapterGroup(base, run, threads)
         owners: dict[Trainee, TrainingRequest] = {}
+        stack.callback(lambda: [one.leave() for one in owners])  # Ctrl-C
         while waiting or owners:
             while waiting and not group.is_full:
                 request, config = waiting.popleft()
