@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import Context, copy_context
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dataenvgym.trainers.compute import Run
     from dataenvgym.trainers.loop import Step
     from dataenvgym.trainers.objectives import Objective
+    from dataenvgym.trainers.together import Trainee
 
 
 class InProcessTrainer:
@@ -239,6 +240,11 @@ def _failing_alone(request: TrainingRequest) -> Iterator[None]:
         request.done.set_exception(error)
 
 
+def _end_all(trainees: Iterable[Trainee]) -> None:
+    for trainee in trainees:
+        trainee.leave()
+
+
 def _train_group(
     student: str,
     device_name: str,
@@ -262,7 +268,7 @@ def _train_group(
     with workers(threads, device) as run, ExitStack() as stack:
         group = AdapterGroup(base, run, threads)
         owners: dict[Trainee, TrainingRequest] = {}
-        stack.callback(lambda: [one.leave() for one in owners])  # Ctrl-C
+        stack.callback(_end_all, owners)  # after Ctrl-C there are some left
         while waiting or owners:
             while waiting and not group.is_full:
                 request, config = waiting.popleft()
