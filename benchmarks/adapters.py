@@ -16,8 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -153,9 +155,12 @@ def study(batch: int) -> list[dict[str, object]]:
 def main() -> None:
     chosen = sys.argv[1:] or ["fill", "loops", "study"]
     batch = int(chosen.pop()) if chosen[-1].isdigit() else 1
+    parts: dict[str, Callable[[], Sequence[Mapping[str, Any]]]] = {
+        "fill": fill, "loops": loops, "study": lambda: study(batch)
+    }  # fmt: skip
     results = {}
     for name in chosen:
-        rows = {"fill": fill, "loops": loops, "study": lambda: study(batch)}[name]()
+        rows = parts[name]()
         print_table(rows)
         print()
         results[name] = rows
