@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: setup run docs docs-serve test test-slow test-external external-llamafactory external-vllm external-smollm2 \
   lint format measure dist \
   bench bench-iteration bench-lm bench-swap bench-rollouts bench-simulation bench-accumulation \
-  bench-sandbox bench-tools bench-social figures student clean-venv
+  bench-sandbox bench-tools bench-social bench-adapters figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -141,6 +141,10 @@ bench-sandbox: setup $(VENV)/.bubblewrap
 # A step after 100,000 records, with 10,000 evaluated instances (some minutes).
 bench-accumulation: setup
 	$(BIN)/python -m benchmarks.accumulation
+
+# Many small adapters on one base: what fills a core, inner loops, and a study (about ten minutes).
+bench-adapters: setup
+	$(BIN)/python -m benchmarks.adapters
 
 # With LLaMA-Factory and vLLM themselves: the published protocol against ours, and adapter swaps.
 bench-iteration: external-llamafactory external-vllm

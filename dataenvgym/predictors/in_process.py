@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import (
     AdapterJob,
     Failure,
@@ -19,6 +18,7 @@ from dataenvgym.interfaces import (
     TrainingRun,
 )
 from dataenvgym.predictors.adapted_student import AdaptedStudent, BaseStudent, RemembersFormer
+from dataenvgym.predictors.adapter_jobs import train_jobs
 from dataenvgym.predictors.answering import Answering
 from dataenvgym.predictors.checkpoints import (
     check_bare,
@@ -26,9 +26,7 @@ from dataenvgym.predictors.checkpoints import (
     initial_folder,
     kind_of,
     train_on,
-    write_training,
 )
-from dataenvgym.progress import counting
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.tool_formats import (
     COMPLETION,
@@ -39,9 +37,8 @@ from dataenvgym.tool_formats import (
     training_format,
 )
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
-from dataenvgym.trainers.in_process import TrainingRequest, train_each
 from dataenvgym.trainers.interface import options_of
-from dataenvgym.trainers.meeting import answer_here, train_here
+from dataenvgym.trainers.meeting import answer_here
 
 _OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype", "tool_format", "format")
 _DTYPES = ("float32", "bfloat16", "float16")
@@ -229,37 +226,14 @@ class InProcessPredictor(RemembersFormer):
 
     def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
         """See `ManyAdapters`; trainings that the in-process trainer does share their steps."""
-        ended: list[Path | Failure | TrainingRequest] = []
-        for job in jobs:
-            trainer = job.trainer or self.trainer
-            shares = (
-                isinstance(trainer, InProcessTrainer)
-                and type(trainer).train is InProcessTrainer.train
-            )
-            do: Callable[..., Path | None] = write_training if shares else train_on
-            try:
-                path = do(
-                    job.records,
-                    replace(job.run, start="base"),
-                    trainer=trainer,
-                    student=self.student,
-                    current=lambda: None,
-                    initial=self.adapter,
-                    tool_format=self._format,
-                )
-                if shares and path is not None:
-                    ended.append(TrainingRequest(cast(InProcessTrainer, trainer), path))
-                else:
-                    ended.append(path or job.run.directory / "adapter")
-            except DataEnvGymError as error:
-                ended.append(Failure(reason=f"{type(error).__name__}: {error}"))
-        requests = [one for one in ended if isinstance(one, TrainingRequest)]
-        with counting("adapters", len(requests)) as counter:
-            for request in requests:
-                request.done.add_done_callback(lambda _, own=request: own.context.run(counter.add))  # type: ignore[misc]
-            if not train_here(requests):
-                train_each(requests, self.threads)
-        return [_outcome(one) if isinstance(one, TrainingRequest) else one for one in ended]
+        return train_jobs(
+            jobs,
+            trainer=self.trainer,
+            student=self.student,
+            initial=self.adapter,
+            tool_format=self._format,
+            threads=self.threads,
+        )
 
     def predict_each(
         self,
@@ -267,14 +241,27 @@ class InProcessPredictor(RemembersFormer):
         conversations: Sequence[Conversation],
         sampling: SamplingParameters,
     ) -> list[Reply | Failure]:
-        """See `ManyAdapters`."""
-        replies: dict[int, Reply | Failure] = {}
-        for folder in dict.fromkeys(adapters):
-            own = [i for i, other in enumerate(adapters) if other == folder]
-            student = self.with_adapter(folder)
-            replies |= zip(
-                own, student.predict([conversations[i] for i in own], sampling), strict=True
-            )
+        """See `ManyAdapters`.
+
+        Adapters with few conversations each answer in common batches; others one after another.
+        """
+        folders = [self.adapter if folder is None else folder for folder in dict.fromkeys(adapters)]
+        numbers = {folder: i for i, folder in enumerate(dict.fromkeys(adapters))}
+        few = len(conversations) < len(numbers) * self.batch_size / 2
+        with self._lock:
+            shared = self._loaded.base.row_adapters(folders) if few else None
+            if shared is not None:
+                of_rows = [numbers[folder] for folder in adapters]
+                untouched = AdaptedStudent(self._loaded.base)
+                return self._answering.replies(untouched, conversations, sampling, shared, of_rows)
+            replies: dict[int, Reply | Failure] = {}
+            for folder, own_folder in zip(numbers, folders, strict=True):
+                student = AdaptedStudent(self._loaded.base)
+                if own_folder is not None:
+                    student.load(own_folder)
+                own = [i for i, other in enumerate(adapters) if other == folder]
+                asked = [conversations[i] for i in own]
+                replies |= zip(own, self._answering.replies(student, asked, sampling), strict=True)
         return [replies[i] for i in range(len(conversations))]
 
     def reset(self) -> None:
@@ -304,13 +291,6 @@ class _Beside:
         """See `InProcessPredictor.predict`."""
         with self._owner._lock:
             return self._owner._answering.replies(self._student, conversations, sampling)
-
-
-def _outcome(request: TrainingRequest) -> Path | Failure:
-    try:
-        return request.done.result()
-    except DataEnvGymError as error:
-        return Failure(reason=f"{type(error).__name__}: {error}")
 
 
 def resolve_student(student: str | Path) -> str:

@@ -77,6 +77,13 @@ class Adapter:
             weights={name: t.detach().cpu().contiguous() for name, t in sorted(weights.items())},
         )
 
+    @property
+    def scale(self) -> float:
+        """The factor of a plain adapter's products."""
+        rank, alpha = self.config["r"], self.config["lora_alpha"]
+        scale: float = alpha / (math.sqrt(rank) if self.config.get("use_rslora") else rank)
+        return scale
+
     def write(self, folder: Path) -> None:
         """Write the adapter's files into `folder`; equal adapters give equal bytes."""
         write_json(folder / _CONFIG_FILE, self.config)
@@ -225,14 +232,13 @@ def merge(base: Any, adapter: Adapter) -> Any:
     Raises:
         AdapterError: if the adapter was made for another base, or the sum is not finite.
     """
-    layers = _plain_layers(base, adapter)
+    layers = plain_layers(base, adapter)
     if layers is None:
         return _merge_by_peft(base, adapter)
     model = twin(base)
-    scale = _scale(adapter)
     for name, (a, b) in layers.items():
         weight = model.get_submodule(name).weight
-        delta = (b.to(weight.device) @ a.to(weight.device)) * scale
+        delta = (b.to(weight.device) @ a.to(weight.device)) * adapter.scale
         # a new tensor: the base model's own must not be changed
         weight.data = weight.data + delta.to(weight.dtype)
         if not bool(torch.isfinite(weight.data).all()):
@@ -263,14 +269,9 @@ def stacked(adapters: Sequence[Adapter]) -> Adapter:
         if ".lora_A." in name:
             weights[name] = torch.cat([one.weights[name] for one in adapters])
         else:
-            weights[name] = torch.cat([one.weights[name] * _scale(one) for one in adapters], dim=1)
+            weights[name] = torch.cat([one.weights[name] * one.scale for one in adapters], dim=1)
     rank = sum(adapter.config["r"] for adapter in adapters)
     return Adapter({**first.config, "r": rank, "lora_alpha": rank, "use_rslora": False}, weights)
-
-
-def _scale(adapter: Adapter) -> float:
-    rank, alpha = adapter.config["r"], adapter.config["lora_alpha"]
-    return float(alpha / math.sqrt(rank) if adapter.config.get("use_rslora") else alpha / rank)
 
 
 def _unusual(adapter: Adapter) -> set[str]:
@@ -279,7 +280,7 @@ def _unusual(adapter: Adapter) -> set[str]:
     return {key for key, value in config.items() if value and value != _USUAL.get(key)} - _ANY
 
 
-def _plain_layers(
+def plain_layers(
     base: Any, adapter: Adapter
 ) -> dict[str, tuple[torch.Tensor, torch.Tensor]] | None:
     """Matrices A and B by layer, if the adapter is plain and fits the base."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dataenvgym.trainers.compute import Run
     from dataenvgym.trainers.loop import Step
     from dataenvgym.trainers.objectives import Objective
+    from dataenvgym.trainers.together import Trainee
 
 
 class InProcessTrainer:
@@ -226,9 +227,9 @@ def train_each(requests: Sequence[TrainingRequest], threads: int) -> None:
 
 
 def _train_alone(request: TrainingRequest, config: TrainingConfig) -> None:
-    trainer = request.trainer
-    work = _train, config, trainer.threads, trainer.device, trainer.left_out
-    request.done.set_result(request.context.run(*work))
+    own = request.trainer
+    adapter = request.context.run(_train, config, own.threads, own.device, own.left_out)
+    request.done.set_result(adapter)
 
 
 @contextmanager
@@ -237,6 +238,11 @@ def _failing_alone(request: TrainingRequest) -> Iterator[None]:
         yield
     except Exception as error:  # noqa: BLE001  whoever waits for `done` gets it
         request.done.set_exception(error)
+
+
+def _end_all(trainees: Iterable[Trainee]) -> None:
+    for trainee in trainees:
+        trainee.leave()
 
 
 def _train_group(
@@ -259,9 +265,10 @@ def _train_group(
         for request, _ in waiting:
             request.done.set_exception(error)
         return
-    with workers(threads, device) as run:
+    with workers(threads, device) as run, ExitStack() as stack:
         group = AdapterGroup(base, run, threads)
         owners: dict[Trainee, TrainingRequest] = {}
+        stack.callback(_end_all, owners)  # after Ctrl-C there are some left
         while waiting or owners:
             while waiting and not group.is_full:
                 request, config = waiting.popleft()
@@ -278,8 +285,8 @@ def _train_group(
                 with _failing_alone(request):
                     if trainee.error is not None:
                         raise trainee.error
-                    work = _write, trainee.config, trainee.model, trainee.log
-                    request.done.set_result(request.context.run(*work))
+                    own = trainee.config, trainee.model, trainee.log
+                    request.done.set_result(request.context.run(_write, *own))
 
 
 def _objective(

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from dataenvgym.trainers.adapters import Adapter, plain_layers
 from dataenvgym.trainers.large import frozen_linear
 from dataenvgym.trainers.student import twin
 
@@ -99,6 +101,41 @@ def with_row_adapters(base: Any) -> Any:
             parent, _, child = name.rpartition(".")
             setattr(model.get_submodule(parent), child, _RowsLinear(layer, name))
     return model
+
+
+class RowAdapters:
+    """Adapters of one base that answer together.
+
+    Attributes:
+        model: see `with_row_adapters`.
+    """
+
+    def __init__(self, base: Any, adapters: Sequence[Adapter | None]) -> None:
+        self.model = with_row_adapters(base)
+        self._layouts: list[Layout] = []
+        self._weights: list[torch.Tensor] = []
+        weight = next(base.parameters())
+        for adapter in adapters:
+            layers = {} if adapter is None else plain_layers(base, adapter)
+            assert layers is not None, "only plain adapters share a batch"
+            scale = 1.0 if adapter is None else adapter.scale
+            pairs = [
+                (name, Pair(len(a), a.shape[1], len(b), scale)) for name, (a, b) in layers.items()
+            ]
+            flat = [part.flatten().to(weight) for pair in layers.values() for part in pair]
+            self._layouts.append(tuple(pairs))
+            self._weights.append(torch.cat(flat) if flat else weight.new_empty(0))
+
+    def blocks(self, of_rows: Sequence[int]) -> list[Block]:
+        """The blocks of rows by the numbers of their adapters; each adapter's rows are together."""
+        counts = [(number, len(list(rows))) for number, rows in groupby(of_rows)]
+        same = groupby(counts, key=lambda one: (self._layouts[one[0]], one[1]))
+        return [
+            Block(
+                layout, n_rows, weights := torch.stack([self._weights[i] for i, _ in own]), weights
+            )
+            for (layout, n_rows), own in same
+        ]
 
 
 class _RowsLinear(nn.Module):

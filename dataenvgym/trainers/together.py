@@ -16,7 +16,7 @@ adapters, bit for bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ from dataenvgym.trainers.loop import Optimizer, Step
 from dataenvgym.trainers.objectives import CrossEntropy, Objective, logs_of_labels
 from dataenvgym.trainers.row_adapters import Block, Layout, Pair, row_adapters, with_row_adapters
 
-FULL = 1024
+FULL = 512
 """Tokens of a pass from which on more of them are hardly faster (`make bench-adapters`)."""
 
 
@@ -46,14 +46,14 @@ def _layout_of(model: Any) -> tuple[Layout, list[torch.Tensor]] | None:
     layout: list[tuple[str, Pair]] = []
     weights: list[torch.Tensor] = []
     rates = [getattr(model.config, "attention_dropout", 0.0) or 0.0]
-    modules: Iterable[tuple[str, Any]] = model.named_modules()
-    for name, layer in modules:
+    for name, layer in model.named_modules():
         if type(layer) is Linear:
             (own,) = layer.active_adapters
             is_plain = type(layer.base_layer) is nn.Linear and "lm_head" not in name
             if not is_plain or layer.lora_variant or layer.lora_bias[own]:
                 return None
-            a, b = layer.lora_A[own].weight, layer.lora_B[own].weight
+            found: Any = layer.lora_A[own], layer.lora_B[own]
+            a, b = (matrix.weight for matrix in found)
             rate = getattr(layer.lora_dropout[own], "p", 0.0)
             pair = Pair(len(a), a.shape[1], len(b), layer.scaling[own], rate)
             layout.append((name.removeprefix("base_model.model."), pair))
@@ -155,7 +155,11 @@ class Trainee:
         more = self._batches if self.error is None else iter(())
         self.batch, self._scale, self._is_last = next(more, last)
         if not self.batch:
-            self.context.run(self._open.close)
+            self.leave()
+
+    def leave(self) -> None:
+        """End it, before its last step if need be; the progress of its training ends too."""
+        self.context.run(self._open.close)
 
 
 class AdapterGroup:
@@ -231,7 +235,7 @@ class AdapterGroup:
         n_labels = (batch.labels[:, 1:] != IGNORED).sum(1)
         of_each = torch.split(n_labels, [len(one.batch) for one in ordered])
         losses = [-own.sum() for own in torch.split(logs, [int(n.sum()) for n in of_each])]
-        torch.autograd.grad(sum(losses), anchor, allow_unused=True)
+        torch.autograd.grad(torch.stack(losses).sum(), anchor, allow_unused=True)
         gradients = [gradient for one in of_rows for gradient in one.gradients.unbind()]
         for one, loss, gradient in zip(ordered, losses, gradients, strict=True):
             one.learn(float(loss.detach()), gradient)

@@ -26,14 +26,20 @@ def run(folder: Path, seed: int = 0) -> TrainingRun:
     return TrainingRun(directory=folder, seed=seed)
 
 
-def test_each_adapter_answers_its_own_conversations(predictor, tmp_path):
+@pytest.mark.parametrize("batch_size", [8, 1])
+def test_each_adapter_answers_its_own_conversations(predictor, tmp_path, batch_size):
+    predictor.batch_size = batch_size  # in common batches, or one adapter after another
     assert isinstance(predictor, ManyAdapters)
     jobs = [AdapterJob(records, run(tmp_path / str(k)), None) for k, records in enumerate(DATA)]
     first, second = predictor.train_each(jobs)
     assert predictor.former_adapter() is None
     assert predictor._student.folder is None
     base = predictor.predict(ASKED, GREEDY)
-    expected = [base, *(predictor.with_adapter(f).predict(ASKED, GREEDY) for f in (first, second))]
+    expected = [base]
+    for folder in (first, second):
+        predictor.load(folder)
+        expected.append(predictor.predict(ASKED, GREEDY))
+    assert expected[0] != expected[1] != expected[2]
     adapters = [None, first, second] * 3
     replies = predictor.predict_each(adapters, ASKED, GREEDY)
     assert replies == [expected[i % 3][i] for i in range(9)]
