@@ -146,7 +146,7 @@ class _Pretraining:
         encoded = iter(self._encode([text for row in pieces for text in row]))
         rows = sorted(([next(encoded) for _ in row] for row in pieces), key=_length)
         half = int(len(rows) * _SHORT)
-        batches = [_padded(rows[half:]), _padded(rows[:half])]
+        batches = [padded(rows[half:]), padded(rows[:half])]
         n_tokens = sum(int((labels != -100).sum()) for _, _, labels in batches)
         weights = list(self.model.parameters())
 
@@ -237,7 +237,7 @@ def _length(row: Sequence[list[int]]) -> int:
     return sum(map(len, row))
 
 
-def _padded(rows: Sequence[Sequence[list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
+def padded(rows: Sequence[Sequence[list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
     """Ids, attention mask and labels (of the student's tokens), each (rows, longest row)."""
     import torch
 
