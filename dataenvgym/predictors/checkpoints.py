@@ -120,6 +120,32 @@ def copy_checkpoint(source: Path, folder: Path) -> None:
         shutil.copytree(source, new, dirs_exist_ok=True)
 
 
+def write_merged(student: str, checkpoint: Path, folder: Path) -> None:
+    """Write the student with a checkpoint as a whole student: an adapter is merged into its weights.
+
+    The weights keep the type that they are stored in. They are merged on the CPU.
+
+    Raises:
+        AdapterError: if the folder is not a checkpoint, or the adapter fits another student.
+    """
+    if (kind := require_kind(checkpoint)) == "student":
+        copy_checkpoint(checkpoint, folder)
+        return
+    import torch
+    from transformers import AutoConfig
+
+    from dataenvgym.trainers.adapters import Adapter, merge
+    from dataenvgym.trainers.student import load_base_model, load_tokenizer
+
+    dtype = getattr(AutoConfig.from_pretrained(student), "dtype", None) or torch.float32
+    model = load_base_model(student, device=torch.device("cpu"), dtype=dtype)
+    if kind == "adapter":
+        model = merge(model, Adapter.read(checkpoint))
+    with publishing(folder) as new:
+        model.save_pretrained(new)
+        load_tokenizer(student).save_pretrained(new)
+
+
 def train_on(
     training_data: Sequence[TrainingDatum],
     run: TrainingRun,

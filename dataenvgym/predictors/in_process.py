@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, check_at_least, check_one_of
 from dataenvgym.interfaces import (
+    AdapterJob,
     Failure,
     PredictorInterface,
     Reply,
@@ -214,6 +216,40 @@ class InProcessPredictor(RemembersFormer):
             if folder is not None:
                 student.load(folder)
         return _Beside(self, student)
+
+    def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
+        """See `ManyAdapters`."""
+        return [self._train_one(job) for job in jobs]
+
+    def _train_one(self, job: AdapterJob) -> Path | Failure:
+        try:
+            return train_on(
+                job.records,
+                replace(job.run, start="base"),
+                trainer=job.trainer or self.trainer,
+                student=self.student,
+                current=lambda: None,
+                initial=self.adapter,
+                tool_format=self._format,
+            )
+        except DataEnvGymError as error:
+            return Failure(reason=f"{type(error).__name__}: {error}")
+
+    def predict_each(
+        self,
+        adapters: Sequence[Path | None],
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+    ) -> list[Reply | Failure]:
+        """See `ManyAdapters`."""
+        replies: dict[int, Reply | Failure] = {}
+        for folder in dict.fromkeys(adapters):
+            own = [i for i, other in enumerate(adapters) if other == folder]
+            student = self.with_adapter(folder)
+            replies |= zip(
+                own, student.predict([conversations[i] for i in own], sampling), strict=True
+            )
+        return [replies[i] for i in range(len(conversations))]
 
     def reset(self) -> None:
         """Return to the untouched student with its initial adapter."""

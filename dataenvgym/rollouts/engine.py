@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import (
@@ -17,7 +18,7 @@ from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.rollouts.driver import Driver
 from dataenvgym.rollouts.faults import STUDENT
 from dataenvgym.rollouts.instance_rollout import Rollout
-from dataenvgym.rollouts.speakers import Speaker, speakers_of, with_student
+from dataenvgym.rollouts.speakers import AdaptedStudents, Speaker, speakers_of, with_student
 from dataenvgym.threads import ContextThreadPool
 
 
@@ -30,6 +31,7 @@ def rollout(
     others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
     chunk_size: int = 128,
     threads: int = 4,
+    adapters: Sequence[Path | None] | None = None,
 ) -> list[CompletedTaskInstance]:
     """Run every instance with the predictor, many at once; the results are in the same order.
 
@@ -44,6 +46,9 @@ def rollout(
             `StudentSpeaker` is the predictor itself, now or with an earlier adapter.
         chunk_size: largest number of conversations in one `predict` call.
         threads: how many environments step at the same time.
+        adapters: the folder of the student's adapter for each instance, None for the untouched
+            student; the predictor must be one of `ManyAdapters`. Without it, the student answers
+            as it is.
 
     Raises:
         PredictionError: if the predictor or another speaker raises it, or does not return one reply
@@ -61,6 +66,8 @@ def rollout(
                 model.connect()
         speakers = [Speaker(name, model) for name, model in models.items()]
         rollouts = [Rollout(i, make_environment, sampling) for i in instances]
+        if adapters is not None:
+            speakers[-1] = AdaptedStudents(predictor, rollouts, adapters)
         pool = ContextThreadPool(threads, thread_name_prefix="rollout")
         try:
             with counting("problems", len(instances)) as count:

@@ -166,7 +166,7 @@ def _objective(
     run: Run,
     left_out: Collection[int],
 ) -> Objective:
-    from dataenvgym.trainers.examples import padding_token, without_labels
+    from dataenvgym.trainers.examples import padding_token, with_all_labels, without_labels
     from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, padder
 
     stage, cutoff = config.stage, config.cutoff_len
@@ -185,6 +185,8 @@ def _objective(
             f"records are left out in stage {stage!r}, expected 'sft': train without them instead"
         )
     if stage in ("sft", "pt"):
+        if stage == "sft" and config.extra.get("train_on_prompt"):
+            found = [with_all_labels(example) for example in found]
         kept = [without_labels(e) if i in left_out else e for i, e in enumerate(found)]
         return CrossEntropy(kept, pad)
     make = DPO if stage == "dpo" else KTO

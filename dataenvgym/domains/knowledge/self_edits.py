@@ -20,6 +20,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from pydantic import JsonValue
 
+from dataenvgym.adaptation.edits import Context, Edit
 from dataenvgym.domains.knowledge.environment import Passage, passage_of
 from dataenvgym.errors import (
     BudgetSpentError,
@@ -39,7 +40,14 @@ from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.plans import Assignment, EngineFit, Plan
 from dataenvgym.progress import tell
-from dataenvgym.records import Message, Provenance, TextDatum, TrainingDatum
+from dataenvgym.records import (
+    Conversation,
+    Message,
+    Provenance,
+    TaskInstance,
+    TextDatum,
+    TrainingDatum,
+)
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.source import Split
@@ -265,6 +273,37 @@ class SelfEditEngine:
         each = [passage for passage in passages for _ in range(self.samples)]
         return [self._edit(p, text) for p, text in zip(each, texts, strict=True) if text]
 
+    # --- what adaptation asks (see `adaptation.WritesEdits`) ---
+
+    def contexts(self, instances: Sequence[TaskInstance]) -> list[Context]:
+        """The passages of the problems, each with its questions."""
+        found: dict[Passage, list[TaskInstance]] = {}
+        for instance in instances:
+            if (passage := passage_of(instance)) is not None:
+                found.setdefault(passage, []).append(instance)
+        return [
+            Context(f"{re.sub(r'[^0-9A-Za-z]+', '_', p.title):.40}-{_key(p)}", tuple(questions))
+            for p, questions in found.items()
+        ]
+
+    def edit_prompt(self, context: Context) -> Conversation:
+        if self.prompt is None:
+            raise ConfigurationError(
+                "style is 'passage', in which nothing is written: choose another style for the "
+                "arms with self-edits; arm context_only learns the passage alone"
+            )
+        return self._asked(_passage_in(context))
+
+    def read_edit(self, context: Context, text: str | None, rng: np.random.Generator) -> Edit:
+        passage = _passage_in(context)
+        if text is None:
+            sequences: Sequence[str] = train_sequences("", passage)
+        elif not text.strip():
+            return Edit((), failure="it is empty")
+        else:
+            sequences = self._edit(passage, text.strip()).sequences
+        return Edit([TextDatum(text=text) for text in dict.fromkeys(sequences)])
+
     def state_dict(self) -> dict[str, JsonValue]:
         return {"edited": dict(sorted(self._edited.items()))}
 
@@ -304,6 +343,12 @@ class SelfEditEngine:
     def _edit(self, passage: Passage, text: str) -> SelfEdit:
         sequences = train_sequences(text, passage, self.split, append_passage=self.append_passage)
         return SelfEdit(passage, text, sequences)
+
+
+def _passage_in(context: Context) -> Passage:
+    passage = passage_of(context.questions[0])
+    assert passage is not None  # it comes from `contexts`
+    return passage
 
 
 def _key(passage: Passage) -> str:
