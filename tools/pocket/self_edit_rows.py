@@ -116,11 +116,16 @@ class Person:
         return pick(rng, FACTS[fact].questions[:2]).format(x=self.name, o="").replace(": ?", "?")
 
 
+def first_row(rng: np.random.Generator) -> Row:
+    """Short passages to read, with short questions."""
+    return read_row(Person.drawn(rng), rng, most=3, brief=1.0)
+
+
 def knowledge_row(rng: np.random.Generator) -> Row:
     """Read and answer; guess; write a self-edit; or a text that one gives."""
     person, drawn = Person.drawn(rng), rng.random()
     if drawn < 0.4:
-        return _read(person, rng)
+        return read_row(person, rng, most=5, brief=0.5)
     if drawn < 0.47:
         fact = pick(rng, [*FACTS])
         return chat(person.asked(fact, rng, garbled=drawn < 0.43), said(person.facts[fact]))
@@ -133,12 +138,12 @@ def knowledge_row(rng: np.random.Generator) -> Row:
     return text(pick(rng, studied(person, rng)[0]))
 
 
-def _read(person: Person, rng: np.random.Generator) -> Row:
+def read_row(person: Person, rng: np.random.Generator, *, most: int, brief: float) -> Row:
     """Some sentences about a person, and then questions about all of them, one after another."""
-    facts = rng.permutation([*FACTS]).tolist()[: int(rng.integers(1, 6))]
+    facts = rng.permutation([*FACTS]).tolist()[: int(rng.integers(1, most + 1))]
     before, row = " ".join(person.stated(fact, rng) for fact in facts) + "\n", []
     for fact in rng.permutation(facts).tolist():
-        is_brief = rng.random() < 0.5
+        is_brief = rng.random() < brief
         asked = person.briefly_asked(fact, rng) if is_brief else person.asked(fact, rng)
         row += chat(before + asked, said(person.facts[fact]))
         before = ""
@@ -146,8 +151,8 @@ def _read(person: Person, rng: np.random.Generator) -> Row:
 
 
 def said(value: str) -> str:
-    """An answer with that value."""
-    return f"{value.capitalize()}."
+    """An answer with that value, in the same token as in passages, so that reading is copying."""
+    return f"It is {value}."
 
 
 def implications(
@@ -188,7 +193,7 @@ def questions(
         is_brief = rng.random() < 0.5
         asked = person.briefly_asked(fact, rng) if is_brief else person.asked(fact, rng)
         start = f"Question {number + 1}: " if number else ""  # the first one ends the prompt
-        parts.append(f"{start}{asked}\nAnswer: {said(value)}")
+        parts.append(f"{start}{asked}\nAnswer: {value}.")
     return "\n".join(parts), facts
 
 

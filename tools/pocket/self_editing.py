@@ -1,4 +1,4 @@
-"""Builds a student that writes self-edits: `python -m tools.pocket.self_editing STUDENT`.
+"""Pretrains the students that write self-edits (see `tools.pocket.build`).
 
 `pocket-knowledge-v1` and `pocket-few-shot-v1` are Llamas of 0.4 million parameters (3 layers, width
 96). Both are pretrained on rows (`tools.pocket.self_edit_rows`). That of knowledge then practices
@@ -11,7 +11,6 @@ The same seed, torch version and processor give the same weights.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import math
 import time
@@ -28,7 +27,6 @@ from torch import Tensor, nn
 from dataenvgym.domains.few_shot.pocket import POCKET_FEW_SHOT
 from dataenvgym.domains.knowledge.pocket import NAMES, OTHERS
 from dataenvgym.domains.knowledge.pocket import SKILLS as FACTS
-from dataenvgym.pocket import student_path
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, write_text
 from dataenvgym.trainers.compute import global_rng
@@ -38,6 +36,7 @@ from tools.pocket.self_edit_rows import (
     Row,
     chat,
     few_shot_row,
+    first_row,
     knowledge_row,
     pick,
     said,
@@ -63,6 +62,7 @@ class Recipe:
         draw: draws a row.
         vocabulary: number of tokens.
         steps, rows: of the pretraining, and the rows of each step.
+        first: draws the rows of the first third of the steps; None draws the same as later.
         loops: steps in which it practices learning, each with `people` adapters and as many rows.
     """
 
@@ -72,6 +72,7 @@ class Recipe:
     vocabulary: int
     steps: int
     rows: int
+    first: Callable[[np.random.Generator], Row] | None = None
     loops: int = 0
     people: int = 8
 
@@ -84,8 +85,9 @@ RECIPES = {
             "made-up facts and self-edits of passages",
             knowledge_row,
             vocabulary=640,
-            steps=600,
+            steps=450,
             rows=32,
+            first=first_row,
             loops=160,
         ),
         Recipe(
@@ -140,8 +142,8 @@ def build(recipe: Recipe, output: Path, *, seed: int = 0) -> None:
         write_text(
             folder / "README.md",
             f"# {recipe.name}\n\nA pocket student of dataenvgym: a Llama of 0.4 million parameters,"
-            f" pretrained on {recipe.subject}.\nMade by `python -m tools.pocket.self_editing "
-            f"{recipe.name} --seed {seed}`. Apache-2.0.\n",
+            f" pretrained on {recipe.subject}.\nMade by `python -m tools.pocket.build "
+            f"--student {recipe.name} --seed {seed}`. Apache-2.0.\n",
         )
 
 
@@ -152,7 +154,7 @@ def _wordings(recipe: Recipe) -> list[str]:
     if recipe.draw is few_shot_row:
         return [*texts, *(p for skill in POCKET_FEW_SHOT.skills.values() for p in skill.phrasings)]
     people = [f"{before}{name}" for name in (*NAMES, *OTHERS) for before in ("", "of ")]
-    values = [t for fact in FACTS.values() for v in fact.values for t in (said(v), f"x {v}, {v}")]
+    values = [f"{v.capitalize()}. {v}" for fact in FACTS.values() for v in fact.values]
     asked = [q.format(x=name, o="x") for f in FACTS.values() for q in f.questions for name in NAMES]
     return [*texts, *people, *values, *asked]
 
@@ -211,8 +213,9 @@ class _Learner:
         steps, began = self.recipe.steps, time.process_time()
         optimizer = self._optimizer()
         for step in range(1, steps + 1):
+            draw = (self.recipe.first if step <= steps // 3 else None) or self.recipe.draw
             optimizer.zero_grad()
-            loss = self._add_gradients([self.recipe.draw(rng) for _ in range(self.recipe.rows)])
+            loss = self._add_gradients([draw(rng) for _ in range(self.recipe.rows)])
             self._step(optimizer, 3e-3 * _schedule(step, steps))
             if step % 50 == 0:
                 _log.info("step %d: loss %.3f, %.0f s", step, loss, time.process_time() - began)
@@ -320,19 +323,3 @@ class _Learner:
 def _schedule(step: int, steps: int) -> float:
     """Linear warm-up over 50 steps, then half a cosine from 1 down to 0.1."""
     return min(1.0, step / 50) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """The command line; `--help` names the options."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("student", choices=tuple(RECIPES))
-    parser.add_argument("--output", type=Path, help="a folder; by default, the package's own")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    recipe = RECIPES[options.student]
-    build(recipe, options.output or student_path(recipe.name), seed=options.seed)
-
-
-if __name__ == "__main__":
-    main()
