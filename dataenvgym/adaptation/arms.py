@@ -52,8 +52,8 @@ class Arms:
         names: "context_only", "gold", "self_edits", "teacher_edits" (with a teacher) and "rest_em",
             which stands for all its rounds.
         split: whose contexts and questions are evaluated.
-        contexts: the number of contexts, a seeded choice. None takes all; if RestEM learns from the
-            same ones, half of them.
+        contexts: the number of contexts, a seeded choice. None takes all, or half of them if RestEM
+            would learn from the same ones.
         edits: edits of each context.
         repeats: trainings of each edit, with different seeds.
 
@@ -93,14 +93,14 @@ class Arms:
             ConfigurationError: if there are too few.
         """
         found = _shuffled(task, engine, self.split, seed)
-        others = _shuffled(task, engine, rest_em.split, seed) if "rest_em" in self.names else []
+        others = _shuffled(task, engine, rest_em.split, seed)
         same = {context.id for context in found} & {context.id for context in others}
         count = self.contexts or (len(found) // 2 if same else len(found))
         evaluated = found[:count]
         ids = {context.id for context in evaluated}
         left = [context for context in others if context.id not in ids]
-        wanted = [("arms.contexts", self.contexts, found)]
-        if others:
+        wanted, learns = [("arms.contexts", self.contexts, found)], "rest_em" in self.names
+        if learns:
             wanted.append(("rest_em.contexts", rest_em.contexts, left))
         for name, number, there in wanted:
             if number is not None and number > len(there):
@@ -108,7 +108,7 @@ class Arms:
                     f"{name} is {number}, and task {task.name!r} has {len(there)} contexts for it "
                     f"(those that are evaluated teach no writer): ask for {len(there)} at most"
                 )
-        if not evaluated or (others and not left):
+        if not evaluated or (learns and not left):
             raise ConfigurationError(
                 f"task {task.name!r} has {len(found)} contexts in split {self.split!r}, and "
                 f"{len(left)} others in split {rest_em.split!r} for RestEM: expected some of each. "

@@ -40,7 +40,7 @@ from dataenvgym.tasks.base import Task
 from dataenvgym.trainers import TrainerInterface
 from dataenvgym.workspace import naming_damage
 
-_BASE, _ADAPTED = "base.json", "adapted.json"
+_BASE, _ADAPTED = "base_answers.json", "adapted.json"
 
 
 @dataclass(frozen=True)

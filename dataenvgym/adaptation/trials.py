@@ -129,7 +129,7 @@ class EditTrials:
         return self._tried(name, drafts, repeats)
 
     def _known(self, name: str) -> list[EditResult] | None:
-        file = self.directory / f"{name}.json"
+        file = self.directory / name / "results.json"
         if not file.exists():
             return None
         with naming_damage(file, "remove it, and the same command makes it again"):
@@ -184,5 +184,7 @@ class EditTrials:
                     }
                 )
             )
-        write_json(self.directory / f"{name}.json", [r.model_dump(mode="json") for r in results])
+        write_json(
+            self.directory / name / "results.json", [r.model_dump(mode="json") for r in results]
+        )
         return results

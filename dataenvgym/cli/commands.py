@@ -182,6 +182,28 @@ one; with more samples, it extends the evaluation.""",
         "evaluations_dir=..., --output",
     ),
     Command(
+        "adapt",
+        "compare ways to adapt a student to passages or puzzles: self-edits, RestEM",
+        "adapt:adapt",
+        {
+            **_OVERRIDES,
+            "--retry-errors": "try again what failed calls left open",
+            **_FRESH,
+            **_PLAIN,
+        },
+        """\
+examples:
+  dataenvgym adapt task=pocket_knowledge
+  dataenvgym adapt task=squad task.n_passages=40 arms.contexts=20 arms.edits=3 seeds=5
+  dataenvgym adapt task=pocket_knowledge teacher=openai teacher.model=NAME \\
+      arms.names=[context_only,self_edits,teacher_edits]
+
+Arms: base, context_only, gold, self_edits, teacher_edits, rest_em (one line for
+each round). The same command resumes an interrupted run and shows the table of
+a finished one; more seeds or arms extend it.""",
+        "adaptations_dir=...",
+    ),
+    Command(
         "rescore",
         "judge the samples of an evaluation again, without asking the student",
         "rescore:rescore",

@@ -121,7 +121,7 @@ def copy_checkpoint(source: Path, folder: Path) -> None:
 
 
 def write_merged(student: str, checkpoint: Path, folder: Path) -> None:
-    """Write the student with a checkpoint as a whole student: an adapter is merged into its weights.
+    """Write the student with a checkpoint as a whole student: an adapter becomes part of it.
 
     The weights keep the type that they are stored in. They are merged on the CPU.
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, check_one_of
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
@@ -84,6 +84,8 @@ class Task:
     """
 
     name: str = "task"
+    self_edit_engine: ClassVar[str | None] = None
+    """The option of agent/engine with which `dataenvgym adapt` writes self-edits, if any."""
 
     @takes(TaskArguments)
     def __init__(self, given: TaskArguments) -> None:

@@ -1,9 +1,20 @@
 import pytest
+import torch
 
 from dataenvgym.adaptation import EditResult, RestEM, kept_edits
 from dataenvgym.adaptation.rest_em import policy_record
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.records import Message
+from dataenvgym.interfaces import SamplingParameters, TrainingRun
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.predictors.checkpoints import save_nothing, write_merged
+from dataenvgym.records import Message, ScoredDatum, SupervisedDatum
+from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.trainers.compute import workers
+from dataenvgym.trainers.examples import padding_token, scored_examples, supervised_examples
+from dataenvgym.trainers.objectives import CrossEntropy, padder
+from dataenvgym.trainers.scored import ScoredTurns
+from dataenvgym.trainers.student import load_base_model, load_tokenizer, twin
 
 
 def edits(*means, baseline=0.6, context="c"):
@@ -57,3 +68,59 @@ def test_the_writer_learns_the_prompt_of_an_edit_and_the_edit():
 def test_impossible_options_are_refused(option, value):
     with pytest.raises(ConfigurationError, match=option):
         RestEM(None, **{option: value})
+
+
+# --- learning ---
+
+
+def test_weights_of_0_and_1_give_the_gradient_of_training_on_what_is_kept(tiny_student):
+    cpu, config = torch.device("cpu"), TrainingConfig(scored_reduction="sum")
+    tokenizer = load_tokenizer(str(tiny_student))
+    model = twin(load_base_model(str(tiny_student), device=cpu, dtype=torch.float32))
+    model.requires_grad_(True)
+    prompt = (Message(role="user", content="write"),)
+    texts = ["1. A", "1. B\n2. C, and more", "nothing"]
+    weights = [0.0, 1.0, 1.0]
+    records = [policy_record(prompt, text) for text in texts]
+    scored = [
+        ScoredDatum(messages=record.messages, weights=(weight,))
+        for record, weight in zip(records, weights, strict=True)
+    ]
+    padding = padder(padding_token(tokenizer), cpu)
+
+    def gradient(losses):
+        model.zero_grad()
+        sum(losses).backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+    with workers(1, cpu) as run:
+        weighted = ScoredTurns(scored_examples(scored, tokenizer, 100), config, padding, model, run)
+    kept = [r for r, weight in zip(records, weights, strict=True) if weight]
+    filtered = CrossEntropy(supervised_examples(kept, tokenizer, 100), padding)
+    # one record in a batch, as each loss is a mean over its tokens
+    of_weights = gradient(weighted.loss(model, [i], None) for i in range(3))
+    of_kept = gradient(
+        filtered.scales([[i]])[0] * filtered.loss(model, [i], None) for i in range(2)
+    )
+    assert of_kept.abs().max() > 0.01
+    torch.testing.assert_close(of_weights, of_kept, rtol=1e-4, atol=1e-6)
+
+
+def test_a_merged_student_answers_like_its_adapter(tiny_student, tmp_path):
+    trainer = InProcessTrainer(threads=1, num_train_epochs=20, learning_rate=2e-2)
+    student = InProcessPredictor(tiny_student, trainer, threads=1)
+    (tmp_path / "run").mkdir()
+    record = SupervisedDatum(instruction="say", output="yes")
+    student.train([record], TrainingRun(directory=tmp_path / "run"))
+    write_merged(student.student, tmp_path / "run/adapter", tmp_path / "merged")
+    asked, sampling = [record.prompt] * 2, SamplingParameters(max_tokens=8)
+    merged = InProcessPredictor(tmp_path / "merged", threads=1)
+    assert [reply.text for reply in student.predict(asked, sampling)] == ["yes", "yes"]
+    assert merged.predict(asked, sampling) == student.predict(asked, sampling)
+    student.reset()
+    assert merged.predict(asked, sampling) != student.predict(asked, sampling)
+    # nothing was learned: the merged student is the student
+    save_nothing(tmp_path / "nothing", student.student)
+    write_merged(student.student, tmp_path / "nothing", tmp_path / "same")
+    same = InProcessPredictor(tmp_path / "same", threads=1)
+    assert same.predict(asked, sampling) == student.predict(asked, sampling)

@@ -270,6 +270,7 @@ class PocketKnowledgeTask(Task):
     """Questions about made-up facts, with equal shares of the skills."""
 
     name = "pocket_knowledge"
+    self_edit_engine = "self_edit"
 
     @takes(PocketKnowledgeOptions)
     def __init__(self, options: PocketKnowledgeOptions) -> None:
