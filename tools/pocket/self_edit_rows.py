@@ -14,11 +14,13 @@ import numpy as np
 import orjson
 
 from dataenvgym.domains.few_shot.pocket import POCKET_FEW_SHOT, SKILLS, Puzzle
+from dataenvgym.domains.few_shot.problem import grid_of, text_of
 from dataenvgym.domains.knowledge.environment import Passage
 from dataenvgym.domains.knowledge.pocket import NAMES, OTHERS
 from dataenvgym.domains.knowledge.pocket import SKILLS as FACTS
 from dataenvgym.domains.knowledge.self_edits import train_sequences
 from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.tasks.pocket import split_by_hash
 from tools.pocket.tokenizer import END
 
 Row = list[str]
@@ -226,6 +228,16 @@ def _prompted(style: str, person: Person, end: str) -> str:
 
 
 # --- few-shot -------------------------------------------------------------------------------------
+
+
+def named_row(rng: np.random.Generator) -> Row:
+    """Carry out a rule by its name; moves take more practice, on grids whose cells all differ."""
+    rules = [rule for rule in SKILLS.values() for _ in range(3 if rule.category == "moves" else 1)]
+    shown = POCKET_FEW_SHOT.pose("flip-0", "train", rng).inputs[:-1]
+    while split_by_hash(text_of(last := grid_of(1 + rng.permutation(9).reshape(3, 3)))) != "train":
+        pass
+    puzzle = Puzzle(pick(rng, rules), (*shown, last))
+    return chat(puzzle.worded(None), puzzle.answer)
 
 
 def few_shot_row(rng: np.random.Generator) -> Row:

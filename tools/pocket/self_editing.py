@@ -38,6 +38,7 @@ from tools.pocket.self_edit_rows import (
     few_shot_row,
     first_row,
     knowledge_row,
+    named_row,
     pick,
     said,
     studied,
@@ -62,7 +63,7 @@ class Recipe:
         draw: draws a row.
         vocabulary: number of tokens.
         steps, rows: of the pretraining, and the rows of each step.
-        first: draws the rows of the first third of the steps; None draws the same as later.
+        first: draws the easier rows of the first `n_first` steps.
         loops: steps in which it practices learning, each with `people` adapters and as many rows.
     """
 
@@ -72,7 +73,8 @@ class Recipe:
     vocabulary: int
     steps: int
     rows: int
-    first: Callable[[np.random.Generator], Row] | None = None
+    first: Callable[[np.random.Generator], Row]
+    n_first: int
     loops: int = 0
     people: int = 8
 
@@ -88,6 +90,7 @@ RECIPES = {
             steps=450,
             rows=32,
             first=first_row,
+            n_first=150,
             loops=160,
         ),
         Recipe(
@@ -95,8 +98,10 @@ RECIPES = {
             "puzzles with small grids and the choice of augmentations",
             few_shot_row,
             vocabulary=448,
-            steps=500,
+            steps=600,
             rows=40,
+            first=named_row,
+            n_first=400,
         ),
     )
 }
@@ -213,7 +218,7 @@ class _Learner:
         steps, began = self.recipe.steps, time.process_time()
         optimizer = self._optimizer()
         for step in range(1, steps + 1):
-            draw = (self.recipe.first if step <= steps // 3 else None) or self.recipe.draw
+            draw = self.recipe.first if step <= self.recipe.n_first else self.recipe.draw
             optimizer.zero_grad()
             loss = self._add_gradients([draw(rng) for _ in range(self.recipe.rows)])
             self._step(optimizer, 3e-3 * _schedule(step, steps))
@@ -282,7 +287,8 @@ class _Learner:
         return rows + [[self.tokenizer("x")["input_ids"], []]] * (count - len(rows))
 
     def _encoded(self, rows: Sequence[Row]) -> list[list[list[int]]]:
-        ids = iter(self.tokenizer([part for row in rows for part in row])["input_ids"])
+        texts = [part for row in rows for part in row]
+        ids = iter(self.tokenizer(texts)["input_ids"] if texts else ())
         return [[next(ids) for _ in row] for row in rows]
 
     def _optimizer(self) -> torch.optim.Optimizer:

@@ -1,8 +1,8 @@
 """Pocket few-shot: puzzles with 3 x 3 grids, whose demonstrations follow one of eight rules.
 
-Four rules move the cells (mirrors and transpositions): most basic augmentations turn one of them
-into another, so that training on them at test time teaches a mixture. Four rules erase cells by
-their place, the same after any rotation or flip: there, these augmentations teach the same rule.
+Four rules move the cells along one axis (mirrors and shifts): most basic augmentations turn them
+into other moves, so that training on these at test time teaches a mixture. Four rules erase cells
+by their place, the same after any rotation or flip: there, the augmentations teach the same rule.
 
 `pocket-few-shot-v1` carries out a rule that is named, and does not infer it: it answers a puzzle by
 any of the rules. Training at test time shows it which one. It also writes self-edits: choices of
@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from dataenvgym.domains.few_shot.augmentations import SYMMETRIES
 from dataenvgym.domains.few_shot.domain import FewShotDomain
 from dataenvgym.domains.few_shot.problem import (
     Cells,
@@ -62,12 +61,17 @@ def _erasing(kept: str) -> Callable[[Cells], Cells]:
     return lambda cells: cells * mask
 
 
-_MOVES = ("flip-0", "flip-1", "transpose", "antitranspose")
+_MOVES: Mapping[str, Callable[[Cells], Cells]] = {
+    "flip-0": np.flipud,
+    "flip-1": np.fliplr,
+    "roll-0": lambda cells: np.roll(cells, 1, axis=0),
+    "roll-1": lambda cells: np.roll(cells, 1, axis=1),
+}
 _KEPT = {"hollow": "111101111", "corners": "101000101", "cross": "010111010", "center": "000010000"}
 SKILLS: Mapping[str, Rule] = {
     rule.name: rule
     for rule in (
-        *(Rule(name, "moves", SYMMETRIES[name].change) for name in _MOVES),
+        *(Rule(name, "moves", change) for name, change in _MOVES.items()),
         *(Rule(name, "erasures", _erasing(kept)) for name, kept in _KEPT.items()),
     )
 }
@@ -159,6 +163,7 @@ class PocketFewShotTask(Task):
     """Puzzles of pocket few-shot, with equal shares of the rules."""
 
     name = "pocket_few_shot"
+    self_edit_engine = "grid_self_edit"
 
     @takes(PocketFewShotOptions)
     def __init__(self, options: PocketFewShotOptions) -> None:
