@@ -84,6 +84,14 @@ class Arms:
         self.edits = edits
         self.repeats = repeats
 
+    def check_teacher(self, teacher: TeacherInterface | None) -> None:
+        """Raise ConfigurationError if an arm needs a teacher, and there is none."""
+        if "teacher_edits" in self.names and teacher is None:
+            raise ConfigurationError(
+                "arms.names has teacher_edits, and there is no teacher: choose one, such as "
+                "teacher=openai teacher.model=NAME, or leave teacher_edits out"
+            )
+
     def chosen(
         self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int
     ) -> tuple[list[Context], list[Context]]:
@@ -138,11 +146,7 @@ class Arms:
             ConfigurationError: if there are too few contexts, or a teacher is missing.
             BudgetSpentError: if the teacher's budget allows no request.
         """
-        if "teacher_edits" in self.names and teacher is None:
-            raise ConfigurationError(
-                "arms.names has teacher_edits, and there is no teacher: choose one, such as "
-                "teacher=openai teacher.model=NAME, or leave teacher_edits out"
-            )
+        self.check_teacher(teacher)
         evaluated, training = self.chosen(task, engine, rest_em, seed)
 
         def trials(number: int) -> EditTrials:

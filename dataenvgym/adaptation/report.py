@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.adaptation.arms import ArmResult
-from dataenvgym.episodes.texts import cell, change, markdown_table, plain, score, several
+from dataenvgym.episodes.texts import cell, change, markdown_table, one_line, plain, score, several
 from dataenvgym.metrics.estimators import Estimate, estimate
 from dataenvgym.records import Model
 from dataenvgym.storage import write_json, write_text
@@ -32,7 +32,7 @@ class ArmFigures(Model):
         sd_edits: the standard deviation of the edits of a context, each the mean of its trainings;
             the mean over contexts. None with one edit each.
         sd_repeats: the same of the trainings of an edit; None with one training each.
-        n_failed: edits that failed; they count without gain.
+        n_failed: edits that failed; they count without gain. `first_failure` says why one did.
         n_errors: calls for an edit that failed; there is no edit then.
         n_unscored: questions of an adapter for which a call or a training failed.
         kept: of RestEM: the number of edits from which the writer learned, over all seeds.
@@ -49,6 +49,7 @@ class ArmFigures(Model):
     n_failed: int
     n_errors: int
     n_unscored: int
+    first_failure: str | None = None
     kept: int | None = None
 
 
@@ -127,8 +128,9 @@ class AdaptationReport(Model):
         )
         for one in self.arms:
             facts = [
-                f"{one.n_failed} of {several(one.n_edits, 'edit')} failed and count without gain"
-                if one.n_failed
+                f"{one.n_failed} of {several(one.n_edits, 'edit')} failed and count without gain "
+                f"(the first: {one_line(one.first_failure)})"
+                if one.first_failure
                 else "",
                 f"{several(one.n_errors, 'call')} for an edit failed" if one.n_errors else "",
                 f"{several(one.n_unscored, 'answer')} could not be scored"
@@ -187,6 +189,7 @@ def _figures(results: Sequence[ArmResult], gains: Sequence[float]) -> ArmFigures
         n_failed=sum(bool(edit.failure) for edit in edits),
         n_errors=sum(edit.error is not None for edit in edits),
         n_unscored=sum(edit.n_unscored for edit in edits),
+        first_failure=next((edit.failure for edit in edits if edit.failure), None),
         kept=sum(kept) if kept else None,
     )
 

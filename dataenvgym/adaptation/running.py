@@ -112,16 +112,17 @@ def run_adaptation(
         task = attemptable(build_task(config, directory))
         stack.callback(close_speakers, task.others)
         task = task.on(arms.split)
-        made: list[TrainablePredictorInterface] = []
+        first = build_predictor(config, task=task)
 
         def student(folder: Path | None) -> TrainablePredictorInterface:
-            made.append(build_predictor(_with_student(config, folder, made), task=task))
-            if isinstance(made[-1], Closes):
-                stack.callback(made[-1].close)
-            return made[-1]
+            of_round = config if folder is None else _with_student(config, folder, first)
+            made = build_predictor(of_round, task=task)
+            if isinstance(made, Closes):
+                stack.callback(made.close)
+            return made
 
-        first = student(None)
         teacher = build_teacher(config, first, directory)
+        arms.check_teacher(teacher)
         given = {"task": task, "teacher": teacher or StudentTeacher(first)}
         engine: WritesEdits = build_value(_plain(config.agent.engine), _ENGINE, given)
         for seed in range(config.seed, config.seed + seeds):
@@ -199,13 +200,11 @@ def _directory(config: DictConfig, settings: DictConfig) -> Path:
 
 
 def _with_student(
-    config: DictConfig, folder: Path | None, made: Sequence[TrainablePredictorInterface]
+    config: DictConfig, folder: Path, first: TrainablePredictorInterface
 ) -> DictConfig:
     """The configuration with the whole student in a folder in place of its own."""
     from omegaconf import OmegaConf
 
-    if folder is None:
-        return config
     if "student" not in config.predictor:
         raise ConfigurationError(
             f"predictor is {config.predictor.get('_target_')}, which has no option `student` for "
@@ -214,7 +213,7 @@ def _with_student(
         )
     changed = copy.deepcopy(config)
     values = {"student": str(folder.absolute()), "adapter": None}
-    if (tool_format := getattr(made[0], "tool_format", None)) is not None:
+    if (tool_format := getattr(first, "tool_format", None)) is not None:
         values["tool_format"] = tool_format  # by default, it depends on the student's name
     for name, value in values.items():
         if name in changed.predictor:

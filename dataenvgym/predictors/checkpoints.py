@@ -135,13 +135,17 @@ def write_merged(student: str, checkpoint: Path, folder: Path) -> None:
     from transformers import AutoConfig
 
     from dataenvgym.trainers.adapters import Adapter, merge
-    from dataenvgym.trainers.student import load_base_model, load_tokenizer
+    from dataenvgym.trainers.student import (
+        load_base_model,
+        load_tokenizer,
+        without_progress_bar,
+    )
 
     dtype = getattr(AutoConfig.from_pretrained(student), "dtype", None) or torch.float32
     model = load_base_model(student, device=torch.device("cpu"), dtype=dtype)
     if kind == "adapter":
         model = merge(model, Adapter.read(checkpoint))
-    with publishing(folder) as new:
+    with publishing(folder) as new, without_progress_bar():
         model.save_pretrained(new)
         load_tokenizer(student).save_pretrained(new)
 
