@@ -91,7 +91,7 @@ RECIPES = {
             rows=32,
             first=first_row,
             n_first=150,
-            loops=160,
+            loops=90,
         ),
         Recipe(
             "pocket-few-shot-v1",
@@ -221,7 +221,7 @@ class _Learner:
             draw = self.recipe.first if step <= self.recipe.n_first else self.recipe.draw
             optimizer.zero_grad()
             loss = self._add_gradients([draw(rng) for _ in range(self.recipe.rows)])
-            self._step(optimizer, 3e-3 * _schedule(step, steps))
+            self._step(optimizer, 3e-3 * _schedule(step, steps, warm_up=50))
             if step % 50 == 0:
                 _log.info("step %d: loss %.3f, %.0f s", step, loss, time.process_time() - began)
 
@@ -232,7 +232,7 @@ class _Learner:
         for loop in range(1, loops + 1):
             people = [Person.drawn(rng) for _ in range(self.recipe.people)]
             learned = [studied(person, rng) for person in people]
-            trained = self._train_adapters([texts for texts, _ in learned], int(rng.integers(3, 7)))
+            trained = self._train_adapters([texts for texts, _ in learned], int(rng.integers(3, 5)))
             optimizer.zero_grad()
             asked = [
                 chat(person.asked(fact, rng, garbled=rng.random() < 0.4), said(person.facts[fact]))
@@ -243,8 +243,8 @@ class _Learner:
             for layer in self.layers:
                 layer.pairs = None
             self._add_gradients([self.recipe.draw(rng) for _ in range(self.recipe.people)])
-            self._step(optimizer, 2e-3 * _schedule(loop, loops))
-            if loop % 20 == 0:
+            self._step(optimizer, 2e-3 * _schedule(loop, loops, warm_up=10))
+            if loop % 10 == 0:
                 _log.info(
                     "loop %d: texts %.2f, then questions %.3f, %.0f s",
                     loop, trained, loss, time.process_time() - began,
@@ -326,6 +326,6 @@ class _Learner:
         return F.cross_entropy(logits, labels[:, 1:][learned], reduction="sum")
 
 
-def _schedule(step: int, steps: int) -> float:
-    """Linear warm-up over 50 steps, then half a cosine from 1 down to 0.1."""
-    return min(1.0, step / 50) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
+def _schedule(step: int, steps: int, *, warm_up: int) -> float:
+    """Linear warm-up, then half a cosine from 1 down to 0.1."""
+    return min(1.0, step / warm_up) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
