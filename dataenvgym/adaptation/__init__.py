@@ -13,9 +13,11 @@ from dataenvgym.adaptation.arms import ArmResult, Arms
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits
 from dataenvgym.adaptation.inner_loop import Adapted, Answer, InnerLoop, adapt
 from dataenvgym.adaptation.rest_em import RestEM, kept_edits
+from dataenvgym.adaptation.running import Adaptation, run_adaptation
 from dataenvgym.adaptation.trials import EditResult, EditTrials
 
 __all__ = [
+    "Adaptation",
     "Adapted",
     "Answer",
     "ArmResult",
@@ -29,4 +31,5 @@ __all__ = [
     "WritesEdits",
     "adapt",
     "kept_edits",
+    "run_adaptation",
 ]

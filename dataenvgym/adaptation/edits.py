@@ -15,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from pydantic import TypeAdapter
 
+from dataenvgym.errors import PredictionError
 from dataenvgym.interfaces import Failure, SamplingParameters, TeacherInterface
 from dataenvgym.progress import counting
 from dataenvgym.records import Conversation, Model, TaskInstance, TrainingDatum
@@ -110,6 +111,7 @@ def write_edits(
 
     Raises:
         BudgetSpentError: if the writer's budget allows no request.
+        PredictionError: if all calls of a round failed.
         RunDirectoryError: if the file is damaged.
     """
     known: dict[tuple[str, int], WrittenEdit] = {}
@@ -126,6 +128,12 @@ def write_edits(
                 sampling = engine.sampling.model_copy(update=drawn)
                 asked = [engine.edit_prompt(context) for context in missing]
                 replies = writer.ask(asked, sampling, purpose="self_edits")
+                failed = [reply.reason for reply in replies if isinstance(reply, Failure)]
+                if len(failed) == len(asked):
+                    raise PredictionError(
+                        f"none of {len(asked)} self-edits was written. The first failure: "
+                        f"{failed[0]}. Once the cause is gone, the same command continues"
+                    )
                 for context, reply in zip(missing, replies, strict=True):
                     known[context.id, sample] = WrittenEdit(
                         context=context.id,

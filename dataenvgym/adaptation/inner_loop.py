@@ -34,6 +34,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.progress import counting
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
@@ -100,6 +101,11 @@ class Adapted(Model):
     base: tuple[Answer, ...]
     answers: tuple[Answer, ...]
     error: str | None = None
+
+    @property
+    def tried(self) -> tuple[Answer, ...]:
+        """All answers."""
+        return (*self.base, *self.answers)
 
     @property
     def baseline_accuracy(self) -> float | None:
@@ -192,6 +198,12 @@ def adapt(
                 for file in files:
                     shutil.rmtree(file.with_name("adapter"), ignore_errors=True)
             results += (one for one in found if one is not None)
+    if n_unscored := sum(one.n_unscored for one in results):
+        reasons = (r for one in results for r in (one.error, *(a.error for a in one.tried)) if r)
+        warn_run(
+            f"{n_unscored} of {sum(len(one.base) for one in results)} answers of adapters could "
+            f"not be compared with the base, the first because of this: {next(reasons)}"
+        )
     return results
 
 

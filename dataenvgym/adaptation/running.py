@@ -98,7 +98,7 @@ def run_adaptation(
     if isinstance(overrides, DictConfig):
         config = copy.deepcopy(overrides)
     else:
-        config = _composed(overrides, config_dir)
+        config = adaptation_config(overrides, config_dir)
     seeds = config.seeds
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise ConfigurationError(f"seeds is {seeds!r}, expected a whole number, 1 or more")
@@ -154,7 +154,7 @@ def run_adaptation(
         return Adaptation(directory, report, before == file.read_bytes())
 
 
-def _composed(overrides: Sequence[str], config_dir: str | Path | None) -> DictConfig:
+def adaptation_config(overrides: Sequence[str], config_dir: str | Path | None) -> DictConfig:
     """The configuration, with the task's own engine of self-edits unless one was chosen."""
     parsed = parse_overrides(overrides)
     if any(o.key == f"{_ENGINE}.samples" for o in parsed):

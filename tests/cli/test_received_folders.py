@@ -36,7 +36,7 @@ READING = {
 }
 """The commands that read the folder of a run or an evaluation."""
 CONFIGURATIONS = ("runs/run/config.yaml", "evaluations/evaluation/config.yaml")
-OTHERS = {"study", "list", "config", "new", "worlds", "external", "serve-world"}
+OTHERS = {"adapt", "study", "list", "config", "new", "worlds", "external", "serve-world"}
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from omegaconf import OmegaConf
 
+from dataenvgym.adaptation.running import adaptation_config
 from dataenvgym.cli.parser import parse_arguments
 from dataenvgym.config import compose
 from dataenvgym.metrics.metric import quoted_metrics
@@ -20,8 +21,17 @@ AT_MOST: dict[str, float] = {
     "agent.engine.max_tokens": 32,
     "agent.engine.samples": 2,
     "agent.records_per_iteration": 12,
+    "arms.contexts": 1,
+    "arms.edits": 2,
+    "arms.repeats": 1,
     "environment.max_records": 20,
     "episode.iterations": 1,
+    "rest_em.contexts": 1,
+    "rest_em.edits": 2,
+    "rest_em.repeats": 1,
+    "rest_em.rounds": 1,
+    "rest_em.trainer.num_train_epochs": 1,
+    "seeds": 1,
     "task.casts_per_scene": 1,
     "task.n_procedural": 40,
     "task.n_passages": 2,
@@ -34,6 +44,8 @@ AT_MOST: dict[str, float] = {
     "trainer.num_train_epochs": 1,
 }
 INSTEAD: dict[str, tuple[object, object]] = {
+    "arms.contexts": (None, 1),
+    "rest_em.contexts": (None, 1),
     "task.limit": (None, 3),
     "task.n_passages": (None, 2),
     "task.scenes": ("all", "hard"),
@@ -71,9 +83,11 @@ def words_of(line: str) -> list[str]:
 def composed(words: list[str]) -> dict[str, Any]:
     """The configuration that a command asks for (a study for its first strategy), or {}."""
     arguments = parse_arguments(words)
+    folder = getattr(arguments, "config_dir", None)
+    if arguments.command == "adapt":
+        return _plain(adaptation_config(arguments.overrides, folder))
     if arguments.command not in ("run", "study", "eval", "rescore"):
         return {}
-    folder = getattr(arguments, "config_dir", None)
     overrides = [quoted_metrics(text) for text in arguments.overrides]
     if arguments.command == "rescore":  # the task is that of the evaluation
         overrides = [text for text in overrides if not text.startswith("task.")]
@@ -105,7 +119,7 @@ def shortened(words: list[str], here: Here, *, with_programs: bool = False) -> l
 
 def _sections(words: list[str]) -> tuple[str, ...]:
     """The sections that the command reads, beside those of the run that it is about."""
-    if words[0] in ("run", "study"):
+    if words[0] in ("run", "study", "adapt"):
         return ("",)
     models = ("teacher.", "judge.", "store.")
     if words[0] == "rescore" or ("--run" in words and "task=" not in " ".join(words)):
