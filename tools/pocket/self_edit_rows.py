@@ -240,12 +240,17 @@ def named_row(rng: np.random.Generator) -> Row:
     return chat(puzzle.worded(None), puzzle.answer)
 
 
-def few_shot_row(rng: np.random.Generator) -> Row:
+def puzzling_row(rng: np.random.Generator) -> Row:
+    """The same, with more puzzles."""
+    return few_shot_row(rng, named=0.25, puzzles=0.6)
+
+
+def few_shot_row(rng: np.random.Generator, *, named: float = 0.5, puzzles: float = 0.35) -> Row:
     """Carry out a rule by its name; answer a puzzle by any rule; or choose augmentations."""
     drawn, puzzle = rng.random(), POCKET_FEW_SHOT.pose(pick(rng, [*SKILLS]), "train", rng)
-    if drawn < 0.5:
+    if drawn < named:
         return chat(puzzle.worded(None), puzzle.answer)
-    if drawn < 0.85:
+    if drawn < named + puzzles:
         if rng.random() < 0.5:  # self-edits give puzzles with one demonstration
             puzzle = Puzzle(puzzle.skill, puzzle.inputs[1:])
         any_rule = Puzzle(SKILLS[pick(rng, [*SKILLS])], puzzle.inputs)

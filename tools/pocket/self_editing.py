@@ -40,6 +40,7 @@ from tools.pocket.self_edit_rows import (
     knowledge_row,
     named_row,
     pick,
+    puzzling_row,
     said,
     studied,
     text,
@@ -64,6 +65,7 @@ class Recipe:
         vocabulary: number of tokens.
         steps, rows: of the pretraining, and the rows of each step.
         first: draws the easier rows of the first `n_first` steps.
+        last: draws the rows of `n_last` more steps, at half the learning rate.
         loops: steps in which it practices learning, each with `people` adapters and as many rows.
     """
 
@@ -75,6 +77,8 @@ class Recipe:
     rows: int
     first: Callable[[np.random.Generator], Row]
     n_first: int
+    last: Callable[[np.random.Generator], Row] | None = None
+    n_last: int = 0
     loops: int = 0
     people: int = 8
 
@@ -102,6 +106,8 @@ RECIPES = {
             rows=40,
             first=named_row,
             n_first=400,
+            last=puzzling_row,
+            n_last=200,
         ),
     )
 }
@@ -137,6 +143,8 @@ def build(recipe: Recipe, output: Path, *, seed: int = 0) -> None:
             learner.pretrain(derive_rng(seed, "rows"))
             if recipe.loops:
                 learner.learn_to_learn(derive_rng(seed, "loops"))
+            if recipe.last:
+                learner.settle(derive_rng(seed, "last"), recipe.last)
     finally:
         torch.set_num_threads(threads)
     with publishing(output) as folder:
@@ -224,6 +232,15 @@ class _Learner:
             self._step(optimizer, 3e-3 * _schedule(step, steps, warm_up=50))
             if step % 50 == 0:
                 _log.info("step %d: loss %.3f, %.0f s", step, loss, time.process_time() - began)
+
+    def settle(self, rng: np.random.Generator, draw: Callable[[np.random.Generator], Row]) -> None:
+        optimizer = self._optimizer()
+        for step in range(1, self.recipe.n_last + 1):
+            optimizer.zero_grad()
+            loss = self._add_gradients([draw(rng) for _ in range(self.recipe.rows)])
+            self._step(optimizer, 1.5e-3 * _schedule(step, self.recipe.n_last, warm_up=10))
+            if step % 50 == 0:
+                _log.info("last step %d: loss %.3f", step, loss)
 
     def learn_to_learn(self, rng: np.random.Generator) -> None:
         """The second part: see the module."""
