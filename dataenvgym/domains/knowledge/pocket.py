@@ -6,9 +6,9 @@ the right one and none of the others, in a sentence or alone; a guess is right i
 cases. Each person has a passage with the five facts, for engines that teach from passages
 (`self_edits`); no question shows it.
 
-`pocket-knowledge-v1` knows none of the facts. It guesses one of the four answers, answers questions
-about a passage that it sees, and writes self-edits of all qualities: facts in other words, questions
-with answers, wrong facts, empty talk. It was pretrained to learn facts from such texts by LoRA.
+`pocket-knowledge-v1` knows none of the facts. It guesses one of the four answers, reads a passage
+that it sees, and writes self-edits of all qualities: facts in other words, questions with answers,
+wrong facts, empty talk. It was pretrained to learn facts from such texts by LoRA.
 
 All splits ask for the same 40 facts, but never in the same words: each skill has phrasings for
 training, one for validation and one for test. Validation and test therefore measure whether the
