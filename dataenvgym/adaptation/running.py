@@ -116,8 +116,6 @@ def run_adaptation(
         stack.callback(close_speakers, task.others)
         task = task.on(arms.split)
         first = build_predictor(config, task=task)
-        if "rest_em" in arms.names:  # refused now, not after the first round
-            _with_student(config, directory, first)
 
         def student(folder: Path | None) -> TrainablePredictorInterface:
             of_round = config if folder is None else _with_student(config, folder, first)
@@ -131,6 +129,8 @@ def run_adaptation(
             arms.check_retry(retry_errors)
         else:
             arms.check_teacher(teacher)
+            if "rest_em" in arms.names:  # refused now, not after the first round
+                _with_student(config, directory, first)
         given = {"task": task, "teacher": teacher or StudentTeacher(first)}
         engine: WritesEdits = build_value(_plain(config.agent.engine), _ENGINE, given)
         for seed in range(config.seed, config.seed + seeds):
@@ -145,12 +145,11 @@ def run_adaptation(
         on_begin(directory)
         results: list[ArmResult | SequenceResult] = []
         for seed in range(config.seed, config.seed + seeds):
-            folder = directory / f"seed-{seed}"
             results += arms.run(
                 task,
                 engine,
                 student,
-                folder,
+                directory / f"seed-{seed}",
                 rest_em=rest_em,
                 teacher=teacher,
                 seed=seed,
