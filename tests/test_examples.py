@@ -19,6 +19,8 @@ REDUCED = {
     **{f"{domain}/{kind}.py": ["1"] for domain in DOMAINS for kind in KINDS},
     "self_teaching.py": ["rejection_sampling", "1"],
     "self_edit/continual.py": ["2", "1"],
+    "self_edit/knowledge.py": ["2"],
+    "self_edit/few_shot.py": ["2"],
     "study.py": ["0,1", "1"],
     "new_strategy.py": ["0,1", "1"],
     "rl_policy.py": ["--steps=1", "--episodes=3", "--seeds=1", "--iterations=1"],
