@@ -195,7 +195,7 @@ one; with more samples, it extends the evaluation.""",
         """\
 examples:
   dataenvgym adapt task=pocket_knowledge
-  dataenvgym adapt task=squad task.n_passages=40 arms.contexts=20 arms.edits=3 seeds=5
+  dataenvgym adapt task=squad task.n_passages=40 arms.contexts=20 seeds=5
   dataenvgym adapt task=pocket_knowledge teacher=openai teacher.model=NAME \\
       arms.names=[context_only,self_edits,teacher_edits]
   dataenvgym adapt task=pocket_knowledge arms.at_once=all arms.edits=2
@@ -280,7 +280,7 @@ The same command continues an interrupted one; more repeats or groups extend it.
     ),
     Command(
         "serve-adaptation",
-        "serve adaptation: clients send self-edits and questions, and get what an adapter gains",
+        "train and ask an adapter for each request of a client",
         "serve_adaptation:serve_adaptation",
         {
             **_OVERRIDES,
@@ -299,8 +299,8 @@ examples:
   dataenvgym serve-adaptation task=squad student=hf student.path=NAME \\
       student.format=completion --transport zmq
 
-Each request trains an adapter from the untouched student, and asks its questions
-with and without it. Requests have the fields of SEAL's clients; see
+Each request trains an adapter from the untouched student, and asks its
+questions with and without it. Requests have the fields of SEAL's clients; see
 docs/adaptation_server.md.""",
         "--adaptations-dir",
     ),

@@ -6,10 +6,9 @@ are trained in common steps, and the untouched student answers what several epis
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import as_completed
 from typing import Any
 
@@ -18,7 +17,7 @@ from dataenvgym.episodes.callbacks import EpisodeCallback
 from dataenvgym.errors import check_at_least
 from dataenvgym.executors.in_process import run_here
 from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome
-from dataenvgym.threads import ContextThreadPool
+from dataenvgym.threads import ContextThreadPool, interrupt
 from dataenvgym.trainers.in_process import train_each
 from dataenvgym.trainers.meeting import Meeting
 
@@ -80,14 +79,6 @@ class TogetherExecutor:
                 interrupt(running)
                 raise
         return outcomes
-
-
-def interrupt(threads: Iterable[int]) -> None:
-    """Raise KeyboardInterrupt in these threads, as Ctrl-C does in the main thread."""
-    for ident in list(threads):
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt)
-        )
 
 
 class _InTurn:

@@ -13,8 +13,8 @@ from dataenvgym.cli.parser import parse_arguments
 from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies import Study, plan_study, run_study
-from dataenvgym.studies.checks import study_command
 from dataenvgym.studies.measures import measure_run
+from dataenvgym.studies.state import study_command
 from dataenvgym.workspace import locked
 
 GRID = ("agent=random,skill_list", "seed=0,1")
