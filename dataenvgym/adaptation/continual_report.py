@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from dataenvgym.adaptation.continual import SequenceResult
-from dataenvgym.episodes.texts import change, score, several
+from dataenvgym.episodes.texts import change, interval, score, several
 from dataenvgym.metrics.estimators import Estimate, estimate
 from dataenvgym.records import Model
 
@@ -71,21 +71,22 @@ class ContinualReport(Model):
                     score(one.final.mean),
                     change(one.gain.mean),
                     score(one.forgetting.mean),
-                    _interval(one.forgetting),
+                    interval(one.forgetting),
                 ]
                 for one in self.arms
             ),
         ]
-        for one in self.arms:
-            names = [one.arm, *(f"context {n}" for n in range(1, len(one.matrix)))]
-            empty = [""] * (len(one.matrix) - 1)
-            yield [
-                names,
-                *(
-                    [f"after {n}" if n else "base", *map(_cell, row), *empty[len(row) :]]
-                    for n, row in enumerate(one.matrix)
-                ),
-            ]
+        for arm in self.arms:
+            names = [arm.arm, *(f"context {n}" for n in range(1, len(arm.matrix)))]
+            rows = []
+            for n, row in enumerate(arm.matrix):
+                cells = [
+                    score(one.mean, 2) + ("" if one.sd is None else f" ±{one.sd:.2f}")
+                    for one in row
+                ]
+                empty = [""] * (len(names) - 1 - len(cells))
+                rows.append([f"after {n}" if n else "base", *cells, *empty])
+            yield [names, *rows]
 
     def legend(self) -> Iterator[str]:
         """Sentences about the columns, and about what failed."""
@@ -154,13 +155,3 @@ def _forgetting(matrix: Sequence[Sequence[float | None]]) -> float | None:
         if since and now is not None:
             lost.append(max(since) - now)
     return fmean(lost) if lost else None
-
-
-def _cell(found: Estimate) -> str:
-    return score(found.mean, 2) + ("" if found.sd is None else f" ±{found.sd:.2f}")
-
-
-def _interval(found: Estimate) -> str:
-    if found.low is None or found.high is None:
-        return "-"
-    return f"{found.low:+.3f} to {found.high:+.3f}"

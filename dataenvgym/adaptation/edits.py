@@ -42,7 +42,7 @@ class Edit:
     """A self-edit as it is trained.
 
     Attributes:
-        records: what is trained; none for an edit that failed, or that asks for no training.
+        records: to train on; none for an edit that failed, or that asks for no training.
         options: of the trainer, chosen by the edit.
         failure: why it failed, e.g. because it cannot be read; "" if it did not.
     """
@@ -67,16 +67,16 @@ class WritesEdits(Protocol):
         ...
 
     def edit_prompt(self, context: Context) -> Conversation:
-        """What the model is asked."""
+        """The prompt that asks the model for an edit of the context."""
         ...
 
     def read_edit(self, context: Context, text: str | None, rng: np.random.Generator) -> Edit:
-        """What is trained for the model's text; None trains on the context alone."""
+        """Turn the model's text into records to train on; None uses the context itself."""
         ...
 
 
 class WrittenEdit(Model):
-    """What a model wrote about a context.
+    """A model's text about a context.
 
     Attributes:
         context: its id.

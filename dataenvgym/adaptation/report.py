@@ -15,7 +15,16 @@ from rich.text import Text
 from dataenvgym.adaptation.arms import ArmResult
 from dataenvgym.adaptation.continual import SequenceResult
 from dataenvgym.adaptation.continual_report import ContinualReport
-from dataenvgym.episodes.texts import cell, change, markdown_table, one_line, plain, score, several
+from dataenvgym.episodes.texts import (
+    cell,
+    change,
+    interval,
+    markdown_table,
+    one_line,
+    plain,
+    score,
+    several,
+)
 from dataenvgym.metrics.estimators import Estimate, estimate
 from dataenvgym.records import Model
 from dataenvgym.storage import write_json, write_text
@@ -107,7 +116,7 @@ class AdaptationReport(Model):
                 score(one.base.mean),
                 score(one.adapter.mean if one.adapter else None),
                 change(one.gain.mean if one.gain else None),
-                _interval(one.gain),
+                interval(one.gain),
                 score(one.sd_edits),
                 score(one.sd_repeats),
             ]
@@ -116,7 +125,7 @@ class AdaptationReport(Model):
         """The cells of the table of differences; the first row has their names."""
         yield [f"adapter, above {REFERENCE}", "difference", "95%"]
         for one in self.differences:
-            yield [one.arm, change(one.estimate.mean), _interval(one.estimate)]
+            yield [one.arm, change(one.estimate.mean), interval(one.estimate)]
 
     def legend(self) -> Iterator[str]:
         """Sentences about the columns, and about what failed."""
@@ -216,12 +225,6 @@ def _figures(results: Sequence[ArmResult], gains: Sequence[float]) -> ArmFigures
 def _mean_deviation(groups: Iterable[Sequence[float]]) -> float | None:
     found = [stdev(values) for values in groups if len(values) > 1]
     return fmean(found) if found else None
-
-
-def _interval(found: Estimate | None) -> str:
-    if found is None or found.low is None or found.high is None:
-        return "-"
-    return f"{found.low:+.3f} to {found.high:+.3f}"
 
 
 def write_report(directory: Path, report: AnyReport, results: Sequence[Model]) -> Path:

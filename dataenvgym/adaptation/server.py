@@ -232,9 +232,10 @@ class AdaptationServer:
             answering: set[asyncio.Task[None]] = set()
 
             async def answer(envelope: list[bytes], body: bytes) -> None:
-                _, said = await self._answer(
-                    body, lambda fields: self._has_token(_field(fields, "token"))
-                )
+                def is_known(fields: Any) -> bool:
+                    return self._has_token(fields.get("token") if type(fields) is dict else None)
+
+                _, said = await self._answer(body, is_known)
                 await socket.send_multipart([*envelope, orjson.dumps(said)])
 
             async def receive() -> None:
@@ -251,10 +252,6 @@ class AdaptationServer:
             finally:
                 receiving.cancel()
                 await asyncio.gather(receiving, *answering, return_exceptions=True)
-
-
-def _field(fields: Any, name: str) -> Any:
-    return fields.get(name) if isinstance(fields, dict) else None
 
 
 def _is_loopback(host: str) -> bool:

@@ -18,7 +18,7 @@ from dataenvgym.errors import check_at_least
 from dataenvgym.executors.in_process import run_here
 from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome
 from dataenvgym.threads import ContextThreadPool, interrupt
-from dataenvgym.trainers.in_process import train_each
+from dataenvgym.trainers.many import train_each
 from dataenvgym.trainers.meeting import Meeting
 
 

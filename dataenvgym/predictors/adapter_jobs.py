@@ -11,10 +11,11 @@ from dataenvgym.errors import DataEnvGymError
 from dataenvgym.interfaces import AdapterJob, Failure
 from dataenvgym.predictors.checkpoints import train_on, write_training
 from dataenvgym.progress import counting
+from dataenvgym.records import TrainingDatum
 from dataenvgym.tool_formats import ToolFormat
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
-from dataenvgym.trainers.in_process import TrainingRequest, train_each
-from dataenvgym.trainers.meeting import train_here
+from dataenvgym.trainers.many import train_each
+from dataenvgym.trainers.meeting import TrainingRequest, train_here
 
 
 def train_jobs(
@@ -25,6 +26,7 @@ def train_jobs(
     initial: Path | None,
     tool_format: ToolFormat,
     threads: int,
+    check: Callable[[Sequence[TrainingDatum]], object] = lambda records: None,
 ) -> list[Path | Failure]:
     """The adapters' folders, or why a job failed; those of the in-process trainer share steps.
 
@@ -32,6 +34,7 @@ def train_jobs(
         trainer: of jobs without their own.
         student, initial, tool_format: see `train_on`.
         threads: CPU cores to compute on.
+        check: raises for records that the predictor cannot be trained on.
     """
     ended: list[Path | Failure | TrainingRequest] = []
     for job in jobs:
@@ -39,6 +42,7 @@ def train_jobs(
         shares = isinstance(own, InProcessTrainer) and type(own).train is InProcessTrainer.train
         do: Callable[..., Path | None] = write_training if shares else train_on
         try:
+            check(job.records)
             path = do(
                 job.records,
                 replace(job.run, start="base"),

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, nullcontext
-from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack, cast
 
@@ -23,7 +19,7 @@ from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import publishing, write_jsonl
 from dataenvgym.trainers.interface import refuse_options_of_one_training
-from dataenvgym.trainers.meeting import train_here
+from dataenvgym.trainers.meeting import TrainingRequest, train_here
 from dataenvgym.trainers.support import STAGES, check_cut, examples_of, refuse_unsupported
 
 if TYPE_CHECKING:
@@ -32,7 +28,6 @@ if TYPE_CHECKING:
     from dataenvgym.trainers.compute import Run
     from dataenvgym.trainers.loop import Step
     from dataenvgym.trainers.objectives import Objective
-    from dataenvgym.trainers.together import Trainee
 
 
 class InProcessTrainer:
@@ -89,33 +84,34 @@ class InProcessTrainer:
             return request.done.result()
         config = TrainingConfig.read(config_path)
         refuse_unsupported(config)
-        return _train(config, self.threads, self.device, self.left_out)
+        return train_alone(config, self.threads, self.device, self.left_out)
 
 
-def _train(
+def train_alone(
     config: TrainingConfig, threads: int, device_name: str, left_out: Collection[int]
 ) -> Path:
+    """Do one training from its start to its end; return the adapter's folder."""
     from dataenvgym.trainers.compute import is_large
     from dataenvgym.trainers.large import release_memory
 
     with training(config, threads, device_name, left_out) as begun:
         log = list(begun.steps)
         model = begun.model
-    output = _write(config, model, log)
+    output = write_adapter(config, model, log)
     if is_large(model):
         del model, begun
         release_memory()
     return output
 
 
-def _write(config: TrainingConfig, model: Any, log: Sequence[Step]) -> Path:
+def write_adapter(config: TrainingConfig, model: Any, log: Sequence[Step]) -> Path:
     """Write the log and the adapter of a training that has ended; return the adapter's folder."""
     from dataenvgym.trainers import adapters
 
-    output = Path(_needed(config, "output_dir"))
+    output = Path(needed(config, "output_dir"))
     write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
     with publishing(output) as folder:
-        adapters.Adapter.of(model, _needed(config, "model_name_or_path")).write(folder)
+        adapters.Adapter.of(model, needed(config, "model_name_or_path")).write(folder)
     return output
 
 
@@ -162,7 +158,7 @@ def prepare(
     from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
     records = _records(config)
-    student = _needed(config, "model_name_or_path")
+    student = needed(config, "model_name_or_path")
     dtype = torch.bfloat16 if config.bf16 else torch.float32
     tokenizer = load_tokenizer(student, template=config.template)
     base = load_base_model(student, device=device, dtype=dtype)
@@ -180,113 +176,6 @@ def prepare(
     if config.stage == "scored":
         return model, _scored_objective(config, records, tokenizer, model, run)
     return model, _objective(config, records, tokenizer, base, run, left_out)
-
-
-@dataclass(frozen=True)
-class TrainingRequest:
-    """A training to take part in `train_each`.
-
-    Attributes:
-        config_path: its YAML file, as for `InProcessTrainer.train`.
-        context: in which it warns and tells its progress.
-        done: gets the adapter's folder, or the error, as soon as the training has ended.
-    """
-
-    trainer: InProcessTrainer
-    config_path: Path
-    context: Context = field(default_factory=copy_context)
-    done: Future[Path] = field(default_factory=Future)
-
-
-def train_each(requests: Sequence[TrainingRequest], threads: int) -> None:
-    """Train many adapters: at once where they share a frozen base, otherwise one by one.
-
-    A training that cannot share its steps is done as `InProcessTrainer.train` does it: of another
-    stage than `sft` or `pt`, in half precision, with layers that are not plain LoRA. Each request
-    gets its own outcome (`TrainingRequest.done`).
-
-    Args:
-        threads: CPU cores to compute on.
-    """
-    groups: dict[tuple[str, str], deque[tuple[TrainingRequest, TrainingConfig]]] = {}
-    for request in requests:
-        with _failing_alone(request):
-            config = TrainingConfig.read(request.config_path)
-            refuse_unsupported(config)
-            trainer = request.trainer
-            draws_elsewhere = config.lora_dropout > 0 and trainer.device != "cpu"
-            if config.stage in ("sft", "pt") and not (
-                config.bf16 or trainer.left_out or draws_elsewhere
-            ):
-                key = _needed(config, "model_name_or_path"), trainer.device
-                groups.setdefault(key, deque()).append((request, config))
-            else:
-                _train_alone(request, config)
-    for (student, device), group in groups.items():
-        _train_group(student, device, group, threads)
-
-
-def _train_alone(request: TrainingRequest, config: TrainingConfig) -> None:
-    own = request.trainer
-    adapter = request.context.run(_train, config, own.threads, own.device, own.left_out)
-    request.done.set_result(adapter)
-
-
-@contextmanager
-def _failing_alone(request: TrainingRequest) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001  whoever waits for `done` gets it
-        request.done.set_exception(error)
-
-
-def _end_all(trainees: Iterable[Trainee]) -> None:
-    for trainee in trainees:
-        trainee.leave()
-
-
-def _train_group(
-    student: str,
-    device_name: str,
-    waiting: deque[tuple[TrainingRequest, TrainingConfig]],
-    threads: int,
-) -> None:
-    """Train adapters of one student, as many at once as fill the machine."""
-    import torch
-
-    from dataenvgym.trainers.compute import resolve_device, workers
-    from dataenvgym.trainers.student import load_base_model
-    from dataenvgym.trainers.together import AdapterGroup, Trainee
-
-    try:
-        device = resolve_device(device_name)
-        base = load_base_model(student, device=device, dtype=torch.float32)
-    except ConfigurationError as error:
-        for request, _ in waiting:
-            request.done.set_exception(error)
-        return
-    with workers(threads, device) as run, ExitStack() as stack:
-        group = AdapterGroup(base, run, threads)
-        owners: dict[Trainee, TrainingRequest] = {}
-        stack.callback(_end_all, owners)  # after Ctrl-C there are some left
-        while waiting or owners:
-            while waiting and not group.is_full:
-                request, config = waiting.popleft()
-                with _failing_alone(request):
-                    model, objective = request.context.run(prepare, config, device, run)
-                    trainee = Trainee.of(config, model, objective, request.context)
-                    if trainee is None:
-                        _train_alone(request, config)
-                    else:
-                        group.join(trainee)
-                        owners[trainee] = request
-            for trainee in group.round():
-                request = owners.pop(trainee)
-                with _failing_alone(request):
-                    if trainee.error is not None:
-                        raise trainee.error
-                    own = trainee.config, trainee.model, trainee.log
-                    request.done.set_result(request.context.run(_write, *own))
 
 
 def _objective(
@@ -359,7 +248,7 @@ def _reference(config: TrainingConfig, base: Any) -> Any:
 
 
 def _records(config: TrainingConfig) -> list[TrainingDatum]:
-    folder, names = Path(_needed(config, "dataset_dir")), _needed(config, "dataset")
+    folder, names = Path(needed(config, "dataset_dir")), needed(config, "dataset")
     records = list(read_dataset(folder, names))
     if not records:
         raise TrainingError(f"the dataset {names!r} in {folder} has no records")
@@ -372,7 +261,8 @@ def _records(config: TrainingConfig) -> list[TrainingDatum]:
     return records
 
 
-def _needed(config: TrainingConfig, name: str) -> str:
+def needed(config: TrainingConfig, name: str) -> str:
+    """A path or name that each training has; ConfigurationError if it is not set."""
     value: str | None = getattr(config, name)
     if not value:
         raise ConfigurationError(f"{name} is not set, expected it in the training's file")

@@ -67,7 +67,7 @@ def optimize(
 
 
 class Optimizer:
-    """What one training keeps between its steps: AdamW's state and the learning rate's schedule.
+    """The state of one training between its steps: AdamW's, and the learning rate's schedule.
 
     Attributes:
         updates: the steps, from the first to the last.

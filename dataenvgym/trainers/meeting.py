@@ -1,7 +1,7 @@
 """Episodes in threads of one process that train together and share the untouched student's answers.
 
 A training of a member waits until every member waits for one, so which trainings are together does
-not depend on time. Then all waiting ones are trained (see `in_process.train_each`), and each member
+not depend on time. Then all waiting ones are trained (see `many.train_each`), and each member
 goes on as soon as its own have ended. What a member asks the untouched student is computed once.
 """
 
@@ -11,16 +11,34 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dataenvgym.threads import raise_if_cancelled
 
 if TYPE_CHECKING:
-    from dataenvgym.trainers.in_process import TrainingRequest
+    from dataenvgym.trainers.in_process import InProcessTrainer
 
 _T = TypeVar("_T")
 _PERIOD = 0.2  # seconds between two looks whether the pool of this thread was cancelled
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """A training to take part in `train_each`.
+
+    Attributes:
+        config_path: its YAML file, as for `InProcessTrainer.train`.
+        context: the context of the episode that sees its warnings and progress.
+        done: gets the adapter's folder, or the error, as soon as the training has ended.
+    """
+
+    trainer: InProcessTrainer
+    config_path: Path
+    context: Context = field(default_factory=copy_context)
+    done: Future[Path] = field(default_factory=Future)
 
 
 class Meeting:

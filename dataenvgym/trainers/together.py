@@ -73,7 +73,7 @@ class Trainee:
         model: has the adapter.
         layout: of the adapter.
         weights: of the adapter, one after another (n,); those of `model` are views of it.
-        context: in which its progress is told.
+        context: the context of the episode that sees its progress.
         log: its steps so far.
         error: why it ended before its last step.
         batch: the examples of its next batch, the longest first; none after its last step.

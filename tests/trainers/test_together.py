@@ -15,7 +15,9 @@ from dataenvgym.records import PreferenceDatum, SupervisedDatum, TextDatum, Trai
 from dataenvgym.storage import hash_files, read_jsonl
 from dataenvgym.trainers import InProcessTrainer, together
 from dataenvgym.trainers.compute import workers
-from dataenvgym.trainers.in_process import TrainingRequest, prepare, train_each
+from dataenvgym.trainers.in_process import prepare
+from dataenvgym.trainers.many import train_each
+from dataenvgym.trainers.meeting import TrainingRequest
 from dataenvgym.trainers.together import AdapterGroup, Trainee
 
 CPU = torch.device("cpu")

@@ -1,4 +1,4 @@
-"""What the students that write self-edits read and write in their pretraining.
+"""The rows on which the students that write self-edits are pretrained.
 
 A row is a list of texts: those at odd places are learned, the others are context (as in
 `tools.pocket.build`). Facts and puzzles are drawn anew for each row, so that no fact is learned.

@@ -286,7 +286,7 @@ class GridSelfEditEngine(GridEditEngine):
         return self._asked(context.questions[0].data_as(FewShotProblem))
 
     def read_edit(self, context: Context, text: str | None, rng: np.random.Generator) -> Edit:
-        """What is trained, at most `examples_per_problem` records, as the edit says."""
+        """The records that the edit asks for, `examples_per_problem` at most."""
         problem = context.questions[0].data_as(FewShotProblem)
         edit = NOTHING if text is None else read_self_edit(text)
         examples = examples_of(problem, edit.data_generation.groups, rng)

@@ -47,7 +47,7 @@ SIDE, SHOWN = 3, 2
 
 @dataclass(frozen=True)
 class Rule:
-    """What is done to each input; `name` stands for it in symbols."""
+    """A rule that turns an input grid into an output grid; `name` is its symbol in prompts."""
 
     name: str
     category: str

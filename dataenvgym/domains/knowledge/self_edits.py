@@ -22,6 +22,7 @@ from pydantic import JsonValue
 
 from dataenvgym.adaptation.edits import Context, Edit
 from dataenvgym.domains.knowledge.environment import Passage, passage_of
+from dataenvgym.domains.knowledge.sequences import SplitBy, train_sequences
 from dataenvgym.errors import (
     BudgetSpentError,
     ConfigurationError,
@@ -55,7 +56,6 @@ from dataenvgym.tasks.source import Split
 Style = Literal[
     "implications", "long_implications", "very_long_implications", "rewrite", "self_qa", "passage"
 ]
-SplitBy = Literal["segments", "lines"]
 
 _PROMPTS: Mapping[Style, str] = {
     "implications": "implications",
@@ -64,41 +64,12 @@ _PROMPTS: Mapping[Style, str] = {
     "rewrite": "rewrite_passage",
     "self_qa": "self_qa",
 }
-_QUESTION = re.compile(r"Question\s+\d+:")
-_ANSWER = re.compile(r"Answer\s*:")
 KNOWN: Sequence[Split] = ("train", "validation")
 """The splits whose passages are edited; a passage may only have questions in one of them."""
 _EXPECTED = 8
 """Sequences that one edit is expected to give, until the first ones are there."""
 _MOST_FAILED = 3
 """After so many groups of passages in a row without any edit, no more are asked for."""
-
-
-def train_sequences(
-    edit: str, passage: Passage, split: SplitBy = "lines", *, append_passage: bool = True
-) -> list[str]:
-    """The texts to train on, each headed by the title; the passage is the last of them.
-
-    "Sure:\\n1. A\\n2. B", split by lines, gives "T\\n1. A", "T\\n2. B" and "T\\n{passage}".
-
-    Args:
-        edit: the model's text about the passage.
-        split: "segments" divides it at "---". "lines" also divides each segment into lines, without
-            a first line before one that begins with "1."; an edit with questions and answers is
-            divided before each "Question N:" instead.
-        append_passage: False leaves the passage out.
-    """
-    found = [part.strip() for part in edit.split("---") if part.strip()]
-    if split == "lines" and _QUESTION.search(edit) and _ANSWER.search(edit):
-        found = re.split(r"\n(?=Question\s+\d+:)", edit.strip())
-        if not found[0].lstrip().startswith("Question"):
-            found[0] = f"Question 1: {found[0].strip()}"
-    elif split == "lines":
-        found = [line.strip() for part in found for line in part.splitlines() if line.strip()]
-        if len(found) > 1 and found[1].startswith("1."):
-            found = found[1:]
-    texts = [*found, passage.text.strip()] if append_passage else found
-    return [f"{passage.title}\n{text}" for text in texts]
 
 
 @dataclass(frozen=True)
@@ -273,6 +244,12 @@ class SelfEditEngine:
         each = [passage for passage in passages for _ in range(self.samples)]
         return [self._edit(p, text) for p, text in zip(each, texts, strict=True) if text]
 
+    def state_dict(self) -> dict[str, JsonValue]:
+        return {"edited": dict(sorted(self._edited.items()))}
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        self._edited = Counter(cast("dict[str, int]", state["edited"]))
+
     # --- what adaptation asks (see `adaptation.WritesEdits`) ---
 
     def contexts(self, instances: Sequence[TaskInstance]) -> list[Context]:
@@ -300,12 +277,6 @@ class SelfEditEngine:
         else:
             sequences = self._edit(passage, text.strip()).sequences
         return Edit([TextDatum(text=text) for text in dict.fromkeys(sequences)])
-
-    def state_dict(self) -> dict[str, JsonValue]:
-        return {"edited": dict(sorted(self._edited.items()))}
-
-    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        self._edited = Counter(cast("dict[str, int]", state["edited"]))
 
     # --- passages ---
 

@@ -175,8 +175,6 @@ class VllmPredictor(RemembersFormer):
 
     def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
         """See `ManyAdapters`; trainings of the in-process trainer share their steps."""
-        for job in jobs:
-            check_records(job.records, self.tool_format)
         with asleep(self, self.server) if self.sleep else nullcontext():
             return train_jobs(
                 jobs,
@@ -185,6 +183,7 @@ class VllmPredictor(RemembersFormer):
                 initial=self.adapter,
                 tool_format=self._format,
                 threads=getattr(self.trainer, "threads", 1),
+                check=lambda records: check_records(records, self.tool_format),
             )
 
     def predict_each(
