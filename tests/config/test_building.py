@@ -112,7 +112,8 @@ def build_all(overrides: list[str]) -> None:
         (["seed=-1"], "seed is -1, expected 0 or more"),
     ],
 )
-def test_values_that_cannot_be_are_configuration_errors(overrides, expected):
+def test_values_that_cannot_be_are_configuration_errors(overrides, expected, monkeypatch):
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     with pytest.raises((ConfigurationError, UnsupportedStageError)) as caught:
         build_all(overrides)
     assert expected in str(caught.value)
