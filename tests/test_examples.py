@@ -1,27 +1,30 @@
 """The examples run as they are, and those of the README do what it says."""
 
 import re
+import runpy
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from dataenvgym import config
+
+from .docs.shortening import Here, shortened
 from .processes import python
 
 ROOT = Path(__file__).parents[1]
 FILES = {p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.py")}
 EXAMPLES = sorted(FILES - {Path("stub_models.py")})  # which own_domain.py imports
 EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or vLLM
-KINDS = ("open_ended", "skill_list", "skill_tree")
-ELSEWHERE = [*EXTERNAL, "custom_task.py", "social/self_play.py", "social/strategist.py"]
-DOMAINS = ("math", "code", "tool_use", "social")
+ELSEWHERE = [*EXTERNAL, "custom_task.py", "own_domain.py"]
+ELSEWHERE += ["social/self_play.py", "social/strategist.py"]
 REDUCED = {
-    **{f"{domain}/{kind}.py": ["1"] for domain in DOMAINS for kind in KINDS},
-    "self_teaching.py": ["rejection_sampling", "1"],
+    "self_teaching.py": ["rejection_sampling"],
     "study.py": ["0,1", "1"],
     "new_strategy.py": ["0,1", "1"],
     "rl_policy.py": ["--steps=1", "--episodes=3", "--seeds=1", "--iterations=1"],
-}  # one iteration shows that it runs; `test_learning.py` shows that students learn
+}  # it is enough to show that it runs; `test_learning.py` shows that students learn
 README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
 
 
@@ -72,10 +75,22 @@ def test_a_student_that_has_learned_beats_its_former_self_and_not_itself(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in map(str, EXAMPLES) if n not in ELSEWHERE])
-def test_every_other_example_runs(name, tmp_path):
+def test_every_other_example_runs(name, tmp_path, monkeypatch, capsys):
+    """Those that compose a configuration are run in short settings."""
     if name.startswith("code/") and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
-    assert run(ROOT / "examples" / name, *REDUCED.get(name, ()), folder=tmp_path).strip()
+    example = ROOT / "examples" / name
+    if "compose(" not in example.read_text():
+        assert run(example, *REDUCED.get(name, ()), folder=tmp_path).strip()
+        return
+    compose, nothing_else = config.compose, Here("", "", "")
+    monkeypatch.setattr(
+        config, "compose", lambda given: compose(shortened(["run", *given], nothing_else)[1:])
+    )
+    monkeypatch.setattr(sys, "argv", [name, *REDUCED.get(name, ())])
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out.strip()
 
 
 @pytest.mark.slow
