@@ -290,11 +290,11 @@ def test_a_study_in_processes_comes_to_the_same(studied, small, folder):
 REAL = (
     "agent=random,skill_list",
     "seed=0,1",
-    "task.n_validation=40",
-    "task.n_test=40",
-    "task.n_train=40",
+    "task.n_validation=20",
+    "task.n_test=20",
+    "task.n_train=20",
     "episode.iterations=1",
-    "agent.records_per_iteration=20",
+    "agent.records_per_iteration=12",
     "predictor.threads=1",
 )
 
