@@ -79,10 +79,10 @@ def composed(words: list[str]) -> dict[str, Any]:
         overrides = [text for text in overrides if not text.startswith("task.")]
     if arguments.command == "study":
         grid = parse_grid(overrides, strategies=arguments.strategy, config_dir=folder)
-        for strategy in grid.strategies:
-            for task in grid.tasks:
-                compose(grid.overrides(strategy, task), config_dir=folder)
-        overrides = grid.overrides(grid.strategies[0], grid.tasks[0])
+        (strategy, *strategies), (task, *tasks) = grid.strategies, grid.tasks
+        for one, other in [*((s, task) for s in strategies), *((strategy, t) for t in tasks)]:
+            compose(grid.overrides(one, other), config_dir=folder)
+        overrides = grid.overrides(strategy, task)
     name = "eval" if arguments.command in ("eval", "rescore") else "config"
     return _plain(compose(overrides, name=name, config_dir=folder))
 
