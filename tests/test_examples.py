@@ -60,6 +60,7 @@ def test_the_example_with_other_speakers_asks_them_all_at_once_and_alike_in_roun
     assert float(after) > float(before) + 0.1
 
 
+@pytest.mark.slow
 def test_the_example_world_takes_forty_lines_and_its_student_solves_one_problem(tmp_path):
     example = ROOT / "examples" / "tool_use" / "own_world.py"
     assert len(list(filter(str.strip, example.read_text().splitlines()))) <= 40
@@ -67,6 +68,7 @@ def test_the_example_world_takes_forty_lines_and_its_student_solves_one_problem(
     assert [line.split("  ")[-1].strip() for line in shown] == ["solved"] + ["not solved"] * 2
 
 
+@pytest.mark.slow
 def test_a_student_that_has_learned_beats_its_former_self_and_not_itself(tmp_path):
     shown = run(ROOT / "examples" / "social" / "self_play.py", folder=tmp_path)
     itself, former, untouched, saved, _ = (float(line.split()[0]) for line in shown.splitlines())

@@ -133,6 +133,7 @@ def test_a_worker_that_dies_during_a_run_is_an_error_of_the_sandbox(fresh):
     assert fresh.box.run("print(2)").stdout == b"2\n"
 
 
+@pytest.mark.slow
 def test_closing_ends_the_runs_in_flight(fresh):
     outer = fresh.zygote.parents()[1]
     family: list[psutil.Process] = []
@@ -158,6 +159,7 @@ def test_an_interrupt_ends_the_run(bwrap, gone):
         assert box.run("print(2)").stdout == b"2\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_outlives_our_process(bwrap, gone, number):
     word = secrets.token_hex(8)
@@ -232,6 +234,7 @@ def test_runs_with_other_limits_get_them(box):
 LIMITS_OF_SHELLS = ["-S -t 1", "-S -s 512", "-S -f 1", "-S -n 100", "-S -d 200000", "-S -i 10"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["bubblewrap", "unsafe_local"])
 def test_limits_of_the_users_shell_do_not_reach_a_run_or_are_named(bwrap, backend):
     script = f"""
@@ -262,6 +265,7 @@ except ConfigurationError as error: print(error)
         assert f"`ulimit -H{letter}`" in said(f"ulimit -{letter} {amount}")
 
 
+@pytest.mark.slow
 def test_descriptors_that_one_run_has_on_their_way_do_not_stop_other_workers(bwrap):
     code = """
 import socket, time

@@ -143,6 +143,7 @@ def test_an_interrupted_training_continues_from_its_last_whole_checkpoint(make, 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other", [{"learning_rate": 0.5}, {"save_strategy": "no"}, {"extra": {"save_steps": 6}}]
 )
