@@ -75,8 +75,16 @@ def _bases(defaults: Iterable[Any]) -> Iterator[str]:
 
 
 _one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
-_GROUPS_OF_HYDRA = ("output", "launcher", "sweeper", "help", "hydra_help")
-_GROUPS_OF_HYDRA += ("hydra_logging", "job_logging", "env")
+_GROUPS_OF_HYDRA = [
+    "output",
+    "launcher",
+    "sweeper",
+    "help",
+    "hydra_help",
+    "hydra_logging",
+    "job_logging",
+    "env",
+]
 
 
 def yaml_files(folder: Path) -> list[str]:
