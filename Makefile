@@ -18,7 +18,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run docs docs-serve test test-slow test-external external-llamafactory external-vllm external-smollm2 \
-  lint format measure dist \
+  lint lint-types lint-types-of-tests lint-style lint-imports format measure dist \
   bench bench-iteration bench-lm bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social bench-adapters figures student clean-venv
 
@@ -92,11 +92,22 @@ docs: setup
 docs-serve: setup
 	$(MKDOCS) serve
 
+# Two at once: each of mypy's two takes a minute. What each prints comes in one piece, at its end.
 lint: setup
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync \
+	  lint-types lint-types-of-tests lint-style lint-imports
+
+lint-types:
+	$(BIN)/mypy
+
+lint-types-of-tests:
+	$(BIN)/mypy --config-file tests/mypy.ini
+
+lint-style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/mypy --config-file tests/mypy.ini
+
+lint-imports:
 	$(BIN)/lint-imports --no-cache
 
 format: setup

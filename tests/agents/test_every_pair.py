@@ -42,7 +42,10 @@ ITS_OWN = {"few_shot": "grid_edit"}
 """Engines that can write for all policies, if it is not the one of pocket tasks."""
 
 
-@pytest.fixture(scope="module", params=TASKS)
+@pytest.fixture(  # judging records of code takes seconds
+    scope="module",
+    params=[pytest.param(t, marks=[pytest.mark.slow] if t == "code" else []) for t in TASKS],
+)
 def setting(request, make_half_a_student, tmp_path_factory):
     if request.param == "code" and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")

@@ -81,7 +81,7 @@ def words_of(line: str) -> list[str]:
 
 
 def composed(words: list[str]) -> dict[str, Any]:
-    """The configuration that a command asks for (a study for its first strategy), or {}."""
+    """The configuration that a command asks for (each of a study, its first is returned), or {}."""
     arguments = parse_arguments(words)
     folder = getattr(arguments, "config_dir", None)
     if arguments.command == "adapt":
@@ -96,7 +96,10 @@ def composed(words: list[str]) -> dict[str, Any]:
         overrides = [text for text in overrides if not text.startswith("task.")]
     if arguments.command == "study":
         grid = parse_grid(overrides, strategies=arguments.strategy, config_dir=folder)
-        overrides = grid.overrides(grid.strategies[0], grid.tasks[0])
+        (strategy, *strategies), (task, *tasks) = grid.strategies, grid.tasks
+        for one, other in [*((s, task) for s in strategies), *((strategy, t) for t in tasks)]:
+            compose(grid.overrides(one, other), config_dir=folder)
+        overrides = grid.overrides(strategy, task)
     name = "eval" if arguments.command in ("eval", "rescore") else "config"
     return _plain(compose(overrides, name=name, config_dir=folder))
 
@@ -115,6 +118,7 @@ def shortened(words: list[str], here: Here, *, with_programs: bool = False) -> l
         fewest = {"--fit-noise": 3, "--race": 4}
         seeds = f"seed=range({max([1, *(n for word, n in fewest.items() if word in words)])})"
         words = [re.sub(r"^seed=.*", seeds, word) for word in words]
+        words = [re.sub(r"^((agent|task)=[^,]*,[^,]*),.*", r"\1", word) for word in words]
     changes = {k: v for k, v in changes.items() if k.startswith(_sections(words))}
     written = {k: "null" if v is None else v for k, v in changes.items()}
     return [*words, *(f"~{k}" if v is _REMOVED else f"{k}={v}" for k, v in written.items())]

@@ -142,6 +142,7 @@ def test_an_adapter_that_is_refused_leaves_the_student_as_it_was(make, stand_in,
     assert stand_in.events("unload") == []
 
 
+@pytest.mark.slow
 def test_an_adapter_that_is_refused_on_a_new_server_never_becomes_the_untouched_student(
     make, stand_in, adapter
 ):
@@ -360,6 +361,7 @@ def test_adapters_are_trained_beside_that_of_the_student(make, adapter, tmp_path
     assert who(predictor) == str(adapter("now"))
 
 
+@pytest.mark.slow
 def test_another_adapter_survives_a_swap_and_the_death_of_the_server(make, stand_in, adapter):
     stand_in.plan({"die_at": 2}, {})
     predictor = make()
@@ -373,6 +375,7 @@ def test_another_adapter_survives_a_swap_and_the_death_of_the_server(make, stand
     assert len(stand_in.lives) == 2
 
 
+@pytest.mark.slow
 def test_a_whole_student_shares_no_server_with_an_adapter(make, make_trainer, adapter, tmp_path):
     predictor = make(make_trainer(finetuning_type="full"))
     predictor.train(DATA, run(tmp_path / "whole"))
