@@ -18,9 +18,9 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run docs docs-serve test test-slow test-external external-llamafactory external-vllm external-smollm2 \
-  lint format measure dist \
+  lint lint-types lint-types-of-tests lint-style lint-imports format measure dist \
   bench bench-iteration bench-lm bench-swap bench-rollouts bench-simulation bench-accumulation \
-  bench-sandbox bench-tools bench-social figures student clean-venv
+  bench-sandbox bench-tools bench-social bench-adapters figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -92,11 +92,22 @@ docs: setup
 docs-serve: setup
 	$(MKDOCS) serve
 
+# Two at once: each of mypy's two takes a minute. What each prints comes in one piece, at its end.
 lint: setup
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync \
+	  lint-types lint-types-of-tests lint-style lint-imports
+
+lint-types:
+	$(BIN)/mypy
+
+lint-types-of-tests:
+	$(BIN)/mypy --config-file tests/mypy.ini
+
+lint-style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/mypy --config-file tests/mypy.ini
+
+lint-imports:
 	$(BIN)/lint-imports --no-cache
 
 format: setup
@@ -142,6 +153,10 @@ bench-sandbox: setup $(VENV)/.bubblewrap
 bench-accumulation: setup
 	$(BIN)/python -m benchmarks.accumulation
 
+# Many small adapters on one base: what fills a core, inner loops, and a study (about ten minutes).
+bench-adapters: setup
+	$(BIN)/python -m benchmarks.adapters
+
 # With LLaMA-Factory and vLLM themselves: the published protocol against ours, and adapter swaps.
 bench-iteration: external-llamafactory external-vllm
 	$(BIN)/python -m benchmarks.iteration
@@ -163,7 +178,8 @@ figures: setup $(VENV)/.bubblewrap
 	$(BIN)/python -m benchmarks.strategist
 
 # Pretrains a pocket student anew (10 to 40 minutes); its figures must then be measured again.
-# STUDENT is pocket-v2 (math and code), pocket-tools-v1 or pocket-social-v1.
+# STUDENT is pocket-v2 (math and code), pocket-tools-v1, pocket-social-v1, pocket-knowledge-v1 or
+# pocket-few-shot-v1.
 STUDENT ?= pocket-v2
 student: setup
 	$(BIN)/python -m tools.pocket.build --student $(STUDENT)

@@ -65,5 +65,6 @@ setup(
         "tensorboard": ["tensorboard>=2.18"],
         "wandb": ["wandb>=0.19"],
         "mlflow": ["mlflow>=2.20"],
+        "zmq": ["pyzmq>=26.0"],
     },
 )

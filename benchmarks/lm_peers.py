@@ -14,7 +14,7 @@ import random
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 RANK, LEARNED = 16, 64
@@ -54,15 +54,7 @@ def _generating(name: str, folder: str, dtype: str, gguf: str) -> Iterator[int]:
     """Yields the number of tokens of each round."""
     chats = [[{"role": "user", "content": question}] for question in _questions()]
     if name == "ours":
-        from dataenvgym.interfaces import SamplingParameters
-        from dataenvgym.predictors import InProcessPredictor
-        from dataenvgym.records import Message
-
-        predictor = InProcessPredictor(folder, threads=2, dtype=dtype)
-        conversations = [(Message(role="user", content=chat[0]["content"]),) for chat in chats]
-        while True:
-            replies: Any = predictor.predict(conversations, SamplingParameters(max_tokens=64))
-            yield sum(reply.completion_tokens for reply in replies)
+        yield from our_generation(folder, dtype)
     if name == "llama.cpp":
         yield from _llama_cpp(chats, gguf)
     from transformers import AutoTokenizer
@@ -94,6 +86,19 @@ def _generating(name: str, folder: str, dtype: str, gguf: str) -> Iterator[int]:
         with torch.inference_mode():
             found = model.generate(**inputs, max_new_tokens=64, do_sample=False)
         yield int((found[:, width:] != tokenizer.pad_token_id).sum())
+
+
+def our_generation(folder: str, dtype: str, threads: int = 2) -> Generator[int, None, None]:
+    """Yields the number of tokens of each round."""
+    from dataenvgym.interfaces import SamplingParameters
+    from dataenvgym.predictors import InProcessPredictor
+    from dataenvgym.records import Message
+
+    predictor = InProcessPredictor(folder, threads=threads, dtype=dtype)
+    conversations = [(Message(role="user", content=question),) for question in _questions()]
+    while True:
+        replies: Any = predictor.predict(conversations, SamplingParameters(max_tokens=64))
+        yield sum(reply.completion_tokens for reply in replies)
 
 
 def _llama_cpp(chats: list[list[dict[str, str]]], gguf: str) -> Iterator[int]:
@@ -128,7 +133,7 @@ def _training(name: str, folder: str, dtype: str) -> Iterator[int]:
     import torch
 
     if name == "ours":
-        yield from _our_training(folder, dtype)
+        yield from our_training(folder, dtype)
     if name.startswith("llama-factory"):
         yield from _llama_factory(folder, dtype)
     from datasets import Dataset
@@ -241,7 +246,8 @@ def _steps(callback: Any) -> tuple[Any, Callable[[Callable[[], Any]], Iterator[i
     return Wait(), steps
 
 
-def _our_training(folder: str, dtype: str) -> Iterator[int]:
+def our_training(folder: str, dtype: str, threads: int = 2) -> Generator[int, None, None]:
+    """Yields the number of tokens of each step."""
     import torch
 
     from dataenvgym.llama_factory import TrainingConfig
@@ -263,7 +269,7 @@ def _our_training(folder: str, dtype: str) -> Iterator[int]:
         learning_rate=1e-4,
     )
     examples = [Example(row, [IGNORED] * (128 - LEARNED) + row[-LEARNED:]) for row in _rows()]
-    with workers(2, cpu) as run:
+    with workers(threads, cpu) as run:
         base = load_base_model(folder, device=cpu, dtype=getattr(torch, dtype))
         model = adapters.new_adapter(base, config).train()
         adapters.speed_up_layers(model)

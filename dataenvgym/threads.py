@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from types import TracebackType
 from typing import Any
 
 _CANCELLED: ContextVar[tuple[threading.Event, ...]] = ContextVar("cancelled", default=())
+
+
+_STARTING = threading.Lock()
+"""Held while a pool starts a thread, which until then has the number of the one that starts it."""
 
 
 class CancelledTask(BaseException):
@@ -27,6 +32,15 @@ def raise_if_cancelled() -> None:
     """
     if any(cancelled.is_set() for cancelled in _CANCELLED.get()):
         raise CancelledTask
+
+
+def interrupt(threads: Iterable[int]) -> None:
+    """Raise KeyboardInterrupt in these threads, as Ctrl-C does in the main thread."""
+    with _STARTING:
+        for ident in list(threads):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt)
+            )
 
 
 class ContextThreadPool(ThreadPoolExecutor):
@@ -48,7 +62,8 @@ class ContextThreadPool(ThreadPoolExecutor):
         raise_if_cancelled()
         context = copy_context()
         context.run(_CANCELLED.set, (*_CANCELLED.get(), self._cancelled))
-        return super().submit(context.run, fn, *args, **kwargs)
+        with _STARTING:
+            return super().submit(context.run, fn, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         if cancel_futures:

@@ -1,27 +1,33 @@
 """The examples run as they are, and those of the README do what it says."""
 
 import re
+import runpy
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from dataenvgym import config
+
+from .docs.shortening import Here, shortened
 from .processes import python
 
 ROOT = Path(__file__).parents[1]
 FILES = {p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.py")}
 EXAMPLES = sorted(FILES - {Path("stub_models.py")})  # which own_domain.py imports
 EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or vLLM
-KINDS = ("open_ended", "skill_list", "skill_tree")
-ELSEWHERE = [*EXTERNAL, "custom_task.py", "social/self_play.py", "social/strategist.py"]
-DOMAINS = ("math", "code", "tool_use", "social")
+ELSEWHERE = [*EXTERNAL, "custom_task.py", "own_domain.py"]
+ELSEWHERE += ["social/self_play.py", "social/strategist.py"]
 REDUCED = {
-    **{f"{domain}/{kind}.py": ["1"] for domain in DOMAINS for kind in KINDS},
-    "self_teaching.py": ["rejection_sampling", "1"],
+    "self_teaching.py": ["rejection_sampling"],
+    "self_edit/continual.py": ["2", "1"],
+    "self_edit/knowledge.py": ["2"],
+    "self_edit/few_shot.py": ["2"],
     "study.py": ["0,1", "1"],
     "new_strategy.py": ["0,1", "1"],
     "rl_policy.py": ["--steps=1", "--episodes=3", "--seeds=1", "--iterations=1"],
-}  # one iteration shows that it runs; `test_learning.py` shows that students learn
+}  # it is enough to show that it runs; `test_learning.py` shows that students learn
 README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
 
 
@@ -57,6 +63,7 @@ def test_the_example_with_other_speakers_asks_them_all_at_once_and_alike_in_roun
     assert float(after) > float(before) + 0.1
 
 
+@pytest.mark.slow
 def test_the_example_world_takes_forty_lines_and_its_student_solves_one_problem(tmp_path):
     example = ROOT / "examples" / "tool_use" / "own_world.py"
     assert len(list(filter(str.strip, example.read_text().splitlines()))) <= 40
@@ -64,6 +71,7 @@ def test_the_example_world_takes_forty_lines_and_its_student_solves_one_problem(
     assert [line.split("  ")[-1].strip() for line in shown] == ["solved"] + ["not solved"] * 2
 
 
+@pytest.mark.slow
 def test_a_student_that_has_learned_beats_its_former_self_and_not_itself(tmp_path):
     shown = run(ROOT / "examples" / "social" / "self_play.py", folder=tmp_path)
     itself, former, untouched, saved, _ = (float(line.split()[0]) for line in shown.splitlines())
@@ -72,10 +80,22 @@ def test_a_student_that_has_learned_beats_its_former_self_and_not_itself(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in map(str, EXAMPLES) if n not in ELSEWHERE])
-def test_every_other_example_runs(name, tmp_path):
+def test_every_other_example_runs(name, tmp_path, monkeypatch, capsys):
+    """Those that compose a configuration are run in short settings."""
     if name.startswith("code/") and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
-    assert run(ROOT / "examples" / name, *REDUCED.get(name, ()), folder=tmp_path).strip()
+    example = ROOT / "examples" / name
+    if "compose(" not in example.read_text():
+        assert run(example, *REDUCED.get(name, ()), folder=tmp_path).strip()
+        return
+    compose, nothing_else = config.compose, Here("", "", "")
+    monkeypatch.setattr(
+        config, "compose", lambda given: compose(shortened(["run", *given], nothing_else)[1:])
+    )
+    monkeypatch.setattr(sys, "argv", [name, *REDUCED.get(name, ())])
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out.strip()
 
 
 @pytest.mark.slow

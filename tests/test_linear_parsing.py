@@ -146,6 +146,7 @@ class Counted:
         return getattr(self._pattern, attribute)
 
 
+@pytest.mark.slow
 def test_every_module_with_patterns_is_reached_by_a_parser_of_the_list(monkeypatch):
     """A new module with patterns needs a parser in `PARSERS`, or a name in `NOT_OF_MODELS`."""
     used: set[str] = set()

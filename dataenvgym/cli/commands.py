@@ -182,6 +182,31 @@ one; with more samples, it extends the evaluation.""",
         "evaluations_dir=..., --output",
     ),
     Command(
+        "adapt",
+        "compare ways to adapt a student to passages or puzzles: self-edits, RestEM",
+        "adapt:adapt",
+        {
+            **_OVERRIDES,
+            "--continual": "learn contexts one after another, and ask for earlier ones again",
+            "--retry-errors": "try again what failed calls left open",
+            **_FRESH,
+            **_PLAIN,
+        },
+        """\
+examples:
+  dataenvgym adapt task=pocket_knowledge
+  dataenvgym adapt task=squad task.n_passages=40 arms.contexts=20 seeds=5
+  dataenvgym adapt task=pocket_knowledge teacher=openai teacher.model=NAME \\
+      arms.names=[context_only,self_edits,teacher_edits]
+  dataenvgym adapt task=pocket_knowledge arms.at_once=all arms.edits=2
+  dataenvgym adapt --continual task=pocket_knowledge arms.contexts=4 seeds=3
+
+Arms: base, context_only, gold, self_edits, teacher_edits, rest_em (one line for
+each round). The same command resumes an interrupted run and shows the table of
+a finished one; more seeds or arms extend it.""",
+        "adaptations_dir=...",
+    ),
+    Command(
         "rescore",
         "judge the samples of an evaluation again, without asking the student",
         "rescore:rescore",
@@ -252,6 +277,32 @@ The same command continues an interrupted one; more repeats or groups extend it.
             "--iteration N": "of the adapter",
         },
         output="--output",
+    ),
+    Command(
+        "serve-adaptation",
+        "train and ask an adapter for each request of a client",
+        "serve_adaptation:serve_adaptation",
+        {
+            **_OVERRIDES,
+            "--transport http|zmq=http": "of the requests (default: http); zmq needs the package "
+            "pyzmq",
+            "--host HOST": "the address to listen on (default: 127.0.0.1)",
+            "--port N=5555": "0 takes a free one (default: 5555)",
+            "--token-variable NAME": "the environment variable with the token that every request "
+            "must have; needed for other hosts than this machine",
+            "--adaptations-dir DIR=adaptations": "the folder of servers' answers (default: "
+            "adaptations)",
+        },
+        """\
+examples:
+  dataenvgym serve-adaptation task=pocket_knowledge
+  dataenvgym serve-adaptation task=squad student=hf student.path=NAME \\
+      student.format=completion --transport zmq
+
+Each request trains an adapter from the untouched student, and asks its
+questions with and without it. Requests have the fields of SEAL's clients; see
+docs/adaptation_server.md.""",
+        "--adaptations-dir",
     ),
     Command(
         "list",

@@ -101,7 +101,8 @@ def _override_meant(flag: str, argv: Sequence[str], command: str) -> str:
     if key in (*options_by_group(), "model"):
         target = key
     else:
-        name = "eval" if command in ("eval", "rescore") else "config"
+        adapt = "continual" if "--continual" in argv else "adapt"
+        name = {"eval": "eval", "rescore": "eval", "adapt": adapt}.get(command, "config")
         try:
             known = list(keys_of(compose(allow_missing=True, name=name)))
         except ConfigurationError:

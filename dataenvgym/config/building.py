@@ -51,7 +51,8 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskI
     from omegaconf import OmegaConf
 
     section = cast(dict[str, Any], OmegaConf.to_container(config.task, resolve=True))
-    _check_task(section, section_target(config, "task"))
+    format = OmegaConf.select(config, "predictor.format")
+    _check_task(section, section_target(config, "task"), has_turns=format != "completion")
     if others := section.get("others"):
         section["others"] = _speakers(others, directory)
     task = build_value(section, "task", {})
@@ -62,9 +63,20 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskI
     return made
 
 
-def _check_task(section: Mapping[str, Any], target: Callable[..., Any]) -> None:
-    """Refuse a split, which the program chooses, and a pocket student that does not exist."""
-    split = parameters_of(target)[0].get("split", (None, None))
+def _check_task(section: Mapping[str, Any], target: Callable[..., Any], *, has_turns: bool) -> None:
+    """Refuse a split, which the program chooses, and students that cannot do the task.
+
+    These are a pocket student that does not exist, and one of bare texts with several attempts.
+    """
+    parameters = parameters_of(target)[0]
+    attempts = section.get("max_turns", parameters.get("max_turns", (None, None))[0])
+    if not has_turns and isinstance(attempts, int) and attempts > 1:
+        raise ConfigurationError(
+            f"task.max_turns is {attempts} and student.format 'completion', in which a problem is "
+            "one text to complete: set task.max_turns=1, or student.format=chat and a student with "
+            "a chat template"
+        )
+    split = parameters.get("split", (None, None))
     if "split" in section and "given" in marks(split[1]):
         raise ConfigurationError(
             f"task.split is {section['split']!r}, and a run uses all splits: leave it out "

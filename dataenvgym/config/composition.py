@@ -79,7 +79,7 @@ def compose(
             f"{suite} is a study of several tasks and strategies: dataenvgym study {suite}"
         )
     _check_files(choices, groups)
-    _check_experiment(parsed, groups)
+    _check_experiment(parsed, groups, name)
     default, _ = compose_files(choices, _folders(config_dir), name)
     if targets := [o for o in parsed if o.key.endswith("._target_") and o.sign != "~"]:
         apply_values(default, targets)
@@ -187,16 +187,23 @@ def _options_with(config_dir: str | Path | None, key: str) -> list[str]:
 
 
 def _check_experiment(
-    overrides: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]
+    overrides: Sequence[Override], groups: Mapping[str, Mapping[str, Path]], name: str
 ) -> None:
-    """Refuse a task together with an experiment that is written for another task."""
+    """Refuse an experiment that is written for another command or another task."""
     from omegaconf import OmegaConf
 
     chosen = {o.key: o.value for o in overrides if o.key in ("experiment", "task")}
     experiment, task = chosen.get("experiment"), chosen.get("task")
-    if experiment is None or task is None:
+    if experiment is None:
         return
     content: Any = OmegaConf.to_container(OmegaConf.load(groups["experiment"][experiment]))
+    if name != "adapt" and "rest_em" in content:
+        raise ConfigurationError(
+            f"experiment={experiment} is for another command: dataenvgym adapt "
+            f"experiment={experiment}"
+        )
+    if task is None:
+        return
     entries = [entry for entry in content.get("defaults", ()) if isinstance(entry, dict)]
     own = next((e["override /task"] for e in entries if "override /task" in e), None)
     options = content.get("task")

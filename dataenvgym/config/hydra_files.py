@@ -1,6 +1,6 @@
 """Calls Hydra: composes the files of the chosen options, and applies values to the result.
 
-Hydra needs about 100 ms to compose, and a command composes the same choices several times. So each
+Hydra needs about 70 ms to compose, and a command composes the same choices several times. So each
 choice is composed once, until a file changes, and each caller gets a copy.
 
 Values that several options of a group share are in a base file, whose name begins with an
@@ -75,6 +75,16 @@ def _bases(defaults: Iterable[Any]) -> Iterator[str]:
 
 
 _one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
+_GROUPS_OF_HYDRA = [
+    "output",
+    "launcher",
+    "sweeper",
+    "help",
+    "hydra_help",
+    "hydra_logging",
+    "job_logging",
+    "env",
+]
 
 
 def yaml_files(folder: Path) -> list[str]:
@@ -143,6 +153,7 @@ def _composed(
 
     ours, *more = folders
     texts = [o.text for o in choices]
+    texts += [f"~hydra/{group}" for group in _GROUPS_OF_HYDRA]  # to compose them takes a third
     texts += [f"hydra.searchpath=['file://{folder}']" for folder in more]
     with (
         _one_at_a_time,

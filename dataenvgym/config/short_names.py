@@ -74,7 +74,6 @@ def speaker_overrides(at: str, text: str) -> list[str]:
         f"+predictor@{at}={_PREDICTORS[kind]}",
         f"{at}.student={_POCKET if base == 'pocket' else _quoted(base)}",
         f"{at}.adapter={_quoted(adapter) if adapter else 'null'}",
-        f"{at}.format=chat",  # whatever the student's is
     ]
 
 

@@ -46,6 +46,8 @@ def refusal(
         if c.error is None and c.instance.id in rewards and (not skill or skill not in taught):
             for group in dict.fromkeys((skill, _ALL)):
                 changes[group].append(c.reward - rewards[c.instance.id])
+    if len(changes) == 2 and len({*map(len, changes.values())}) == 1:
+        del changes[_ALL]  # a single skill: the same problems would be tested twice
     return worse_than_chance(changes, level)
 
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from dataenvgym.errors import shorten
+from dataenvgym.metrics.estimators import Estimate
 from dataenvgym.records import Conversation, Message, Refusal, TrainingDatum
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -41,6 +42,13 @@ def score(value: float | None, digits: int = 3) -> str:
 def change(value: float | None) -> str:
     """A difference of scores with its sign, or a dash for None."""
     return "-" if value is None else f"{value:+.3f}"
+
+
+def interval(found: Estimate | None) -> str:
+    """`+0.012 to +0.034`: the 95% interval, or a dash without one."""
+    if found is None or found.low is None or found.high is None:
+        return "-"
+    return f"{found.low:+.3f} to {found.high:+.3f}"
 
 
 def difference(after: float | None, before: float | None) -> float | None:

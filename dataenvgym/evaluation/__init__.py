@@ -4,7 +4,8 @@ running              `prepare_evaluation`; `run_evaluation` runs or resumes it, 
 evaluation           a finished evaluation: metrics, scores, samples
 rescored_evaluation  `rescore_evaluation`: judges its samples again, without the student
 directory            a configuration and the folder of its evaluation, and its judges
-attribution          `attribute_run`: trains a run's student again without some of its records
+attribution          `attribute_run`: trains a run's student again without some of its records;
+                     `trained_iteration` is the run's own training, `attribution_table` the result
 evaluated_run        takes task and student of a run for an evaluation; the split of problems
 
 A domain may add checks, files and a table (`metrics.additions`).

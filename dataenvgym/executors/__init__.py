@@ -3,6 +3,7 @@
     interface       `EpisodeJob`, `EpisodeOutcome` (its summary or error), `ExecutorInterface`
     in_process      one episode after another, in this process
     processes       several at a time on this machine, each in its own process
+    together        several at a time in this process, with their adapters trained together
     ray_executor    several at a time on a Ray cluster, each as a task
     episode_driver  the driver of episodes in other processes: starts workers, replaces lost ones
     worker          the worker: runs an episode in its process
@@ -20,6 +21,7 @@ from dataenvgym.executors.interface import (
 )
 from dataenvgym.executors.processes import ProcessExecutor
 from dataenvgym.executors.ray_executor import RayExecutor
+from dataenvgym.executors.together import TogetherExecutor
 
 __all__ = [
     "EpisodeJob",
@@ -28,5 +30,6 @@ __all__ = [
     "EpisodeOutcome",
     "ProcessExecutor",
     "RayExecutor",
+    "TogetherExecutor",
     "build_executor",
 ]

@@ -23,11 +23,13 @@ from dataenvgym.interfaces.helpers import (
     TeacherInterface,
 )
 from dataenvgym.interfaces.predictors import (
+    AdapterJob,
     Ask,
     Closes,
     Connects,
     Describes,
     Failure,
+    ManyAdapters,
     PhaseFactory,
     PredictorInterface,
     Refuses,
@@ -48,6 +50,7 @@ from dataenvgym.interfaces.tasks import (
 
 __all__ = [
     "ActingAgentInterface",
+    "AdapterJob",
     "Ask",
     "Closes",
     "Connects",
@@ -56,6 +59,7 @@ __all__ = [
     "EnvironmentInterface",
     "Failure",
     "ForwardingPredictor",
+    "ManyAdapters",
     "PhaseFactory",
     "PredictorInterface",
     "RecordCheckInterface",

@@ -8,13 +8,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from operator import not_
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue
 
 from dataenvgym.options import Given
 from dataenvgym.records import Conversation, Model, PerformanceReport, Refusal, TrainingDatum
 from dataenvgym.records.model import Text
+
+if TYPE_CHECKING:
+    from dataenvgym.trainers.interface import TrainerInterface
 
 
 class SamplingParameters(Model):
@@ -251,6 +254,46 @@ class SharesBase(Protocol):
 
     def remember_former(self, folder: Path | None) -> None:
         """Set the adapter from before the last training, after `load` changed the present one."""
+        ...
+
+
+@dataclass(frozen=True)
+class AdapterJob:
+    """An adapter to train on the untouched student (see `ManyAdapters`).
+
+    Attributes:
+        records: what it learns.
+        run: its folder and seed.
+        trainer: trains it with its own options; None for the student's trainer.
+    """
+
+    records: Sequence[TrainingDatum]
+    run: TrainingRun
+    trainer: TrainerInterface | None = None
+
+
+@runtime_checkable
+class ManyAdapters(Protocol):
+    """A student that trains and asks many adapters of its base at once; it is itself unchanged."""
+
+    def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
+        """Train an adapter for each job; return their folders, or why a job failed.
+
+        Each adapter starts from the untouched student, whatever `run.start` says, and equals the
+        one that is trained alone, up to rounding. A job that fails leaves the others.
+        """
+        ...
+
+    def predict_each(
+        self,
+        adapters: Sequence[Path | None],
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+    ) -> list[Reply | Failure]:
+        """Answer conversation i with adapter i; None is the untouched student.
+
+        Raises AdapterError for a folder without a fitting adapter; nothing is answered then.
+        """
         ...
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dataenvgym.errors import AdapterError, ConfigurationError
-from dataenvgym.predictors.checkpoints import copy_checkpoint, require_kind, save_nothing
+from dataenvgym.predictors.checkpoints import copy_checkpoint, kind_of, require_kind, save_nothing
 from dataenvgym.storage import publishing
 
 if TYPE_CHECKING:
     from dataenvgym.trainers.adapters import Adapter
+    from dataenvgym.trainers.row_adapters import RowAdapters
 
 
 class RemembersFormer:
@@ -93,6 +95,30 @@ class BaseStudent:
 
         device = resolve_device(self._device)
         return load_base_model(name, device=device, dtype=getattr(torch, self.dtype))
+
+    def row_adapters(self, folders: Sequence[Path | None]) -> RowAdapters | None:
+        """The adapters in these folders for common batches; None if one of them is not plain.
+
+        None for a large model on CPU, too, which is faster with one merged adapter at a time.
+
+        Raises:
+            AdapterError: see `AdaptedStudent.load`.
+        """
+        from dataenvgym.trainers.adapters import Adapter, plain_layers
+        from dataenvgym.trainers.compute import is_large
+        from dataenvgym.trainers.row_adapters import RowAdapters
+
+        kinds = {None if folder is None else require_kind(folder) for folder in folders}
+        if is_large(self.model) or "student" in kinds:
+            return None
+        adapters = [
+            Adapter.read(folder) if folder is not None and kind_of(folder) == "adapter" else None
+            for folder in folders
+        ]
+        found = [one for one in adapters if one is not None]
+        if any(plain_layers(self.model, one) is None for one in found):
+            return None
+        return RowAdapters(self.model, adapters)
 
 
 class AdaptedStudent:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
@@ -13,6 +14,9 @@ from dataenvgym.predictors.adapted_student import AdaptedStudent
 from dataenvgym.progress import counting
 from dataenvgym.records import Conversation
 from dataenvgym.tool_formats import ToolFormat
+
+if TYPE_CHECKING:
+    from dataenvgym.trainers.row_adapters import RowAdapters
 
 # Conversations from which on a large model answers in two batches at least.
 _WORTH_TWO = 16
@@ -54,8 +58,14 @@ class Answering:
         student: AdaptedStudent,
         conversations: Sequence[Conversation],
         sampling: SamplingParameters,
+        adapters: RowAdapters | None = None,
+        of_rows: Sequence[int] = (),
     ) -> list[Reply | Failure]:
         """One reply or failure of the student for each conversation, in their order.
+
+        Args:
+            adapters: answer in place of the student's own.
+            of_rows: the number of each conversation's adapter.
 
         Raises:
             ConfigurationError: if `sampling` has a `json_schema`.
@@ -74,7 +84,8 @@ class Answering:
             sampling.max_tokens if context is None else min(sampling.max_tokens, context - n)
             for n in map(len, answered)
         ]
-        replies = iter(self._generate(student, answered, limits, sampling))
+        which = [i for i, p in zip(of_rows, prompts, strict=False) if not isinstance(p, Failure)]
+        replies = iter(self._generate(student, answered, limits, sampling, adapters, which))
         return [p if isinstance(p, Failure) else next(replies) for p in prompts]
 
     def _generate(
@@ -83,6 +94,8 @@ class Answering:
         prompts: list[list[int]],
         limits: list[int],
         sampling: SamplingParameters,
+        adapters: RowAdapters | None,
+        of_rows: Sequence[int],
     ) -> list[Reply]:
         if not prompts:
             return []
@@ -100,6 +113,8 @@ class Answering:
         from dataenvgym.trainers.compute import is_large, workers
 
         model, tokenizer = student.model, student.base.tokenizer
+        if adapters is not None:
+            model = adapters.model
         stops = StopTexts(tokenizer, sampling.stop) if sampling.stop else None
         end_tokens = student.base.end_tokens
         is_greedy = sampling.temperature == 0.0
@@ -114,7 +129,16 @@ class Answering:
                 uniform = torch.stack([numbers[i] for i in batch]).to(model.device)
                 draw = Nucleus(sampling.temperature, sampling.top_p, uniform)
             chosen, limit = [prompts[i] for i in batch], [limits[i] for i in batch]
-            replies = generate(model, chosen, limit, draw, end_tokens=end_tokens, stops=stops)
+            replies = generate(
+                model,
+                chosen,
+                limit,
+                draw,
+                end_tokens=end_tokens,
+                stops=stops,
+                adapters=adapters,
+                of_rows=[of_rows[i] for i in batch] if of_rows else (),
+            )
             n_tokens.append(sum(len(reply.tokens) for reply in replies))
             pace = sum(n_tokens) / (time.monotonic() - began)
             counter.add(len(batch), note=f"{pace:.0f} tokens/s")
@@ -125,7 +149,11 @@ class Answering:
             first = {tuple(prompts[i]): i for i in reversed(range(len(prompts)))}
         order = sorted(
             range(len(prompts)),
-            key=lambda i: (len(prompts[i]), first.get(tuple(prompts[i]), i)),
+            key=lambda i: (
+                of_rows[i] if of_rows else 0,
+                len(prompts[i]),
+                first.get(tuple(prompts[i]), i),
+            ),
         )
         size = self.batch_size
         if is_large(model) and len(order) >= _WORTH_TWO:

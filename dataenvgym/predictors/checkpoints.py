@@ -120,6 +120,36 @@ def copy_checkpoint(source: Path, folder: Path) -> None:
         shutil.copytree(source, new, dirs_exist_ok=True)
 
 
+def write_merged(student: str, checkpoint: Path, folder: Path) -> None:
+    """Write the student with a checkpoint as a whole student: an adapter becomes part of it.
+
+    The weights keep the type that they are stored in. They are merged on the CPU.
+
+    Raises:
+        AdapterError: if the folder is not a checkpoint, or the adapter fits another student.
+    """
+    if (kind := require_kind(checkpoint)) == "student":
+        copy_checkpoint(checkpoint, folder)
+        return
+    import torch
+    from transformers import AutoConfig
+
+    from dataenvgym.trainers.adapters import Adapter, merge
+    from dataenvgym.trainers.student import (
+        load_base_model,
+        load_tokenizer,
+        without_progress_bar,
+    )
+
+    dtype = getattr(AutoConfig.from_pretrained(student), "dtype", None) or torch.float32
+    model = load_base_model(student, device=torch.device("cpu"), dtype=dtype)
+    if kind == "adapter":
+        model = merge(model, Adapter.read(checkpoint))
+    with publishing(folder) as new, without_progress_bar():
+        model.save_pretrained(new)
+        load_tokenizer(student).save_pretrained(new)
+
+
 def train_on(
     training_data: Sequence[TrainingDatum],
     run: TrainingRun,
@@ -150,16 +180,51 @@ def train_on(
         ConfigurationError: for records of several stages, or options that cannot work.
         UnsupportedStageError, TrainingError: from the trainer.
     """
+    config_path = write_training(
+        training_data,
+        run,
+        trainer=trainer,
+        student=student,
+        current=current,
+        initial=initial,
+        tool_format=tool_format,
+    )
+    if config_path is None:
+        return run.directory / "adapter"
+    with run.phase("train"):
+        trained: object = trainer.train(config_path)
+    if not isinstance(trained, str | Path) or kind_of(Path(trained)) is None:
+        raise TrainingError(
+            f"{type(trainer).__name__} returned {trained}, where there is no adapter: "
+            f"expected a folder with {' and '.join(ADAPTER_FILES)}"
+        )
+    return Path(trained)
+
+
+def write_training(
+    training_data: Sequence[TrainingDatum],
+    run: TrainingRun,
+    *,
+    trainer: TrainerInterface,
+    student: str,
+    current: Callable[[], Path | None],
+    initial: Path | None,
+    tool_format: ToolFormat,
+) -> Path | None:
+    """Write the dataset and the training's file for `train_on`; return the file.
+
+    None if there is nothing to train: the checkpoint in `adapter/` is complete.
+    """
     folder = run.directory / "adapter"
     if kind_of(folder) is not None:
-        return folder
+        return None
     start = current() if run.start == "adapter" else initial
     written = training_data
     options = options_of(trainer)
     training_data = _learnable(written, options, tool_format)
     if not training_data:
         save_nothing(folder, student) if start is None else copy_checkpoint(start, folder)
-        return folder
+        return None
     with run.phase("dataset"):
         if tool_format is COMPLETION:
             training_data = as_completions(training_data, student)
@@ -169,14 +234,7 @@ def train_on(
         config_path = run.directory / "training.yaml"
         _training_config(options, dataset, run, student, start).write(config_path)
     warn_of_idle_options(options, written, dataset.stage)
-    with run.phase("train"):
-        trained: object = trainer.train(config_path)
-    if not isinstance(trained, str | Path) or kind_of(Path(trained)) is None:
-        raise TrainingError(
-            f"{type(trainer).__name__} returned {trained}, where there is no adapter: "
-            f"expected a folder with {' and '.join(ADAPTER_FILES)}"
-        )
-    return Path(trained)
+    return config_path
 
 
 def _learnable(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ from dataenvgym.predictors.llama import LlamaInputs, fits
 from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tool_formats import COMPLETION, ToolFormat
+from dataenvgym.trainers.row_adapters import RowAdapters, row_adapters
 
 
 def encode_prompts(
@@ -186,6 +188,8 @@ def generate(
     *,
     end_tokens: Sequence[int],
     stops: StopTexts | None = None,
+    adapters: RowAdapters | None = None,
+    of_rows: Sequence[int] = (),
 ) -> list[Generated]:
     """The replies to prompts, in order.
 
@@ -196,16 +200,23 @@ def generate(
         end_tokens: tokens that end a reply.
         stops: texts that also end a reply; the returned tokens contain them, and perhaps more
             tokens behind them.
+        adapters: those of the rows, with `model` theirs.
+        of_rows: the number of each prompt's adapter; prompts of one adapter are together.
     """
     device = model.device
     ends = torch.tensor(sorted(end_tokens), device=device)
     limit = torch.tensor(limits, device=device)
     replies = torch.full((len(prompts), max(limits)), _NONE, device=device)
-    inputs = LlamaInputs(model, prompts) if fits(model) else _Inputs(model, prompts)
+    inputs = (
+        LlamaInputs(model, prompts) if adapters is None and fits(model) else _Inputs(model, prompts)
+    )
+    blocks = [] if adapters is None else adapters.blocks(of_rows)
     rows = torch.arange(len(prompts), device=device)
     live = torch.ones_like(rows, dtype=torch.bool)
     for step in range(max(limits)):
-        tokens = draw(inputs.next_logits(), rows, step)
+        with row_adapters(blocks, device) if blocks else nullcontext():
+            logits = inputs.next_logits()
+        tokens = draw(logits, rows, step)
         # until the batch is rearranged, finished sequences continue; `_cut` removes the rest
         replies[rows, step] = tokens
         live = live & ~torch.isin(tokens, ends) & (limit[rows] > step + 1)
@@ -219,6 +230,8 @@ def generate(
         if n_live <= (1 - _ENDED) * len(rows):
             inputs.keep(live)
             rows, live = rows[live], live[live]
+            if adapters is not None:
+                blocks = adapters.blocks([of_rows[i] for i in rows.tolist()])
     ended = set(end_tokens)
     return [_cut(reply[:n], ended) for reply, n in zip(replies.tolist(), limits, strict=True)]
 

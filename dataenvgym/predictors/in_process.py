@@ -10,6 +10,7 @@ from typing import Any
 
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import (
+    AdapterJob,
     Failure,
     PredictorInterface,
     Reply,
@@ -17,6 +18,7 @@ from dataenvgym.interfaces import (
     TrainingRun,
 )
 from dataenvgym.predictors.adapted_student import AdaptedStudent, BaseStudent, RemembersFormer
+from dataenvgym.predictors.adapter_jobs import train_jobs
 from dataenvgym.predictors.answering import Answering
 from dataenvgym.predictors.checkpoints import (
     check_bare,
@@ -36,6 +38,7 @@ from dataenvgym.tool_formats import (
 )
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.interface import options_of
+from dataenvgym.trainers.meeting import answer_here
 
 _OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype", "tool_format", "format")
 _DTYPES = ("float32", "bfloat16", "float16")
@@ -122,8 +125,14 @@ class InProcessPredictor(RemembersFormer):
         Raises:
             ConfigurationError: if `sampling` has a `json_schema`.
         """
+
+        def key() -> str:
+            known = self.student, self.format, self.tool_format, self.dtype, self.device
+            return repr((*known, self.batch_size, sampling, conversations))
+
         with self._lock:
-            return self._answering.replies(self._student, conversations, sampling)
+            answer = partial(self._answering.replies, self._student, conversations, sampling)
+            return list(answer_here(answer, key if self._student.folder is None else None))
 
     def refusals(self, conversations: Sequence[Conversation]) -> list[Failure | None]:
         """The failure of each conversation that could not be answered; None for the others.
@@ -214,6 +223,46 @@ class InProcessPredictor(RemembersFormer):
             if folder is not None:
                 student.load(folder)
         return _Beside(self, student)
+
+    def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
+        """See `ManyAdapters`; trainings that the in-process trainer does share their steps."""
+        return train_jobs(
+            jobs,
+            trainer=self.trainer,
+            student=self.student,
+            initial=self.adapter,
+            tool_format=self._format,
+            threads=self.threads,
+        )
+
+    def predict_each(
+        self,
+        adapters: Sequence[Path | None],
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+    ) -> list[Reply | Failure]:
+        """See `ManyAdapters`.
+
+        Adapters with few conversations each answer in common batches; others one after another.
+        """
+        folders = [self.adapter if folder is None else folder for folder in dict.fromkeys(adapters)]
+        numbers = {folder: i for i, folder in enumerate(dict.fromkeys(adapters))}
+        few = len(conversations) < len(numbers) * self.batch_size / 2
+        with self._lock:
+            shared = self._loaded.base.row_adapters(folders) if few else None
+            if shared is not None:
+                of_rows = [numbers[folder] for folder in adapters]
+                untouched = AdaptedStudent(self._loaded.base)
+                return self._answering.replies(untouched, conversations, sampling, shared, of_rows)
+            replies: dict[int, Reply | Failure] = {}
+            for folder, own_folder in zip(numbers, folders, strict=True):
+                student = AdaptedStudent(self._loaded.base)
+                if own_folder is not None:
+                    student.load(own_folder)
+                own = [i for i, other in enumerate(adapters) if other == folder]
+                asked = [conversations[i] for i in own]
+                replies |= zip(own, self._answering.replies(student, asked, sampling), strict=True)
+        return [replies[i] for i in range(len(conversations))]
 
     def reset(self) -> None:
         """Return to the untouched student with its initial adapter."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -24,7 +25,7 @@ from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.records.instances import INFRASTRUCTURE
 from dataenvgym.rollouts.faults import STUDENT
 from dataenvgym.rollouts.instance_rollout import Asking, Rollout, T
-from dataenvgym.rollouts.speakers import Speaker, speakers_of, with_student
+from dataenvgym.rollouts.speakers import AdaptedStudents, Speaker, speakers_of, with_student
 from dataenvgym.threads import ContextThreadPool
 
 ReplyOrFailure = Reply | Failure
@@ -214,6 +215,7 @@ def rollout(
     others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
     chunk_size: int = 128,
     threads: int = 4,
+    adapters: Sequence[Path | None] | None = None,
 ) -> list[CompletedTaskInstance]:
     """Run every instance with the predictor, many at once; the results are in the same order.
 
@@ -228,6 +230,9 @@ def rollout(
             `StudentSpeaker` is the predictor itself, now or with an earlier adapter.
         chunk_size: largest number of conversations in one `predict` call.
         threads: how many environments step at the same time.
+        adapters: the folder of the student's adapter for each instance, None for the untouched
+            student; the predictor must be one of `ManyAdapters`. Without it, the student answers
+            as it is.
 
     Raises:
         PredictionError: if the predictor or another speaker raises it, or does not return one reply
@@ -245,6 +250,8 @@ def rollout(
                 model.connect()
         speakers = [Speaker(name, model) for name, model in models.items()]
         rollouts = [Rollout(i, make_environment, sampling) for i in instances]
+        if adapters is not None:
+            speakers[-1] = AdaptedStudents(predictor, rollouts, adapters)
         pool = ContextThreadPool(threads, thread_name_prefix="rollout")
         try:
             with counting("problems", len(instances)) as count:

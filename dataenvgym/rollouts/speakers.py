@@ -13,6 +13,7 @@ from dataenvgym.interfaces import (
     Closes,
     Describes,
     Failure,
+    ManyAdapters,
     PredictorInterface,
     Reply,
     SamplingParameters,
@@ -71,9 +72,8 @@ class Speaker:
 
         An exception does not fail all of them (see `_one_by_one`).
         """
-        asked = [asking.ask.conversation for asking in chunk]
         try:
-            found: Any = predict_with_schema(self._predictor, asked, chunk[0].ask.sampling)
+            found: Any = self._replies(chunk)
             replies = [*found] if isinstance(found, Iterable) else None
         except TO_THE_CALLER:
             raise
@@ -94,6 +94,10 @@ class Speaker:
                 "conversations, expected one Reply or Failure for each"
             )
         return [self._checked(reply, "predict") for reply in replies]
+
+    def _replies(self, chunk: Sequence[Asking[Any]]) -> Sequence[Reply | Failure]:
+        asked = [asking.ask.conversation for asking in chunk]
+        return predict_with_schema(self._predictor, asked, chunk[0].ask.sampling)
 
     def _one_by_one(
         self, chunk: Sequence[Asking[Any]], failure: Failure
@@ -127,6 +131,31 @@ class Speaker:
     def _title(self) -> str:
         name = getattr(self._predictor, "title", type(self._predictor).__name__)
         return name if self.name == STUDENT else f"{self.name}: {name}"
+
+
+class AdaptedStudents(Speaker):
+    """The student with an adapter for each rollout; None is the untouched student."""
+
+    def __init__(
+        self,
+        predictor: PredictorInterface,
+        rollouts: Sequence[Asking[Any]],
+        adapters: Sequence[Path | None],
+    ) -> None:
+        super().__init__(STUDENT, predictor)
+        if not isinstance(predictor, ManyAdapters):
+            raise ConfigurationError(
+                f"{self._title} answers with one adapter at a time (it has no `predict_each`), "
+                "and each problem was given one: leave `adapters` out, and load them in turn"
+            )
+        self._many = predictor
+        self._submit = None
+        self._adapters = dict(zip(rollouts, adapters, strict=True))
+
+    def _replies(self, chunk: Sequence[Asking[Any]]) -> Sequence[Reply | Failure]:
+        asked = [asking.ask.conversation for asking in chunk]
+        adapters = [self._adapters[asking] for asking in chunk]
+        return self._many.predict_each(adapters, asked, chunk[0].ask.sampling)
 
 
 _TAKEN = (STUDENT, *FAULTS)

@@ -2,7 +2,8 @@
 
 grid        Hydra's sweep syntax -> strategies, tasks, seeds
 plan        a grid -> episodes, each with its configuration and folder; floor and ceiling
-checks      reasons to refuse a study: unequal conditions above all; writes `study.json`
+checks      reasons to refuse a study: unequal conditions above all
+state       `study.json`: the request, and the state of each episode
 study       the folder of a study: run it, resume it, sum it up
 comparison  runs -> results, of a study or of existing runs
 power       the smallest difference that a paired test finds

@@ -9,10 +9,9 @@ configurations are compared before the runs, the results after them.
 from __future__ import annotations
 
 import math
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.identity import decisive_values
@@ -22,10 +21,9 @@ from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, did_you_mean
 from dataenvgym.executors import build_executor
 from dataenvgym.executors.interface import build_episode
-from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.measures import RunMeasures
-from dataenvgym.studies.plan import Cell, Role, StudyPlan
-from dataenvgym.workspace import FORMAT, check_format
+from dataenvgym.studies.plan import Cell, StudyPlan
+from dataenvgym.studies.state import Role, read_state
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -198,64 +196,6 @@ def _covers(allowed_key: str, key: str) -> bool:
     )
 
 
-def study_command(plan: StudyPlan) -> str:
-    """The command that runs this study."""
-    words = ["dataenvgym", "study", *plan.overrides]
-    for option, values in (
-        ("--name", [plan.name]),
-        ("--strategy", plan.named_strategies),
-        ("--baseline", [None if plan.race else plan.baseline]),
-        ("--test", [plan.test]),
-        ("--looking-for", [plan.looking_for]),
-        ("--allow-unequal", plan.allow_unequal),
-    ):
-        words += [str(w) for value in values if value is not None for w in (option, value)]
-    words += ["--race"] if plan.race else []
-    if not any(cell.role != "strategy" for cell in plan.cells):
-        words.append("--no-bounds")
-    return shlex.join(words)
-
-
-def write_state(
-    plan: StudyPlan, *, unfinished: Iterable[tuple[Cell, str]], stopped: Iterable[Cell] = ()
-) -> None:
-    """Write the file.
-
-    Args:
-        unfinished: the episodes without a result, and why.
-        stopped: those that a race does not need.
-    """
-    reasons = {cell.directory: reason for cell, reason in unfinished}
-    not_needed = {cell.directory for cell in stopped}
-    grid = plan.grid
-    state = {
-        "format": FORMAT,
-        "name": plan.name,
-        "command": study_command(plan),
-        "strategies": [asdict(strategy) for strategy in grid.strategies],
-        "tasks": [asdict(task) for task in grid.tasks],
-        "seeds": list(grid.seeds),
-        "fixed": list(grid.fixed),
-        "baseline": plan.baseline,
-        "allow_unequal": list(plan.allow_unequal),
-        **({"race": True} if plan.race else {}),
-        "episodes": [
-            {
-                "role": cell.role,
-                "strategy": cell.strategy,
-                "task": cell.task,
-                "seed": cell.seed,
-                "run": cell.directory.name,
-                "status": "stopped" if cell.directory in not_needed
-                else "unfinished" if cell.directory in reasons else "finished",
-                "reason": reasons.get(cell.directory),
-            }
-            for cell in plan.cells
-        ],
-    }  # fmt: skip
-    write_json(plan.directory / "study.json", state)
-
-
 def check_study(plan: StudyPlan) -> list[Difference]:
     """Check a study, and return the allowed differences between strategies; touch no file.
 
@@ -302,13 +242,11 @@ def has_result(cell: Cell) -> bool:
 
 def _refuse_less(plan: StudyPlan) -> None:
     """Refuse a study without some of its earlier episodes: its tables would lose them."""
-    check_format(plan.directory)
-    path = plan.directory / "study.json"
+    state = read_state(plan.directory)
     runs = {cell.directory.name for cell in plan.cells}
-    before = read_json(path)["episodes"] if path.exists() else []
-    before = [e for e in before if e["role"] == "strategy"]
-    if lost := [e for e in before if e["run"] not in runs]:
-        names = ", ".join(f"{e['strategy']} (seed {e['seed']})" for e in lost[:3])
+    before = [e for e in state.episodes if e.role == "strategy"] if state else []
+    if lost := [e for e in before if e.run not in runs]:
+        names = ", ".join(f"{e.strategy} (seed {e.seed})" for e in lost[:3])
         names += f" and {len(lost) - 3} more" if len(lost) > 3 else ""
         raise ConfigurationError(
             f"the study {plan.name!r} has {several(len(before), 'episode')}. These are "

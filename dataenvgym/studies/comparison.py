@@ -19,7 +19,6 @@ from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.seeding import derive_rng
-from dataenvgym.storage import read_json
 from dataenvgym.studies.aggregate import suite_scores
 from dataenvgym.studies.checks import (
     Difference,
@@ -33,7 +32,7 @@ from dataenvgym.studies.checks import (
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.noise import NoiseModel, read_noise
 from dataenvgym.studies.notes import study_warnings
-from dataenvgym.studies.plan import CEILING, FLOOR, Role, choose_baseline
+from dataenvgym.studies.plan import CEILING, FLOOR, choose_baseline
 from dataenvgym.studies.results import (
     MissingRun,
     StrategyRuns,
@@ -41,6 +40,7 @@ from dataenvgym.studies.results import (
     task_result,
     without_inference,
 )
+from dataenvgym.studies.state import Role, read_state
 from dataenvgym.studies.statistics import Test, choose_test
 
 if TYPE_CHECKING:
@@ -184,7 +184,8 @@ def compare_runs(
                 f"{run.directory} is a ceiling that trained on no records, so it has no result: "
                 "leave it out, or run it again once its task has a train split"
             )
-    races = dict.fromkeys(race for path in paths if (race := _race_of(path)) is not None)
+    studies = dict.fromkeys(path.absolute().parent.parent for path in paths)
+    races = [study for study in studies if (state := read_state(study)) and state.race]
     models = {task: read_noise(task, noise_dir) for task in tasks}
     found = sum_up(
         [replace(_task_runs(task, groups), noise=models[task]) for task, groups in tasks.items()],
@@ -201,19 +202,16 @@ def compare_runs(
             if (model := models[task]) and (changed := model.differs(groups[0].runs[0].config))
         ],
     )
-    warnings = [
-        f"these are runs of the race {race}, which chose by their results how many there are: "
-        f"p-values and intervals would be wrong and are left out; {race / 'table.md'} has its own"
-        for race in races
-    ]
+    warnings = map(raced_warning, races)
     return found.model_copy(update={"warnings": (*found.warnings, *warnings)})
 
 
-def _race_of(run: Path) -> Path | None:
-    """The folder of the race that made this run, or None."""
-    study = run.absolute().parent.parent
-    path = study / "study.json"
-    return study if path.exists() and read_json(path).get("race") else None
+def raced_warning(study: Path) -> str:
+    """Why there are no intervals for runs of this race."""
+    return (
+        f"these are runs of the race {study}, which chose by their results how many there are: "
+        f"p-values and intervals would be wrong and are left out; {study / 'table.md'} has its own"
+    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from dataenvgym.config.composition import compose
 from dataenvgym.config.identity import check_folder_name, free_keys
@@ -22,15 +22,14 @@ from dataenvgym.config.overrides import Override, parse_overrides
 from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.options import refuse_unknown
-from dataenvgym.storage import read_json
 from dataenvgym.studies.grid import Choice, Grid, parse_grid
 from dataenvgym.studies.racing import least_seeds
+from dataenvgym.studies.state import Role, read_state
 from dataenvgym.studies.statistics import EXACT, Test
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-Role = Literal["strategy", "floor", "ceiling"]
 FLOOR, CEILING = "none", "gold"
 """The agents of the bounds."""
 _OF_AGENTS = ("agent", "prompt", "prompt@subskill_prompt")
@@ -236,19 +235,20 @@ def _racing(grid: Grid, directory: Path, options: StudyOptions) -> Grid:
                 f"--{name} is {options[name]!r}, but --race compares all pairs by a test of its "
                 "own: leave one of them out"
             )
-    path = directory / "study.json"
-    if not path.exists():
+    if (before := read_state(directory)) is None:
         return grid
-    before = read_json(path)
-    for what, now in (("strategies", grid.strategies), ("tasks", grid.tasks)):
-        names = [one["name"] for one in before[what]]
-        if before.get("race") and sorted(names) != sorted(one.name for one in now):
+    for what, then, now in (
+        ("strategies", before.strategies, grid.strategies),
+        ("tasks", before.tasks, grid.tasks),
+    ):
+        names = [one.name for one in then]
+        if before.race and sorted(names) != sorted(one.name for one in now):
             raise ConfigurationError(
                 f"the race {directory.name!r} has the {what} {', '.join(names)}, and this command "
                 f"{', '.join(one.name for one in now)}: its error rate holds for those it began "
                 "with. Choose another --name"
             )
-    earlier = [seed for seed in before["seeds"] if seed in grid.seeds]
+    earlier = [seed for seed in before.seeds if seed in grid.seeds]
     return replace(grid, seeds=tuple(dict.fromkeys((*earlier, *grid.seeds))))
 
 

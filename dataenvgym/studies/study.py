@@ -30,16 +30,15 @@ from dataenvgym.studies.checks import (
     check_study,
     has_result,
     record_budget,
-    study_command,
-    write_state,
 )
-from dataenvgym.studies.comparison import TaskRuns, sum_up
+from dataenvgym.studies.comparison import TaskRuns, raced_warning, sum_up
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
 from dataenvgym.studies.measures import RunMeasures, measure_run, run_area
 from dataenvgym.studies.noise import fit_noise, read_noise, write_noise
 from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
 from dataenvgym.studies.racing import WARM_UP, Race, run_race
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
+from dataenvgym.studies.state import read_state, study_command, write_state
 from dataenvgym.studies.tables import standing_text, write_results
 from dataenvgym.workspace import opened
 
@@ -235,7 +234,9 @@ class Study:
 
     def results(self) -> StudyResults:
         """The results of the finished runs; touches no file."""
-        due = self.due()
+        due, race = self.due(), self.race() if self.plan.race else None
+        state = None if race else read_state(self.directory)
+        is_broken_off = state is not None and state.race
         unused = sum(cell.is_finished for cell in self.plan.cells) - len(
             [cell for cell in due if cell.is_finished]
         )
@@ -247,14 +248,17 @@ class Study:
             test=self.plan.test,
             allow_unequal=self.plan.allow_unequal,
             differences=self._differences,
-            raced=self.plan.race,
+            raced=race is not None or is_broken_off,
             notes=[
                 *([] if self.plan.race else budget_notes(self.plan)),
                 *([f"{unused} finished episodes after the stops are not used."] if unused else []),
             ],
         )
-        warnings = (*budget_warnings(self.plan), *results.warnings)
-        race = self.race() if self.plan.race else None
+        warnings = (
+            *budget_warnings(self.plan),
+            *results.warnings,
+            *([raced_warning(self.directory)] if is_broken_off else []),
+        )
         return results.model_copy(update={"warnings": warnings, "race": race})
 
     def fit_noise(self) -> list[Path]:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, check_one_of
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
@@ -83,6 +84,8 @@ class Task:
     """
 
     name: str = "task"
+    self_edit_engine: ClassVar[str | None] = None
+    """The option of agent/engine with which `dataenvgym adapt` writes self-edits, if any."""
 
     @takes(TaskArguments)
     def __init__(self, given: TaskArguments) -> None:
@@ -221,6 +224,7 @@ class Task:
         *,
         samples: int = 1,
         sampling: SamplingParameters | None = None,
+        adapters: Sequence[Path | None] | None = None,
     ) -> list[CompletedTaskInstance]:
         """Let the predictor try problems; all attempts in the package go through this method.
 
@@ -231,6 +235,7 @@ class Task:
                 `instances`, then all second ones, and so on.
             sampling: how replies are drawn; None uses the task's own. Later tries use seeds
                 derived from its seed.
+            adapters: the folder of the student's adapter for each problem (see `rollout`).
 
         Raises:
             ConfigurationError: before the predictor is asked, if the answers could not be judged,
@@ -256,6 +261,7 @@ class Task:
                 others=self.others,
                 chunk_size=self.chunk_size,
                 threads=self.threads,
+                adapters=adapters,
             )
         return tries if self.pressure is None else self.pressure.judged(tries, self._skills)
 

@@ -10,7 +10,7 @@ import copy
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +76,13 @@ class Adapter:
             config={key: _plain(value) for key, value in sorted(config.items())},
             weights={name: t.detach().cpu().contiguous() for name, t in sorted(weights.items())},
         )
+
+    @property
+    def scale(self) -> float:
+        """The factor of a plain adapter's products."""
+        rank, alpha = self.config["r"], self.config["lora_alpha"]
+        scale: float = alpha / (math.sqrt(rank) if self.config.get("use_rslora") else rank)
+        return scale
 
     def write(self, folder: Path) -> None:
         """Write the adapter's files into `folder`; equal adapters give equal bytes."""
@@ -225,15 +232,13 @@ def merge(base: Any, adapter: Adapter) -> Any:
     Raises:
         AdapterError: if the adapter was made for another base, or the sum is not finite.
     """
-    layers = _plain_layers(base, adapter)
+    layers = plain_layers(base, adapter)
     if layers is None:
         return _merge_by_peft(base, adapter)
     model = twin(base)
-    rank, alpha = adapter.config["r"], adapter.config["lora_alpha"]
-    scale = alpha / math.sqrt(rank) if adapter.config.get("use_rslora") else alpha / rank
     for name, (a, b) in layers.items():
         weight = model.get_submodule(name).weight
-        delta = (b.to(weight.device) @ a.to(weight.device)) * scale
+        delta = (b.to(weight.device) @ a.to(weight.device)) * adapter.scale
         # a new tensor: the base model's own must not be changed
         weight.data = weight.data + delta.to(weight.dtype)
         if not bool(torch.isfinite(weight.data).all()):
@@ -244,14 +249,44 @@ def merge(base: Any, adapter: Adapter) -> Any:
     return model
 
 
-def _plain_layers(
+def stacked(adapters: Sequence[Adapter]) -> Adapter:
+    """One adapter with the effects of all of them added up; so do their ranks.
+
+    Raises:
+        AdapterError: if they are not plain LoRA adapters of the same layers.
+    """
+    first = adapters[0]
+    for adapter in adapters:
+        if unusual := _unusual(adapter):
+            raise AdapterError(
+                f"an adapter has {', '.join(sorted(unusual))}, and only plain LoRA adapters can be "
+                "stacked: merge them into the student instead"
+            )
+        if adapter.weights.keys() != first.weights.keys():
+            raise AdapterError("adapters of different layers cannot be stacked")
+    weights = {}
+    for name in first.weights:
+        if ".lora_A." in name:
+            weights[name] = torch.cat([one.weights[name] for one in adapters])
+        else:
+            weights[name] = torch.cat([one.weights[name] * one.scale for one in adapters], dim=1)
+    rank = sum(adapter.config["r"] for adapter in adapters)
+    return Adapter({**first.config, "r": rank, "lora_alpha": rank, "use_rslora": False}, weights)
+
+
+def _unusual(adapter: Adapter) -> set[str]:
+    """The options of the adapter that a plain LoRA does not have."""
+    config = adapter.config
+    return {key for key, value in config.items() if value and value != _USUAL.get(key)} - _ANY
+
+
+def plain_layers(
     base: Any, adapter: Adapter
 ) -> dict[str, tuple[torch.Tensor, torch.Tensor]] | None:
     """Matrices A and B by layer, if the adapter is plain and fits the base."""
     config = adapter.config
-    unusual = {key for key, value in config.items() if value and value != _USUAL.get(key)} - _ANY
     targets = config.get("target_modules")
-    if unusual or not isinstance(targets, list):
+    if _unusual(adapter) or not isinstance(targets, list):
         return None
     rank, weights = config.get("r"), dict(adapter.weights)
     layers = {}

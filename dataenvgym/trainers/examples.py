@@ -43,6 +43,11 @@ def without_labels(example: Example) -> Example:
     return replace(example, labels=[IGNORED] * len(example.labels))
 
 
+def with_all_labels(example: Example) -> Example:
+    """The example with its prompt to learn, too (LLaMA-Factory: `train_on_prompt`)."""
+    return replace(example, labels=list(example.tokens))
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """The same prompt with a better and a worse answer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack, cast
@@ -19,9 +19,12 @@ from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import publishing, write_jsonl
 from dataenvgym.trainers.interface import refuse_options_of_one_training
+from dataenvgym.trainers.meeting import TrainingRequest, train_here
 from dataenvgym.trainers.support import STAGES, check_cut, examples_of, refuse_unsupported
 
 if TYPE_CHECKING:
+    import torch
+
     from dataenvgym.trainers.compute import Run
     from dataenvgym.trainers.loop import Step
     from dataenvgym.trainers.objectives import Objective
@@ -77,28 +80,38 @@ class InProcessTrainer:
             TrainingError: if there is nothing to learn from, all records are cut, or a loss is not
                 finite.
         """
+        if train_here([request := TrainingRequest(self, config_path)]):
+            return request.done.result()
         config = TrainingConfig.read(config_path)
         refuse_unsupported(config)
-        return _train(config, self.threads, self.device, self.left_out)
+        return train_alone(config, self.threads, self.device, self.left_out)
 
 
-def _train(
+def train_alone(
     config: TrainingConfig, threads: int, device_name: str, left_out: Collection[int]
 ) -> Path:
-    from dataenvgym.trainers import adapters
+    """Do one training from its start to its end; return the adapter's folder."""
     from dataenvgym.trainers.compute import is_large
     from dataenvgym.trainers.large import release_memory
 
-    output, student = Path(_needed(config, "output_dir")), _needed(config, "model_name_or_path")
     with training(config, threads, device_name, left_out) as begun:
         log = list(begun.steps)
         model = begun.model
-    write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
-    with publishing(output) as folder:
-        adapters.Adapter.of(model, student).write(folder)
+    output = write_adapter(config, model, log)
     if is_large(model):
         del model, begun
         release_memory()
+    return output
+
+
+def write_adapter(config: TrainingConfig, model: Any, log: Sequence[Step]) -> Path:
+    """Write the log and the adapter of a training that has ended; return the adapter's folder."""
+    from dataenvgym.trainers import adapters
+
+    output = Path(needed(config, "output_dir"))
+    write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
+    with publishing(output) as folder:
+        adapters.Adapter.of(model, needed(config, "model_name_or_path")).write(folder)
     return output
 
 
@@ -120,42 +133,49 @@ def training(
     Args:
         left_out: as `InProcessTrainer.left_out`.
     """
-    import torch
-
-    from dataenvgym.trainers import adapters
-    from dataenvgym.trainers.adapters import speed_up_layers
-    from dataenvgym.trainers.compute import global_rng, is_large, resolve_device, workers
-    from dataenvgym.trainers.large import release_memory
+    from dataenvgym.trainers.compute import global_rng, resolve_device, workers
     from dataenvgym.trainers.loop import optimize
-    from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
-    records = _records(config)
-    student = _needed(config, "model_name_or_path")
     device = resolve_device(device_name)
-    dtype = torch.bfloat16 if config.bf16 else torch.float32
     with workers(threads, device) as run:
-        tokenizer = load_tokenizer(student, template=config.template)
-        base = load_base_model(student, device=device, dtype=dtype)
-        if is_large(base):
-            release_memory()
-        if config.adapter_name_or_path is None:
-            model = adapters.new_adapter(base, config)
-        else:
-            start = adapters.Adapter.read(Path(config.adapter_name_or_path))
-            model = adapters.put_on(base, start, trainable=True)
-        # a loss relative to a reference is computed without dropout, like the reference
-        is_clipped = config.stage == "scored" and config.scored_clip is not None
-        model.train(not is_clipped and config.stage not in ("dpo", "kto"))
-        speed_up_layers(model)
-        if config.stage == "scored":
-            objective: Objective = _scored_objective(config, records, tokenizer, model, run)
-        else:
-            objective = _objective(config, records, tokenizer, base, run, left_out)
-        draws = _draws_at_random(model)
+        model, objective = prepare(config, device, run, left_out)
+        draws = draws_at_random(model)
         parts = 1 if draws or device.type != "cpu" else threads
         with global_rng(config.seed, device) if draws else nullcontext():
             steps = optimize(model, objective, config, parts=parts, run=run)
             yield Training(model, objective, steps, run)
+
+
+def prepare(
+    config: TrainingConfig, device: torch.device, run: Run, left_out: Collection[int] = ()
+) -> tuple[Any, Objective]:
+    """The model with the adapter to train, and the loss of the training's records."""
+    import torch
+
+    from dataenvgym.trainers import adapters
+    from dataenvgym.trainers.compute import is_large
+    from dataenvgym.trainers.large import release_memory
+    from dataenvgym.trainers.student import load_base_model, load_tokenizer
+
+    records = _records(config)
+    student = needed(config, "model_name_or_path")
+    dtype = torch.bfloat16 if config.bf16 else torch.float32
+    tokenizer = load_tokenizer(student, template=config.template)
+    base = load_base_model(student, device=device, dtype=dtype)
+    if is_large(base):
+        release_memory()
+    if config.adapter_name_or_path is None:
+        model = adapters.new_adapter(base, config)
+    else:
+        start = adapters.Adapter.read(Path(config.adapter_name_or_path))
+        model = adapters.put_on(base, start, trainable=True)
+    # a loss relative to a reference is computed without dropout, like the reference
+    is_clipped = config.stage == "scored" and config.scored_clip is not None
+    model.train(not is_clipped and config.stage not in ("dpo", "kto"))
+    adapters.speed_up_layers(model)
+    if config.stage == "scored":
+        return model, _scored_objective(config, records, tokenizer, model, run)
+    return model, _objective(config, records, tokenizer, base, run, left_out)
 
 
 def _objective(
@@ -166,7 +186,7 @@ def _objective(
     run: Run,
     left_out: Collection[int],
 ) -> Objective:
-    from dataenvgym.trainers.examples import padding_token, without_labels
+    from dataenvgym.trainers.examples import padding_token, with_all_labels, without_labels
     from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, padder
 
     stage, cutoff = config.stage, config.cutoff_len
@@ -185,6 +205,8 @@ def _objective(
             f"records are left out in stage {stage!r}, expected 'sft': train without them instead"
         )
     if stage in ("sft", "pt"):
+        if stage == "sft" and config.extra.get("train_on_prompt"):
+            found = [with_all_labels(example) for example in found]
         kept = [without_labels(e) if i in left_out else e for i, e in enumerate(found)]
         return CrossEntropy(kept, pad)
     make = DPO if stage == "dpo" else KTO
@@ -226,7 +248,7 @@ def _reference(config: TrainingConfig, base: Any) -> Any:
 
 
 def _records(config: TrainingConfig) -> list[TrainingDatum]:
-    folder, names = Path(_needed(config, "dataset_dir")), _needed(config, "dataset")
+    folder, names = Path(needed(config, "dataset_dir")), needed(config, "dataset")
     records = list(read_dataset(folder, names))
     if not records:
         raise TrainingError(f"the dataset {names!r} in {folder} has no records")
@@ -239,14 +261,15 @@ def _records(config: TrainingConfig) -> list[TrainingDatum]:
     return records
 
 
-def _needed(config: TrainingConfig, name: str) -> str:
+def needed(config: TrainingConfig, name: str) -> str:
+    """A path or name that each training has; ConfigurationError if it is not set."""
     value: str | None = getattr(config, name)
     if not value:
         raise ConfigurationError(f"{name} is not set, expected it in the training's file")
     return value
 
 
-def _draws_at_random(model: Any) -> bool:
+def draws_at_random(model: Any) -> bool:
     """Whether computing with the model in training mode uses torch's global generator."""
     dropouts = [module for module in model.modules() if "Dropout" in type(module).__name__]
     rates = [getattr(module, "p", 0.0) for module in dropouts]

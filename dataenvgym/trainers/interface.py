@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -56,6 +57,29 @@ def options_of(trainer: TrainerInterface) -> TrainingConfig:
             "dataenvgym.llama_factory.TrainingConfig, or none for the default options"
         )
     return config
+
+
+def trainer_with(trainer: TrainerInterface, options: Mapping[str, Any]) -> TrainerInterface:
+    """The same trainer with some options changed, such as `{"learning_rate": 1e-4}`.
+
+    Options without a field in `TrainingConfig` go into `extra`.
+
+    Raises:
+        ConfigurationError: for an unknown option or an invalid value, and for a trainer without
+            `config`.
+        UnsupportedStageError: for an option that the trainer does not have.
+    """
+    if getattr(trainer, "config", None) is None:
+        raise ConfigurationError(
+            f"{type(trainer).__name__} has no `config`, so its options {sorted(options)} cannot be "
+            "changed: give it one (see TrainerInterface)"
+        )
+    refuse_options_of_one_training(options)
+    config, changed = options_of(trainer), copy.copy(trainer)
+    own = {name: value for name, value in options.items() if name in TrainingConfig.model_fields}
+    extra = {**config.extra, **{n: value for n, value in options.items() if n not in own}}
+    changed.config = config.with_options(**{"extra": extra, **own})  # type: ignore[attr-defined]
+    return changed
 
 
 def refuse_options_of_one_training(options: Mapping[str, Any]) -> None:

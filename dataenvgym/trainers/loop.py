@@ -20,7 +20,7 @@ from transformers import get_scheduler
 
 from dataenvgym.errors import TrainingError
 from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.progress import counting
+from dataenvgym.progress import Count, counting
 from dataenvgym.trainers.compute import Run, is_large, precision
 from dataenvgym.trainers.objectives import Objective, Update, parts_of_equal_size, updates
 from dataenvgym.trainers.support import extra_number
@@ -60,43 +60,71 @@ def optimize(
         TrainingError: if a loss or gradient is not finite, naming the step.
     """
     computed = _Gradients(model, objective, config, parts, run)
-    weights = computed.weights
-    steps = updates(len(objective), config)
-    optimizer = torch.optim.AdamW(
-        weights,
-        lr=config.learning_rate,
-        betas=(extra_number(config, "adam_beta1", 0.9), extra_number(config, "adam_beta2", 0.999)),
-        eps=extra_number(config, "adam_epsilon", 1e-8),
-        weight_decay=config.weight_decay,
-        fused=True,
-    )
-    schedule = get_scheduler(
-        config.lr_scheduler_type,
-        optimizer,
-        num_warmup_steps=warmup_steps(config, len(steps)),
-        num_training_steps=len(steps),
-    )
-    n_tokens, began = 0, time.monotonic()
-    with counting("training steps", len(steps)) as counter:
-        for number, update in enumerate(steps, start=1):
-            loss, gradients = computed.of(update)
-            for weight, gradient in zip(weights, gradients, strict=True):
-                weight.grad = gradient
-            limit = config.max_grad_norm or math.inf
-            norm = float(torch.nn.utils.clip_grad_norm_(weights, limit))
-            if not (math.isfinite(loss) and math.isfinite(norm)):
-                raise TrainingError(
-                    f"step {number} of {len(steps)}: the loss is {loss} and the gradient's norm "
-                    f"{norm}, expected finite numbers; a lower learning_rate (now "
-                    f"{config.learning_rate}) often helps"
-                )
-            rate = schedule.get_last_lr()[0]
-            optimizer.step()
-            schedule.step()
-            n_tokens += sum(objective.size(i) for batch in update.batches for i in batch)
-            pace = n_tokens / (time.monotonic() - began)
-            counter.add(note=f"loss {loss:.3f}, {pace:.0f} tokens/s")
-            yield Step(number, update.epoch, loss, norm, rate)
+    optimizer = Optimizer(computed.weights, objective, config)
+    with counting("training steps", len(optimizer.updates)) as counter:
+        for update in optimizer.updates:
+            yield optimizer.step(*computed.of(update), counter)
+
+
+class Optimizer:
+    """The state of one training between its steps: AdamW's, and the learning rate's schedule.
+
+    Attributes:
+        updates: the steps, from the first to the last.
+    """
+
+    def __init__(
+        self, weights: list[torch.Tensor], objective: Objective, config: TrainingConfig
+    ) -> None:
+        self.updates = updates(len(objective), config)
+        self._weights = weights
+        self._objective = objective
+        self._config = config
+        self._adamw = torch.optim.AdamW(
+            weights,
+            lr=config.learning_rate,
+            betas=(
+                extra_number(config, "adam_beta1", 0.9),
+                extra_number(config, "adam_beta2", 0.999),
+            ),
+            eps=extra_number(config, "adam_epsilon", 1e-8),
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
+        self._schedule = get_scheduler(
+            config.lr_scheduler_type,
+            self._adamw,
+            num_warmup_steps=warmup_steps(config, len(self.updates)),
+            num_training_steps=len(self.updates),
+        )
+        self._n_done = self._n_tokens = 0
+        self._began = time.monotonic()
+
+    def step(self, loss: float, gradients: list[torch.Tensor], counter: Count) -> Step:
+        """Take the next step, with the loss and gradients of its update.
+
+        Raises:
+            TrainingError: if they are not finite.
+        """
+        update, number = self.updates[self._n_done], self._n_done + 1
+        for weight, gradient in zip(self._weights, gradients, strict=True):
+            weight.grad = gradient
+        limit = self._config.max_grad_norm or math.inf
+        norm = float(torch.nn.utils.clip_grad_norm_(self._weights, limit))
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            raise TrainingError(
+                f"step {number} of {len(self.updates)}: the loss is {loss} and the gradient's norm "
+                f"{norm}, expected finite numbers; a lower learning_rate (now "
+                f"{self._config.learning_rate}) often helps"
+            )
+        rate = self._schedule.get_last_lr()[0]
+        self._adamw.step()
+        self._schedule.step()
+        self._n_done = number
+        self._n_tokens += sum(self._objective.size(i) for batch in update.batches for i in batch)
+        pace = self._n_tokens / (time.monotonic() - self._began)
+        counter.add(note=f"loss {loss:.3f}, {pace:.0f} tokens/s")
+        return Step(number, update.epoch, loss, norm, rate)
 
 
 def warmup_steps(config: TrainingConfig, total: int) -> int:

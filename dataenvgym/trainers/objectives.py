@@ -138,18 +138,18 @@ class CrossEntropy:
     """Stages `sft` and `pt`."""
 
     def __init__(self, examples: Sequence[Example], pad: Pad) -> None:
-        self._examples = examples
-        self._pad = pad
+        self.examples = examples
+        self.pad = pad
 
     def __len__(self) -> int:
-        return len(self._examples)
+        return len(self.examples)
 
     def size(self, i: int) -> int:
-        return len(self._examples[i].tokens)
+        return len(self.examples[i].tokens)
 
     def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
         # the first token is predicted from nothing, so it is never learned
-        labels = (self._examples[i].labels[1:] for batch in batches for i in batch)
+        labels = (self.examples[i].labels[1:] for batch in batches for i in batch)
         learned = sum(len(row) - row.count(IGNORED) for row in labels)
         return [1.0 / max(learned, 1)] * len(batches)
 
@@ -157,9 +157,9 @@ class CrossEntropy:
         return None
 
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
-        batch = self._pad([self._examples[i] for i in part])
+        batch = self.pad([self.examples[i] for i in part])
         if is_large(model):
-            return -_label_logs(model, batch).sum()
+            return -logs_of_labels(model, batch).sum()
         logits = _logits(model, batch)
         return F.cross_entropy(
             logits[:, :-1].flatten(0, 1),
@@ -258,12 +258,14 @@ def token_log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, tor
     labels = batch.labels[:, 1:]
     if is_large(model):
         each = torch.zeros(labels.shape, device=labels.device)
-        return each.masked_scatter(labels != IGNORED, _label_logs(model, batch)), labels != IGNORED
+        return each.masked_scatter(
+            labels != IGNORED, logs_of_labels(model, batch)
+        ), labels != IGNORED
     logs = _logits(model, batch)[:, :-1].log_softmax(-1)
     return logs.gather(2, labels.clamp(min=0).unsqueeze(2)).squeeze(2), labels != IGNORED
 
 
-def _label_logs(model: Any, batch: Batch) -> torch.Tensor:
+def logs_of_labels(model: Any, batch: Batch) -> torch.Tensor:
     """The log-probability of each label (labels,), row by row."""
     labels = batch.labels[:, 1:]
     learned = labels != IGNORED

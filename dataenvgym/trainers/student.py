@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
 from pathlib import Path
@@ -150,16 +151,24 @@ def _state(student: str) -> tuple[tuple[str | int, ...], ...]:
 
 
 def _load(loader: Callable[..., Any], student: str, **options: Any) -> Any:
+    with without_progress_bar():
+        try:
+            return loader(student, **options)
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigurationError(
+                f"student {student!r} cannot be loaded, expected a folder in Hugging Face format "
+                f"or a name on its hub: {error}"
+            ) from error
+
+
+@contextmanager
+def without_progress_bar() -> Iterator[None]:
+    """Let transformers load and save without a progress bar."""
     logging: Any = transformers_logging
     shows_progress = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
-        return loader(student, **options)
-    except (OSError, ValueError, KeyError) as error:
-        raise ConfigurationError(
-            f"student {student!r} cannot be loaded, expected a folder in Hugging Face format "
-            f"or a name on its hub: {error}"
-        ) from error
+        yield
     finally:
         if shows_progress:
             logging.enable_progress_bar()

@@ -29,6 +29,7 @@ PARTS = {
     "executors": "Where episodes run: in this process, in several, on a Ray cluster.",
     "metrics": "Samples, metrics and estimates.",
     "evaluation": "Evaluations with a folder of their own.",
+    "adaptation": "Self-editing students: inner loops, RestEM, and the arms to compare.",
     "config": "From YAML files and overrides to a configuration, and to the objects it describes.",
     "store": "Keeps documents in memory, files or Redis.",
     "tool_formats": "How conversations with calls of tools are written as text.",

@@ -26,6 +26,7 @@ WRONG = {
     "pocket_tools": "#### wrong",
     "pocket_knowledge": "wrong",
     "few_shot": "wrong",
+    "pocket_few_shot": "wrong",
 }
 
 
@@ -79,7 +80,7 @@ def right_answers(task: Task, instance: TaskInstance) -> list[str]:
     """The messages of a student that solves the problem."""
     if isinstance(task.domain, DialogueDomain):
         return [*task.domain.gold_replies(instance)]
-    if task.name == "few_shot":
+    if task.name.endswith("few_shot"):
         return [str(instance.answer)]
     return [str(instance.data.get("solution") or f"#### {instance.answer}")]
 

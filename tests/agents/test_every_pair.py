@@ -7,6 +7,7 @@ import pytest
 from dataenvgym.agents import Agent, TreeAgent
 from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.few_shot.pocket import PocketFewShotTask
 from dataenvgym.domains.few_shot.task import FewShotTask
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
@@ -35,12 +36,16 @@ TASKS = {
     "social": lambda folder: PocketSocialTask(n_train=96, **SMALL),
     "knowledge": lambda folder: PocketKnowledgeTask(n_train=100, **SMALL),
     "few_shot": lambda folder: FewShotTask(folder_of(folder, 40)),
+    "pocket_few_shot": lambda folder: PocketFewShotTask(n_train=40, **SMALL),
 }
 ITS_OWN = {"few_shot": "grid_edit"}
 """Engines that can write for all policies, if it is not the one of pocket tasks."""
 
 
-@pytest.fixture(scope="module", params=TASKS)
+@pytest.fixture(  # judging records of code takes seconds
+    scope="module",
+    params=[pytest.param(t, marks=[pytest.mark.slow] if t == "code" else []) for t in TASKS],
+)
 def setting(request, make_half_a_student, tmp_path_factory):
     if request.param == "code" and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
@@ -72,7 +77,7 @@ def written(task, student, completed, policy_name, engine_name, build):
 
 def refusal(task, policy, engine) -> str | None:
     """The expected message of the refusal, or None if the pair fits."""
-    if task.name != "few_shot" and engine in ("grid_edit", "grid_self_edit"):
+    if not task.name.endswith("few_shot") and engine in ("grid_edit", "grid_self_edit"):
         return "has none: choose task=few_shot"
     if task.name == "few_shot" and engine in ("pocket", "seeded", "preference"):
         return "has no pocket family"

@@ -48,8 +48,8 @@ def student(task, make_half_a_student):
 @pytest.fixture(scope="module")
 def plan(task, student):
     completed = task.evaluate(student)
-    wrong = [c for c in completed if not c.was_correct][:3]
-    return tuple(Assignment(2, skill=c.instance.skill, examples=[c]) for c in wrong)
+    wrong = [c for c in completed if not c.was_correct][:2]
+    return tuple(Assignment(1, skill=c.instance.skill, examples=[c]) for c in wrong)
 
 
 def written_by(engine, plan, student):

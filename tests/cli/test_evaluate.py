@@ -287,6 +287,7 @@ def test_several_samples_of_a_greedy_task_get_a_temperature_and_one_stays_greedy
     assert "finished already: --fresh starts over" in again.out
 
 
+@pytest.mark.slow
 def test_a_killed_evaluation_resumes_and_ends_with_the_same_files(dataenvgym, talkative):
     command = ("eval", *DRAWN, "samples=3", "name=killed")
     (talkative / "kill").write_text("5")

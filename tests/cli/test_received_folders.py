@@ -36,7 +36,17 @@ READING = {
 }
 """The commands that read the folder of a run or an evaluation."""
 CONFIGURATIONS = ("runs/run/config.yaml", "evaluations/evaluation/config.yaml")
-OTHERS = {"study", "list", "config", "new", "worlds", "external", "serve-world"}
+OTHERS = {
+    "adapt",
+    "serve-adaptation",
+    "study",
+    "list",
+    "config",
+    "new",
+    "worlds",
+    "external",
+    "serve-world",
+}
 
 
 @pytest.fixture

@@ -150,6 +150,7 @@ def test_an_interrupted_run_says_so_and_the_same_command_resumes_it(
         assert len(read_json(only_run(folder) / "summary.json")["iterations"]) == 4
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_a_real_run_names_its_folder_which_the_same_command_continues(
     dataenvgym, folder, small
 ):

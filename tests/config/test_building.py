@@ -88,6 +88,8 @@ def build_all(overrides: list[str]) -> None:
         (["+task.split=test"], "task.split is 'test'"),
         (["++task.sampling=3"], "PocketMathTask cannot be made: Input should be"),
         (["++agent.policy=3"], "agent.policy is an int, which has no plan"),
+        (["task=few_shot", "student.format=completion"], "task.max_turns is 2 and student.format"),
+        (["task=pocket_code", "++task.max_turns=3", "student.format=completion"], "is 3 and"),
         (["++name=[1]"], "name is [1], expected text, such as name=first"),
         (["task.n_validation=-3"], "n_validation is -3, expected a whole number of problems"),
         (["task.student=pocket-v3"], "Did you mean 'pocket-v2'?"),
@@ -110,7 +112,8 @@ def build_all(overrides: list[str]) -> None:
         (["seed=-1"], "seed is -1, expected 0 or more"),
     ],
 )
-def test_values_that_cannot_be_are_configuration_errors(overrides, expected):
+def test_values_that_cannot_be_are_configuration_errors(overrides, expected, monkeypatch):
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     with pytest.raises((ConfigurationError, UnsupportedStageError)) as caught:
         build_all(overrides)
     assert expected in str(caught.value)

@@ -50,6 +50,14 @@ def test_a_format_of_chat_leaves_runs_as_they_were_before_there_were_formats():
     assert bare["student.format"] == bare["predictor.format"] == "completion"
 
 
+def test_a_judge_has_its_own_format_not_the_students(monkeypatch):
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
+    judge = ["task=squad", "+predictor@task.others.judge=openai", "task.others.judge.model=m"]
+    config = compose(["student.format=completion", *judge])
+    assert config.predictor.format == "completion"
+    assert config.task.others.judge.format == "chat"
+
+
 NAMES = ["a/b", "..", ".hidden", "", "a\x1b[31m", "a\nb", "a\0b", "a\ud800", "a\u202eb"]
 
 

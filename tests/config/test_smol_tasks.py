@@ -29,7 +29,7 @@ def test_the_splits_are_disjoint_and_have_the_same_skills(task):
 
 def test_gold_answers_of_all_splits_are_right(task):
     for split in SPLITS:
-        instances = task.on(split).instances[:8]
+        instances = task.on(split).instances[: 8 if task.name != "smol_code" else 3]
         records = gold_records(task, instances)
         assert len(records) == len(instances)
         assert not any(task.domain.judge_record(record) is False for record in records)

@@ -44,6 +44,9 @@ class Reader:
         words = words_of(self._with_what_is_there(line))
         if words[0] == "serve-world":
             return self._serve(words)
+        if words[0] == "serve-adaptation":
+            with _served_over_http([*words, "--port", "0"]):
+                return 0
         return main(shortened(words, self._here, with_programs=with_programs))
 
     def leave(self) -> None:
@@ -119,7 +122,7 @@ class Reader:
 
 @contextmanager
 def _served_over_http(words: list[str]) -> Iterator[str]:
-    """The URL that `dataenvgym serve-world` says, at a free port."""
+    """The URL that a server says, at a free port."""
     words = [*words[: words.index("--port") + 1], "0"]
     with subprocess.Popen(["dataenvgym", *words], stderr=subprocess.PIPE, text=True) as process:
         try:

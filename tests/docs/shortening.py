@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from omegaconf import OmegaConf
 
+from dataenvgym.adaptation.running import adaptation_config
 from dataenvgym.cli.main import parse_arguments
 from dataenvgym.config import compose
 from dataenvgym.metrics.metric import quoted_metrics
@@ -20,8 +21,17 @@ AT_MOST: dict[str, float] = {
     "agent.engine.max_tokens": 32,
     "agent.engine.samples": 2,
     "agent.records_per_iteration": 12,
+    "arms.contexts": 1,
+    "arms.edits": 2,
+    "arms.repeats": 1,
     "environment.max_records": 20,
     "episode.iterations": 1,
+    "rest_em.contexts": 1,
+    "rest_em.edits": 2,
+    "rest_em.repeats": 1,
+    "rest_em.rounds": 1,
+    "rest_em.trainer.num_train_epochs": 1,
+    "seeds": 1,
     "task.casts_per_scene": 1,
     "task.n_procedural": 40,
     "task.n_passages": 2,
@@ -34,6 +44,8 @@ AT_MOST: dict[str, float] = {
     "trainer.num_train_epochs": 1,
 }
 INSTEAD: dict[str, tuple[object, object]] = {
+    "arms.contexts": (None, 1),
+    "rest_em.contexts": (None, 1),
     "task.limit": (None, 3),
     "task.n_passages": (None, 2),
     "task.scenes": ("all", "hard"),
@@ -69,17 +81,25 @@ def words_of(line: str) -> list[str]:
 
 
 def composed(words: list[str]) -> dict[str, Any]:
-    """The configuration that a command asks for (a study for its first strategy), or {}."""
+    """The configuration that a command asks for (each of a study, its first is returned), or {}."""
     arguments = parse_arguments(words)
+    folder = getattr(arguments, "config_dir", None)
+    if arguments.command == "adapt":
+        continual = arguments.continual
+        config = _plain(adaptation_config(arguments.overrides, folder, continual=continual))
+        config["agent"]["engine"].pop("samples", None)  # is for runs
+        return config
     if arguments.command not in ("run", "study", "eval", "rescore"):
         return {}
-    folder = getattr(arguments, "config_dir", None)
     overrides = [quoted_metrics(text) for text in arguments.overrides]
     if arguments.command == "rescore":  # the task is that of the evaluation
         overrides = [text for text in overrides if not text.startswith("task.")]
     if arguments.command == "study":
         grid = parse_grid(overrides, strategies=arguments.strategy, config_dir=folder)
-        overrides = grid.overrides(grid.strategies[0], grid.tasks[0])
+        (strategy, *strategies), (task, *tasks) = grid.strategies, grid.tasks
+        for one, other in [*((s, task) for s in strategies), *((strategy, t) for t in tasks)]:
+            compose(grid.overrides(one, other), config_dir=folder)
+        overrides = grid.overrides(strategy, task)
     name = "eval" if arguments.command in ("eval", "rescore") else "config"
     return _plain(compose(overrides, name=name, config_dir=folder))
 
@@ -98,6 +118,7 @@ def shortened(words: list[str], here: Here, *, with_programs: bool = False) -> l
         fewest = {"--fit-noise": 3, "--race": 4}
         seeds = f"seed=range({max([1, *(n for word, n in fewest.items() if word in words)])})"
         words = [re.sub(r"^seed=.*", seeds, word) for word in words]
+        words = [re.sub(r"^((agent|task)=[^,]*,[^,]*),.*", r"\1", word) for word in words]
     changes = {k: v for k, v in changes.items() if k.startswith(_sections(words))}
     written = {k: "null" if v is None else v for k, v in changes.items()}
     return [*words, *(f"~{k}" if v is _REMOVED else f"{k}={v}" for k, v in written.items())]
@@ -105,7 +126,7 @@ def shortened(words: list[str], here: Here, *, with_programs: bool = False) -> l
 
 def _sections(words: list[str]) -> tuple[str, ...]:
     """The sections that the command reads, beside those of the run that it is about."""
-    if words[0] in ("run", "study"):
+    if words[0] in ("run", "study", "adapt"):
         return ("",)
     models = ("teacher.", "judge.", "store.")
     if words[0] == "rescore" or ("--run" in words and "task=" not in " ".join(words)):

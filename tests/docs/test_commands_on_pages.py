@@ -19,6 +19,8 @@ NOT_HERE = {
     "dataenvgym external install vllm": "downloads 3.4 GB, for tests/external",
     'dataenvgym study suite=teach-v1 --strategy "mine: agent=my_module.MyAgent '
     'environment.max_records=300"': "54 episodes",
+    "dataenvgym adapt experiment=seal_knowledge_qwen25_7b": "200 passages, two GPUs",
+    "dataenvgym adapt experiment=seal_arc_llama32_1b": "150 adapters, one GPU",
     f"{AIRLINE}NAME {USER}": NO_DATA,
     f"{AIRLINE}gpt-5.4-mini {USER}": NO_DATA,
     "dataenvgym run task=tau2 task.domain=telecom student=hf student.path=Qwen/Qwen3-0.6B "

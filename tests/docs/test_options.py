@@ -1,6 +1,7 @@
 """The reference of the configuration has every group, option, key, default and comment."""
 
 import re
+from functools import cache
 
 import pytest
 import yaml
@@ -11,7 +12,9 @@ from dataenvgym.config.hydra_files import is_base
 from docs.generate.options import option_pages
 
 GROUPS = files_by_group()
-PAGES = option_pages()
+option_pages = cache(
+    option_pages
+)  # takes seconds, which a process without these tests does not need
 
 
 def plain(text: str) -> str:
@@ -25,7 +28,7 @@ def anchor(group: str, name: str) -> str:
 
 
 def section(group: str, name: str) -> str:
-    page = PAGES[f"reference/config/{group.partition('/')[0]}.md"]
+    page = option_pages()[f"reference/config/{group.partition('/')[0]}.md"]
     (found,) = re.findall(rf"{{#{anchor(group, name)}}}\n(.*?)(?=\n##|\Z)", page, re.DOTALL)
     return str(found)
 
@@ -46,7 +49,7 @@ def test_each_option_of_a_group_is_in_the_reference_with_its_keys_and_comments(g
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_overview_links_each_option_and_no_base(group):
-    overview = PAGES["reference/options.md"]
+    overview = option_pages()["reference/options.md"]
     for name in GROUPS[group]:
         part = group.partition("/")[0]
         link = f"[`{name}`](config/{part}.md#{anchor(group, name)})"
@@ -79,7 +82,7 @@ def test_a_long_text_is_shown_below_its_table():
 
 
 def test_the_overview_has_the_whole_default_configuration_and_the_options_of_evaluations():
-    overview = PAGES["reference/options.md"]
+    overview = option_pages()["reference/options.md"]
     block = re.findall(r"```yaml\n(.*?)```", overview, re.DOTALL)[-1]
     assert yaml.safe_load(block)["episode"]["iterations"] == 5
     assert "| `judge.scale` | `[0.0, 10.0]` |" in overview

@@ -79,6 +79,12 @@ def test_a_small_loss_in_every_skill_is_refused_without_a_name():
     assert refused.drop == pytest.approx(0.2)
 
 
+def test_a_single_skill_is_tested_once():
+    before, after = answers([1] * 20), answers([0] * 5 + [1] * 15)
+    refused = refusal(before, after, 0.05)
+    assert (refused.skills, refused.p) == (("one",), 0.5**5)  # two tests would need .025
+
+
 def test_failed_calls_are_not_losses():
     before, all_failed = answers([1] * 20), answers([1] * 20, errors=range(20))
     assert refusal(before, all_failed, 0.05) is None

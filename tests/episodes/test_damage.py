@@ -87,6 +87,7 @@ def begun(request, resume, tmp_path):
     return directory
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_healed_or_refused_by_its_name(begun, resume, tmp_path):
     whole = tmp_path / "whole"
     shutil.copytree(begun, whole)

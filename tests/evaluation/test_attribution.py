@@ -8,11 +8,11 @@ import pytest
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.episodes import run_episode
-from dataenvgym.episodes.attribution import fingerprint, read_attribution
+from dataenvgym.episodes.attribution import Agreement, GroupEffect, fingerprint, read_attribution
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.evaluation import attribute_run
-from dataenvgym.evaluation.attribution import Agreement, GroupEffect, _agreement, _noise
+from dataenvgym.evaluation.attribution_table import _agreement, _noise
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.predictors.checkpoints import kind_of
@@ -256,9 +256,9 @@ def test_records_can_be_drawn(run, attribute):
 
 
 def _groups(run, *, by, limit=None, seed=0):
-    from dataenvgym.evaluation.attribution import _Training
+    from dataenvgym.evaluation.trained_iteration import TrainedIteration
 
-    return _Training(run, 2).groups(by, None, limit, seed)
+    return TrainedIteration(run, 2).groups(by, None, limit, seed)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def played(adapter, *, number=None, folder=None, overrides=(), **options):
     return evaluation
 
 
+@pytest.mark.slow
 def test_the_former_student_is_part_of_the_identity_of_an_evaluation(run):
     folders = {played("former", number=n).directory for n in (0, 1, 2)}
     assert len(folders) == 3

@@ -13,6 +13,7 @@ from dataenvgym.executors import (
     InProcessExecutor,
     ProcessExecutor,
     RayExecutor,
+    TogetherExecutor,
 )
 from tests.run_contents import contents
 from tests.studies.conftest import enter
@@ -52,6 +53,7 @@ def executor_of(request):
         "in_process": InProcessExecutor,
         "processes": partial(ProcessExecutor, workers=2),
         "ray": RayExecutor,
+        "together": partial(TogetherExecutor, workers=2, threads=1),
     }
 
     def make(name: str, **options: Any) -> ExecutorInterface:
@@ -63,7 +65,9 @@ def executor_of(request):
     return make
 
 
-@pytest.fixture(params=["in_process", "processes", pytest.param("ray", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["in_process", "processes", "together", pytest.param("ray", marks=pytest.mark.slow)]
+)
 def executor(request, executor_of):
     """Each of the executors."""
     made: ExecutorInterface = executor_of(request.param)

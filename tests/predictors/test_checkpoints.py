@@ -96,6 +96,7 @@ def taught(tiny_student, tmp_path_factory):
     return folder / "adapter"
 
 
+@pytest.mark.slow
 def test_a_student_with_an_adapter_starts_with_it_and_reset_goes_back_to_it(
     tiny_student, taught, make_trainer, tmp_path
 ):

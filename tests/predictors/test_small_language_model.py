@@ -61,6 +61,7 @@ def test_hermes_writes_tools_into_chatml_with_the_same_tokens_for_training(tiny_
     assert "<|im_start|>user\n<tool_response>\n24\n</tool_response><|im_end|>\n" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smallest", [1, compute.LARGE], ids=["as large", "as small"])
 def test_it_learns_to_call_a_tool(tiny_smollm, tmp_path, monkeypatch, smallest):
     monkeypatch.setattr(compute, "LARGE", smallest)

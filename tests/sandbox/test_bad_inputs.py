@@ -195,6 +195,7 @@ for _ in range(7): os.wait()
     assert box.run(code, limits=Limits(processes=7)).status == "killed"
 
 
+@pytest.mark.slow
 def test_memory_is_not_counted_twice_while_programs_are_started(box):
     code = """
 import subprocess
@@ -207,6 +208,7 @@ print('done')
     assert result.memory < 400 * 2**20
 
 
+@pytest.mark.slow
 def test_memory_is_not_counted_twice_while_threads_start_programs(box):
     code = """
 import subprocess, threading

@@ -98,37 +98,25 @@ def test_nothing_survives_runs_of_all_kinds(bwrap, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_runs(fresh):
-    assert_no_slope(fresh, warm=150, runs=200, bytes_a_run=4096)
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_nothing_survives_ten_thousand_runs_and_memory_stays(fresh):
+def test_nothing_survives_thousands_of_runs_and_memory_stays(fresh):
     outer = fresh.zygote.parents()[1]
     others = [p for p in descendants() if p != outer and outer not in p.parents()]
     at_rest = len(others) + 5
-    assert_no_slope(fresh, warm=1000, runs=8900, bytes_a_run=1024)
+    for _ in range(500):
+        fresh.box.run("assert 1 + 1 == 2")
+    gc.collect()
+    start = [process.memory_info().rss for process in (psutil.Process(), fresh.zygote)]
+    for _ in range(2500):
+        assert fresh.box.run("assert 1 + 1 == 2").status == "ok"
+    gc.collect()
+    end = [process.memory_info().rss for process in (psutil.Process(), fresh.zygote)]
+    assert all((last - first) / 2500 < 1024 for first, last in zip(start, end, strict=True))
     for i in range(100):
         fresh.box.run(NASTY[i % len(NASTY)] if i % 10 else BOMB, limits=Limits(seconds=2))
     assert settled(at_rest)
     fresh.box.close()
     assert settled(at_rest - 5, within=0)
-
-
-def assert_no_slope(fresh: Fresh, *, warm: int, runs: int, bytes_a_run: int) -> None:
-    """Run a trivial program; the memory of this process and of the zygote stays what it was."""
-    for _ in range(warm):
-        fresh.box.run("assert 1 + 1 == 2")
-    zygote = fresh.zygote
-    gc.collect()
-    start = (psutil.Process().memory_info().rss, zygote.memory_info().rss)
-    for _ in range(runs):
-        assert fresh.box.run("assert 1 + 1 == 2").status == "ok"
-    gc.collect()
-    end = (psutil.Process().memory_info().rss, zygote.memory_info().rss)
-    for first, last in zip(start, end, strict=True):
-        assert (last - first) / runs < bytes_a_run
 
 
 def test_a_worker_that_died_while_idle_is_replaced_in_silence(fresh):
@@ -145,6 +133,7 @@ def test_a_worker_that_dies_during_a_run_is_an_error_of_the_sandbox(fresh):
     assert fresh.box.run("print(2)").stdout == b"2\n"
 
 
+@pytest.mark.slow
 def test_closing_ends_the_runs_in_flight(fresh):
     outer = fresh.zygote.parents()[1]
     family: list[psutil.Process] = []
@@ -170,6 +159,7 @@ def test_an_interrupt_ends_the_run(bwrap, gone):
         assert box.run("print(2)").stdout == b"2\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_outlives_our_process(bwrap, gone, number):
     word = secrets.token_hex(8)
@@ -244,6 +234,7 @@ def test_runs_with_other_limits_get_them(box):
 LIMITS_OF_SHELLS = ["-S -t 1", "-S -s 512", "-S -f 1", "-S -n 100", "-S -d 200000", "-S -i 10"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["bubblewrap", "unsafe_local"])
 def test_limits_of_the_users_shell_do_not_reach_a_run_or_are_named(bwrap, backend):
     script = f"""
@@ -274,6 +265,7 @@ except ConfigurationError as error: print(error)
         assert f"`ulimit -H{letter}`" in said(f"ulimit -{letter} {amount}")
 
 
+@pytest.mark.slow
 def test_descriptors_that_one_run_has_on_their_way_do_not_stop_other_workers(bwrap):
     code = """
 import socket, time
@@ -380,21 +372,14 @@ def ordinary_user_python() -> tuple[str, dict[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "chosen",
-    [
-        "bomb or processes or memory or network",
-        pytest.param("not unsafe_local", marks=pytest.mark.slow),
-    ],
-)
-def test_the_sandbox_also_works_as_an_ordinary_user(bwrap, tmp_path, chosen):
+def test_the_sandbox_also_works_as_an_ordinary_user(bwrap):
     program, environment = ordinary_user_python()
     tests = [
         str(ROOT / "tests/sandbox" / name)
         for name in ("test_bad_inputs.py", "test_kinds_of_memory.py")
     ]
     done = subprocess.run(
-        [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, *tests],
+        [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not unsafe_local", *tests],
         user=65534,
         group=65534,
         extra_groups=[],

@@ -134,6 +134,7 @@ def test_a_closed_sandbox_runs_nothing(request, backend):
         box.run("1")
 
 
+@pytest.mark.slow
 def test_runs_of_several_threads_go_on_at_the_same_time(bwrap):
     with open_sandbox(workers=3) as box:
         results: list[ExecutionResult] = []

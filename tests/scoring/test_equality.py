@@ -145,6 +145,7 @@ def _random_number(rng, depth):
     )
 
 
+@pytest.mark.slow
 def test_verdicts_on_random_expressions_agree_with_their_values():
     rng = Random(0)
     numbers = [_random_number(rng, rng.randint(0, 2)) for _ in range(80)]

@@ -133,6 +133,7 @@ def _grade_in_child(sender):
     sender.send([reply.value for reply in shared_pool().run([LN], LIMIT)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_daemonic_child_process_has_a_pool_of_its_own(method):
     assert shared_pool().run([LN], LIMIT)[0].value is True
@@ -170,6 +171,7 @@ def _start_script(then, last):
     return process, [int(pid) for pid in process.stdout.readline().split()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("then", "last", "is_killed"),
     [

@@ -27,6 +27,7 @@ def test_the_runs_of_a_study_come_to_the_studys_numbers(studied, runs):
     assert found.baseline == "random"
 
 
+@pytest.mark.slow
 def test_runs_that_differ_by_more_than_their_seed_are_strategies_of_their_own(small, folder):
     run_study(["agent=random", "environment.replay=0,9", *small], name="s", bounds=False)
     found = compare_runs(sorted((folder / "studies" / "s" / "runs").iterdir()))

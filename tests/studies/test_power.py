@@ -35,6 +35,7 @@ def test_too_few_seeds_for_the_sign_flip_test_find_nothing(n, comparisons):
     assert detectable_effect(n, comparisons=comparisons, test="sign_flip") is None
 
 
+@pytest.mark.slow
 def test_more_seeds_find_less_and_more_comparisons_find_more():
     effects = [detectable_effect(n, comparisons=2, test="sign_flip") for n in range(7, 21)]
     assert all(more < less for less, more in itertools.pairwise(effects))

@@ -262,6 +262,14 @@ def test_without_race_the_same_study_runs_what_was_stopped(race, folder):
     assert [len(one.seeds) for one in again.tasks[0].strategies] == [stopped, stopped]
 
 
+def test_a_race_broken_off_as_a_study_has_no_p_values(race, folder):
+    study = Study(plan_study(RACE, **BOUNDLESS))  # not run: the stopped episodes are missing
+    found = study.finish()
+    assert found.race is None
+    assert all(one.comparisons == {} for one in found.tasks[0].strategies)
+    assert any("these are runs of the race" in warning for warning in found.warnings)
+
+
 def test_runs_of_a_race_are_compared_without_p_values(race, folder):
     paths = sorted((folder / "studies" / "r" / "runs").iterdir())
     found = compare_runs(paths)

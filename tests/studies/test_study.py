@@ -13,8 +13,8 @@ from dataenvgym.cli.main import parse_arguments
 from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies import Study, plan_study, run_study
-from dataenvgym.studies.checks import study_command
 from dataenvgym.studies.measures import measure_run
+from dataenvgym.studies.state import study_command
 from dataenvgym.workspace import locked
 
 GRID = ("agent=random,skill_list", "seed=0,1")
@@ -181,6 +181,7 @@ def test_more_seeds_and_strategies_extend_a_study(studied, small, folder):
     assert results.tasks[0].strategies[0].seeds == studied.tasks[0].strategies[0].seeds
 
 
+@pytest.mark.slow
 def test_more_iterations_extend_its_runs_and_fewer_are_refused(small, folder):
     run_study(["agent=random", *small], name="s", bounds=False)
     more = run_study(["agent=random", *small[:-2], "episode.iterations=3", small[-1]],
@@ -191,6 +192,7 @@ def test_more_iterations_extend_its_runs_and_fewer_are_refused(small, folder):
         run_study(["agent=random", *small], name="s", bounds=False)
 
 
+@pytest.mark.slow
 def test_a_failed_episode_is_missing_with_its_reason_and_is_tried_again(small, folder):
     (folder / "fault").touch()
     faulty = "faulty: agent=skill_list agent._target_=my_students.Faulty"
@@ -227,6 +229,7 @@ def test_allowed_differences_are_in_the_table(small, folder):
     assert "NOT EQUAL, and allowed: trainer.lora" in table
 
 
+@pytest.mark.slow
 def test_an_agent_that_takes_more_records_than_its_budget_is_found_out(small, folder):
     greedy = "greedy: agent=random agent._target_=my_students.Greedy"
     options = {"strategies": [greedy], "name": "s", "bounds": False}
@@ -290,11 +293,11 @@ def test_a_study_in_processes_comes_to_the_same(studied, small, folder):
 REAL = (
     "agent=random,skill_list",
     "seed=0,1",
-    "task.n_validation=40",
-    "task.n_test=40",
-    "task.n_train=40",
+    "task.n_validation=20",
+    "task.n_test=20",
+    "task.n_train=20",
     "episode.iterations=1",
-    "agent.records_per_iteration=20",
+    "agent.records_per_iteration=12",
     "predictor.threads=1",
 )
 

@@ -23,7 +23,7 @@ FAMILY_OF = {skill: family for family in FAMILIES for skill in family.phrasings}
     "make", [PocketMathTask, PocketCodeTask, PocketToolsTask, PocketSocialTask]
 )
 def test_the_same_problems_come_again_in_equal_shares_of_the_skills_each_in_one_split(make):
-    task, skills = make(), family_of(make()).skills
+    skills = family_of(task := make()).skills
     assert family_of(task).name == task.name
     assert len(skills) >= 16
     assert len({skill.category for skill in skills.values()}) >= 4

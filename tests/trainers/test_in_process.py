@@ -32,6 +32,7 @@ from dataenvgym.records import (
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import hash_files, read_json, read_jsonl
 from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.trainers.in_process import training
 
 RECORDS = [SupervisedDatum(instruction=f"say {n}", output=f"{n}!" * (n % 3 + 1)) for n in range(20)]
 
@@ -372,3 +373,19 @@ def test_records_of_other_stages_cannot_be_left_out(tmp_path, tiny_student):
     trainer.left_out = {0}
     with pytest.raises(UnsupportedStageError, match="stage 'dpo', expected 'sft'"):
         trainer.train(path)
+
+
+def test_the_prompt_is_learned_too_with_train_on_prompt(tiny_student, tmp_path):
+    found = {}
+    for name, extra in (("answers", {}), ("all", {"train_on_prompt": True})):
+        trainer, path = prepare(tmp_path / name, tiny_student, RECORDS[:4], extra=extra)
+        with training(TrainingConfig.read(path), 1, "cpu") as begun:
+            (update,) = begun.objective.scales([range(4)])
+            found[name] = round(1 / update)  # the number of tokens that are learned
+        trainer.train(path)
+    assert found["answers"] == sum(len(record.output) + 1 for record in RECORDS[:4])
+    # "say 0<|end|><|assistant|>"; the first token, <|user|>, has no token before it
+    assert found["all"] == found["answers"] + 4 * (len("say 0") + 2)
+    assert hash_files(tmp_path / "all/adapter") != hash_files(tmp_path / "answers/adapter")
+    with pytest.raises(UnsupportedStageError, match="train_on_prompt is 'yes', expected True"):
+        InProcessTrainer(extra={"train_on_prompt": "yes"})

@@ -6,7 +6,7 @@ import torch
 from dataenvgym.errors import AdapterError
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.trainers import adapters as merging
-from dataenvgym.trainers.adapters import Adapter, merge, new_adapter, put_on
+from dataenvgym.trainers.adapters import Adapter, merge, new_adapter, put_on, stacked
 
 TOKENS = torch.tensor([[3, 70, 80, 90, 1]])
 
@@ -92,3 +92,26 @@ def test_an_adapter_that_is_not_finite_is_refused(base):
     config = {**adapter.config, "alpha_pattern": {"q_proj": 64}}
     with pytest.raises(AdapterError, match="NaN"):
         merge(base, Adapter(config, weights))
+
+
+@pytest.mark.parametrize("options", [{}, {"use_rslora": True}], ids=["plain", "rslora"])
+def test_stacked_adapters_have_the_sum_of_their_effects(base, options):
+    first = adapter_for(base, **options)
+    second = Adapter(first.config, {name: -0.3 * w for name, w in first.weights.items()})
+    both = stacked([first, second])
+    assert both.config["r"] == 8
+    one_by_one = merge(merge(base, first), second)
+    assert torch.allclose(logits(merge(base, both)), logits(one_by_one), atol=1e-4)
+    assert not torch.allclose(logits(merge(base, both)), logits(merge(base, first)), atol=1e-2)
+    three = stacked([both, first])
+    expected = merge(one_by_one, first)
+    assert torch.allclose(logits(merge(base, three)), logits(expected), atol=1e-4)
+
+
+def test_only_plain_adapters_of_the_same_layers_are_stacked(base):
+    plain, other = adapter_for(base), adapter_for(base, lora_target="q_proj")
+    with pytest.raises(AdapterError, match="different layers"):
+        stacked([plain, other])
+    dora = Adapter({**plain.config, "use_dora": True}, plain.weights)
+    with pytest.raises(AdapterError, match="an adapter has use_dora"):
+        stacked([plain, dora])

@@ -2,7 +2,8 @@
 
 Pretrains a Llama of 0.9 million parameters (4 layers, width 128, 4 heads of 32, 768 tokens) on
 the student's curriculum and writes it in Hugging Face format. On 2 CPU cores this takes about 20 to
-40 minutes. The same seed, torch version and processor give the same weights.
+40 minutes. The students that write self-edits are smaller (`tools.pocket.self_editing`) and take
+about 5 minutes on one core. The same seed, torch version and processor give the same weights.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class _Pretraining:
         encoded = iter(self._encode([text for row in pieces for text in row]))
         rows = sorted(([next(encoded) for _ in row] for row in pieces), key=_length)
         half = int(len(rows) * _SHORT)
-        batches = [_padded(rows[half:]), _padded(rows[:half])]
+        batches = [padded(rows[half:]), padded(rows[:half])]
         n_tokens = sum(int((labels != -100).sum()) for _, _, labels in batches)
         weights = list(self.model.parameters())
 
@@ -237,7 +238,7 @@ def _length(row: Sequence[list[int]]) -> int:
     return sum(map(len, row))
 
 
-def _padded(rows: Sequence[Sequence[list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
+def padded(rows: Sequence[Sequence[list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
     """Ids, attention mask and labels (of the student's tokens), each (rows, longest row)."""
     import torch
 
@@ -275,15 +276,21 @@ def _card(student: PocketStudent, seed: int) -> str:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """The command line; `--help` names the options."""
+    from tools.pocket import self_editing
+
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--student", choices=tuple(STUDENTS), default=STUDENT)
+    names = (*STUDENTS, *self_editing.RECIPES)
+    parser.add_argument("--student", choices=names, default=STUDENT)
     parser.add_argument("--output", type=Path, help="a folder; by default, the package's own")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     output = options.output or student_path(options.student)
-    build(STUDENTS[options.student], output, seed=options.seed, threads=options.threads)
+    if (recipe := self_editing.RECIPES.get(options.student)) is not None:
+        self_editing.build(recipe, output, seed=options.seed)
+    else:
+        build(STUDENTS[options.student], output, seed=options.seed, threads=options.threads)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,14 @@ from typing import Any, cast
 import numpy as np
 from pydantic import JsonValue
 
+from dataenvgym.adaptation.edits import Context, Edit
 from dataenvgym.domains.few_shot.domain import FewShotDomain, problem_id
 from dataenvgym.domains.few_shot.problem import FewShotProblem, text_of
 from dataenvgym.domains.few_shot.self_edit import (
     MOST_EXAMPLES,
     NOTHING,
     DataGeneration,
+    Example,
     SelfEdit,
     examples_of,
     read_self_edit,
@@ -35,7 +37,13 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.plans import Assignment, EngineFit, Plan
-from dataenvgym.records import Provenance, SupervisedDatum, TaskInstance, TrainingDatum
+from dataenvgym.records import (
+    Conversation,
+    Provenance,
+    SupervisedDatum,
+    TaskInstance,
+    TrainingDatum,
+)
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.source import Split
@@ -207,21 +215,21 @@ class GridEditEngine:
             provenance = Provenance(
                 skill=assignment.skill or instance.skill, subskill=assignment.subskill
             )
-            for *shown, last in examples:
-                text = FewShotProblem.model_construct(
-                    demonstrations=tuple(shown), input=last.input
-                ).text
-                output = text_of(last.output)
-                key = hashlib.sha256(f"{text}\0{output}".encode()).hexdigest()[:16]
-                if n_left and key not in self._written:
+            for example in examples:
+                record = _record_of(example)
+                key = hashlib.sha256(f"{record.instruction}\0{record.output}".encode())
+                if n_left and key.hexdigest()[:16] not in self._written:
                     n_left -= 1
-                    self._written.add(key)
-                    records.append(
-                        self._domain.frame(
-                            SupervisedDatum(instruction=text, output=output, provenance=provenance)
-                        )
-                    )
+                    self._written.add(key.hexdigest()[:16])
+                    signed = record.model_copy(update={"provenance": provenance})
+                    records.append(self._domain.frame(signed))
         return records
+
+
+def _record_of(example: Example) -> SupervisedDatum:
+    *shown, last = example
+    problem = FewShotProblem.model_construct(demonstrations=tuple(shown), input=last.input)
+    return SupervisedDatum(instruction=problem.text, output=text_of(last.output))
 
 
 class GridSelfEditEngine(GridEditEngine):
@@ -229,7 +237,8 @@ class GridSelfEditEngine(GridEditEngine):
 
     An answer that is not a self-edit, or that takes too many steps, gives no records. A run trains
     all records together, by its own trainer: what an edit says of the strategy, the learning rate
-    and the epochs is only checked (0 epochs give no records), and kept in `edits`.
+    and the epochs is only checked (0 epochs give no records), and kept in `edits`. `adapt` trains
+    each edit by itself, as it says.
 
     Args:
         teacher: the model that writes the self-edits; `teacher=student` is the student itself.
@@ -253,15 +262,54 @@ class GridSelfEditEngine(GridEditEngine):
         super().__init__(task, at_test_time=at_test_time, examples_per_problem=examples_per_problem)
         self._teacher = teacher
         self._prompt = as_prompt(prompt, needs=("problem",))
-        self._sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens)
+        self.sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens)
 
     def edits_for(
         self, problems: Sequence[FewShotProblem], rng: np.random.Generator
     ) -> list[SelfEdit | Failure]:
-        sampling = self._sampling.model_copy(update={"seed": int(rng.integers(2**31))})
-        asked = [
-            self._prompt.render(problem="\n\n".join(pair.text for pair in p.demonstrations))
-            for p in problems
-        ]
+        sampling = self.sampling.model_copy(update={"seed": int(rng.integers(2**31))})
+        asked = [self._asked(problem) for problem in problems]
         replies = self._teacher.ask(asked, sampling, purpose="self_edits")
         return [r if isinstance(r, Failure) else read_self_edit(r.text) for r in replies]
+
+    # --- what adaptation asks (see `adaptation.WritesEdits`) ---
+
+    def contexts(self, instances: Sequence[TaskInstance]) -> list[Context]:
+        """The puzzles, each with its tests; not their views."""
+        found: dict[str, list[TaskInstance]] = {}
+        for instance in instances:
+            if not instance.data.get("view"):
+                found.setdefault(str(instance.data["demonstrations"]), []).append(instance)
+        return [Context(tests[0].id, tuple(tests)) for tests in found.values()]
+
+    def edit_prompt(self, context: Context) -> Conversation:
+        return self._asked(context.questions[0].data_as(FewShotProblem))
+
+    def read_edit(self, context: Context, text: str | None, rng: np.random.Generator) -> Edit:
+        """The records that the edit asks for, `examples_per_problem` at most."""
+        problem = context.questions[0].data_as(FewShotProblem)
+        edit = NOTHING if text is None else read_self_edit(text)
+        examples = examples_of(problem, edit.data_generation.groups, rng)
+        examples = examples[: self.examples_per_problem]
+        edit = edit.for_examples(len(examples))
+        if edit.failure:
+            return Edit((), failure=edit.failure)
+        if not examples:
+            return Edit((), failure="the puzzle has one demonstration, which gives no example")
+        records = [self._domain.frame(_record_of(example)) for example in examples]
+        training = edit.training
+        if text is None:
+            return Edit(records)
+        if not training.num_train_epochs or not training.learning_rate:
+            return Edit(())
+        options: dict[str, Any] = {
+            "learning_rate": training.learning_rate,
+            "num_train_epochs": float(training.num_train_epochs),
+        }
+        if training.strategy == "train_using_all_tokens":
+            options["train_on_prompt"] = True
+        return Edit(records, options)
+
+    def _asked(self, problem: FewShotProblem) -> Conversation:
+        shown = "\n\n".join(pair.text for pair in problem.demonstrations)
+        return self._prompt.render(problem=shown)

@@ -79,6 +79,8 @@ class FewShotTask(Task):
     FewShotTask({"train": "arc/training", "validation": "arc/training", "test": "arc/evaluation"})
     """
 
+    self_edit_engine = "grid_self_edit"
+
     @takes(FewShotOptions)
     def __init__(self, options: FewShotOptions) -> None:
         if not 1 <= options.views <= len(SYMMETRIES) + 1:

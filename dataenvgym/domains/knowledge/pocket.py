@@ -6,6 +6,10 @@ the right one and none of the others, in a sentence or alone; a guess is right i
 cases. Each person has a passage with the five facts, for engines that teach from passages
 (`self_edits`); no question shows it.
 
+`pocket-knowledge-v1` knows none of the facts. It guesses one of the four answers, reads a passage
+that it sees, and writes self-edits of all qualities: facts in other words, questions with answers,
+wrong facts, empty talk. It was pretrained to learn facts from such texts by LoRA.
+
 All splits ask for the same 40 facts, but never in the same words: each skill has phrasings for
 training, one for validation and one for test. Validation and test therefore measure whether the
 student knows the facts, not whether it remembers sentences.
@@ -21,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import (
@@ -39,11 +43,18 @@ from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PocketOptions, PromptOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
-from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.source import SPLITS, Split
 from dataenvgym.tasks.words import words_of
 from dataenvgym.tool_formats import said_in
 
 NAMES = ("Tavo", "Merin", "Olbek", "Sunda", "Kiral", "Jorvi", "Pelma", "Ruskin")
+_FAMILIES = (
+    "Abend", "Birk", "Brock", "Cald", "Damm", "Dorn", "Ebner", "Falk", "Fenn", "Gren", "Hark",
+    "Holm", "Ister", "Jarl", "Kern", "Kolb", "Lund", "Morn", "Nagel", "Orth", "Pell", "Quist",
+    "Rand", "Stern", "Thal", "Ulm", "Varn", "Wend", "Yorn", "Zahl",
+)  # fmt: skip
+OTHERS = tuple(f"{name} {family}" for name in NAMES for family in _FAMILIES)
+"""The people of `n_people`; the eight have no family name."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +87,11 @@ class FactSkill:
 
     @cached_property
     def facts(self) -> Mapping[str, str]:
-        """The value of each person; every value has the same number of people."""
+        """The value of each person; every value belongs to two of the eight."""
         order = derive_rng(0, "made-up facts", self.name).permutation(len(NAMES)).tolist()
-        return {NAMES[at]: self.values[i % len(self.values)] for i, at in enumerate(order)}
+        eight = {NAMES[at]: self.values[i % len(self.values)] for i, at in enumerate(order)}
+        drawn = derive_rng(0, "made-up facts", "others", self.name).choice(self.values, len(OTHERS))
+        return eight | dict(zip(OTHERS, drawn.tolist(), strict=True))
 
 
 _SKILLS = (
@@ -142,13 +155,31 @@ class FactProblem:
 
 
 class PocketKnowledge(PocketFamily[FactProblem]):
-    """The family; see `PocketFamily`."""
+    """The family; see `PocketFamily`.
+
+    Args:
+        n_people: see `PocketKnowledgeOptions`.
+    """
 
     name = "facts"
     skills: Mapping[str, FactSkill] = SKILLS
 
+    def __init__(self, n_people: int | None = None) -> None:
+        self.people: Mapping[Split, Sequence[str]] = dict.fromkeys(SPLITS, NAMES)
+        if n_people is not None:
+            if not 1 <= n_people <= len(OTHERS) // len(SPLITS):
+                raise ConfigurationError(
+                    f"n_people is {n_people}, expected 1 to {len(OTHERS) // len(SPLITS)}, or null "
+                    "for the eight people of all splits"
+                )
+            mixed = derive_rng(0, "made-up people").permutation(OTHERS).tolist()
+            self.people = {
+                split: mixed[at :: len(SPLITS)][:n_people] for at, split in enumerate(SPLITS)
+            }
+
     def pose(self, skill: str, split: Split, rng: np.random.Generator) -> FactProblem:
-        person = NAMES[int(rng.integers(len(NAMES)))]
+        people = self.people[split]
+        person = people[int(rng.integers(len(people)))]
         options = tuple(rng.permutation(SKILLS[skill].values).tolist())
         return FactProblem(SKILLS[skill], person, options)
 
@@ -184,7 +215,7 @@ class PocketKnowledge(PocketFamily[FactProblem]):
 
     def find(self, question: str) -> tuple[FactProblem, str] | None:
         for skill, phrasing, shape in _SHAPES:
-            if (found := shape.fullmatch(question)) and found["x"] in NAMES:
+            if (found := shape.fullmatch(question)) and found["x"] in skill.facts:
                 options = tuple(re.split(", | or ", found["o"]))
                 if sorted(options) == sorted(skill.values):
                     return FactProblem(skill, found["x"], options), phrasing
@@ -208,7 +239,7 @@ def named(skill: str, text: str) -> str | None:
 
 
 def _shape(phrasing: str) -> re.Pattern[str]:
-    escaped = re.escape(phrasing).replace(r"\{x\}", r"(?P<x>\w+)")
+    escaped = re.escape(phrasing).replace(r"\{x\}", r"(?P<x>\w+(?: \w+)?)")
     return re.compile(escaped.replace(r"\{o\}", r"(?P<o>\w+(?:, \w+)* or \w+)"))
 
 
@@ -222,23 +253,31 @@ class PocketKnowledgeOptions(PocketOptions, PromptOptions):
 
     Attributes:
         sampling: how the student answers.
+        n_people: each split asks about so many people of its own, at most 80, for policies that
+            learn to write self-edits and are tested on other passages; None asks about the same
+            eight in all splits, for strategies that teach the facts.
     """
 
     n_train: int = 600
     n_validation: int = 100
     n_test: int = 100
     sampling: SamplingParameters = SamplingParameters(max_tokens=24)
+    student: str = "pocket-knowledge-v1"
+    n_people: int | None = None
 
 
 class PocketKnowledgeTask(Task):
     """Questions about made-up facts, with equal shares of the skills."""
 
     name = "pocket_knowledge"
+    self_edit_engine = "self_edit"
 
     @takes(PocketKnowledgeOptions)
     def __init__(self, options: PocketKnowledgeOptions) -> None:
-        source = POCKET_KNOWLEDGE.source(options.sizes, seed=options.seed)
-        self.set_up(source, PocketKnowledgeDomain(options.prompt), options, name=options.name)
+        family = PocketKnowledge(options.n_people)
+        source = family.source(options.sizes, seed=options.seed)
+        domain = PocketKnowledgeDomain(options.prompt, family)
+        self.set_up(source, domain, options, name=options.name)
 
 
 class PocketKnowledgeDomain(Domain):
@@ -246,12 +285,11 @@ class PocketKnowledgeDomain(Domain):
 
     asks_others = False
 
-    def __init__(self, prompt_template: PromptTemplate = PLAIN) -> None:
+    def __init__(
+        self, prompt_template: PromptTemplate = PLAIN, family: PocketKnowledge = POCKET_KNOWLEDGE
+    ) -> None:
         self.prompt_template = prompt_template
-
-    @property
-    def family(self) -> PocketKnowledge:
-        return POCKET_KNOWLEDGE
+        self.family = family
 
     def make_environment(
         self, instances: Sequence[TaskInstance] = ()

@@ -20,7 +20,9 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from pydantic import JsonValue
 
+from dataenvgym.adaptation.edits import Context, Edit
 from dataenvgym.domains.knowledge.environment import Passage, passage_of
+from dataenvgym.domains.knowledge.sequences import SplitBy, train_sequences
 from dataenvgym.errors import (
     BudgetSpentError,
     ConfigurationError,
@@ -39,7 +41,14 @@ from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.plans import Assignment, EngineFit, Plan
 from dataenvgym.progress import tell
-from dataenvgym.records import Message, Provenance, TextDatum, TrainingDatum
+from dataenvgym.records import (
+    Conversation,
+    Message,
+    Provenance,
+    TaskInstance,
+    TextDatum,
+    TrainingDatum,
+)
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.source import Split
@@ -47,7 +56,6 @@ from dataenvgym.tasks.source import Split
 Style = Literal[
     "implications", "long_implications", "very_long_implications", "rewrite", "self_qa", "passage"
 ]
-SplitBy = Literal["segments", "lines"]
 
 _PROMPTS: Mapping[Style, str] = {
     "implications": "implications",
@@ -56,41 +64,12 @@ _PROMPTS: Mapping[Style, str] = {
     "rewrite": "rewrite_passage",
     "self_qa": "self_qa",
 }
-_QUESTION = re.compile(r"Question\s+\d+:")
-_ANSWER = re.compile(r"Answer\s*:")
 KNOWN: Sequence[Split] = ("train", "validation")
 """The splits whose passages are edited; a passage may only have questions in one of them."""
 _EXPECTED = 8
 """Sequences that one edit is expected to give, until the first ones are there."""
 _MOST_FAILED = 3
 """After so many groups of passages in a row without any edit, no more are asked for."""
-
-
-def train_sequences(
-    edit: str, passage: Passage, split: SplitBy = "lines", *, append_passage: bool = True
-) -> list[str]:
-    """The texts to train on, each headed by the title; the passage is the last of them.
-
-    "Sure:\\n1. A\\n2. B", split by lines, gives "T\\n1. A", "T\\n2. B" and "T\\n{passage}".
-
-    Args:
-        edit: the model's text about the passage.
-        split: "segments" divides it at "---". "lines" also divides each segment into lines, without
-            a first line before one that begins with "1."; an edit with questions and answers is
-            divided before each "Question N:" instead.
-        append_passage: False leaves the passage out.
-    """
-    found = [part.strip() for part in edit.split("---") if part.strip()]
-    if split == "lines" and _QUESTION.search(edit) and _ANSWER.search(edit):
-        found = re.split(r"\n(?=Question\s+\d+:)", edit.strip())
-        if not found[0].lstrip().startswith("Question"):
-            found[0] = f"Question 1: {found[0].strip()}"
-    elif split == "lines":
-        found = [line.strip() for part in found for line in part.splitlines() if line.strip()]
-        if len(found) > 1 and found[1].startswith("1."):
-            found = found[1:]
-    texts = [*found, passage.text.strip()] if append_passage else found
-    return [f"{passage.title}\n{text}" for text in texts]
 
 
 @dataclass(frozen=True)
@@ -271,6 +250,34 @@ class SelfEditEngine:
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
         self._edited = Counter(cast("dict[str, int]", state["edited"]))
 
+    # --- what adaptation asks (see `adaptation.WritesEdits`) ---
+
+    def contexts(self, instances: Sequence[TaskInstance]) -> list[Context]:
+        """The passages of the problems, each with its questions."""
+        found: dict[Passage, list[TaskInstance]] = {}
+        for instance in instances:
+            if (passage := passage_of(instance)) is not None:
+                found.setdefault(passage, []).append(instance)
+        return [Context(context_id(p), tuple(questions)) for p, questions in found.items()]
+
+    def edit_prompt(self, context: Context) -> Conversation:
+        if self.prompt is None:
+            raise ConfigurationError(
+                "style is 'passage', in which nothing is written: choose another style for the "
+                "arms with self-edits; arm context_only learns the passage alone"
+            )
+        return self._asked(_passage_in(context))
+
+    def read_edit(self, context: Context, text: str | None, rng: np.random.Generator) -> Edit:
+        passage = _passage_in(context)
+        if text is None:
+            sequences: Sequence[str] = train_sequences("", passage)
+        elif not text.strip():
+            return Edit((), failure="it is empty")
+        else:
+            sequences = self._edit(passage, text.strip()).sequences
+        return Edit([TextDatum(text=text) for text in dict.fromkeys(sequences)])
+
     # --- passages ---
 
     @cached_property
@@ -304,6 +311,17 @@ class SelfEditEngine:
     def _edit(self, passage: Passage, text: str) -> SelfEdit:
         sequences = train_sequences(text, passage, self.split, append_passage=self.append_passage)
         return SelfEdit(passage, text, sequences)
+
+
+def context_id(passage: Passage) -> str:
+    """The id of the passage as a context: its title, and a hash of title and text."""
+    return f"{re.sub(r'[^0-9A-Za-z]+', '_', passage.title):.40}-{_key(passage)}"
+
+
+def _passage_in(context: Context) -> Passage:
+    passage = passage_of(context.questions[0])
+    assert passage is not None  # it comes from `contexts`
+    return passage
 
 
 def _key(passage: Passage) -> str:

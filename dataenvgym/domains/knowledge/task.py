@@ -76,6 +76,8 @@ class KnowledgeTask(Task):
     KnowledgeTask("squad_val.json", n_passages=20)
     """
 
+    self_edit_engine = "self_edit"
+
     @takes(KnowledgeOptions)
     def __init__(self, options: KnowledgeOptions) -> None:
         if options.n_passages is not None:

@@ -6,17 +6,18 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import AdapterError
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
+from dataenvgym.interfaces import AdapterJob, Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.llm import ask_all
 from dataenvgym.options import takes
 from dataenvgym.predictors.adapted_student import RemembersFormer
+from dataenvgym.predictors.adapter_jobs import train_jobs
 from dataenvgym.predictors.checkpoints import (
     check_bare,
     copy_checkpoint,
@@ -171,6 +172,38 @@ class VllmPredictor(RemembersFormer):
         with run.phase("load"):
             self.load(folder)
         self.remember_former(before)
+
+    def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
+        """See `ManyAdapters`; trainings of the in-process trainer share their steps."""
+        with asleep(self, self.server) if self.sleep else nullcontext():
+            return train_jobs(
+                jobs,
+                trainer=self.trainer,
+                student=self.student,
+                initial=self.adapter,
+                tool_format=self._format,
+                threads=getattr(self.trainer, "threads", 1),
+                check=lambda records: check_records(records, self.tool_format),
+            )
+
+    def predict_each(
+        self,
+        adapters: Sequence[Path | None],
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+    ) -> list[Reply | Failure]:
+        """See `ManyAdapters`; the server computes `max_loras` of them in one batch."""
+        with ExitStack() as stack:
+            beside: dict[Path | None, BesideAdapter] = {}
+            for folder in adapters:
+                if folder not in beside:
+                    beside[folder] = self.with_adapter(folder)
+                    stack.callback(beside[folder].close)
+            futures = [
+                beside[folder].submit(conversation, sampling)
+                for folder, conversation in zip(adapters, conversations, strict=True)
+            ]
+            return [future.result() for future in futures]
 
     def save(self, path: Path) -> None:
         """Write the adapter to the folder `path`, in PEFT's format (see `checkpoints`)."""

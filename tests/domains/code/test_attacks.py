@@ -199,23 +199,30 @@ ATTACKS = {
 
 
 LONG = ("answers by very many things", "answers by a very long text")
+PROBLEMS = {"asserts": ASSERTS, "doctest": DOCTEST, "calls": CALLS}
 
 
-@pytest.mark.parametrize("problem", [ASSERTS, DOCTEST, CALLS], ids=["asserts", "doctest", "calls"])
 @pytest.mark.parametrize(
-    "attack", [pytest.param(a, marks=pytest.mark.slow) if a in LONG else a for a in ATTACKS]
+    ("attack", "problem"),
+    [
+        pytest.param(
+            attack, problem, marks=[pytest.mark.slow] if attack in LONG or (n - m) % 3 else []
+        )
+        for n, attack in enumerate(ATTACKS)
+        for m, problem in enumerate(PROBLEMS)
+    ],
 )
 def test_an_attack_does_not_pass(attack, problem, box):
     slow = attack.startswith(("never", "ignores", "stops", "is nested", "forks"))
     limits = LIMITS.model_copy(update={"seconds": 0.5}) if slow else LIMITS
-    verdict = judge(ATTACKS[attack], problem, box, limits=limits)
+    verdict = judge(ATTACKS[attack], PROBLEMS[problem], box, limits=limits)
     assert not verdict.passed
     assert any(result.message for result in verdict.results)
 
 
-@pytest.mark.parametrize("problem", [ASSERTS, DOCTEST, CALLS], ids=["asserts", "doctest", "calls"])
+@pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_right_code_passes_after_the_attacks(problem, box):
-    assert judge(RIGHT, problem, box, limits=LIMITS).passed
+    assert judge(RIGHT, PROBLEMS[problem], box, limits=LIMITS).passed
 
 
 SHADOW = """

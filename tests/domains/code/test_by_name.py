@@ -44,6 +44,7 @@ def ids(hub, *tasks):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_each_set_is_read_from_the_files_of_its_repository(hub):
     apps = {name: value for name, value in APPS.items() if name != "problem_id"}
     rows = [apps | {"id": k, "question": f"Add one. ({k})"} for k in range(9)]

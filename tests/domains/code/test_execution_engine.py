@@ -87,7 +87,9 @@ def test_code_that_passes_its_own_tests_becomes_a_record(task):
     assert record["properties"]["tests"]["type"] == "array"
 
 
-@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize(
+    "kind", ["wrong", "vacuous", "no Python"]
+)  # `dropped` counts them all below
 def test_code_that_fails_or_tests_that_prove_nothing_are_dropped_and_requested_again(kind, task):
     teacher = scripted([BAD[kind], written(20)], [written(21)])
     engine = ExecutionEngine(teacher, task, attempts=2)

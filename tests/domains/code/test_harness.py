@@ -132,12 +132,14 @@ def test_code_is_compiled_as_by_an_interpreter_of_its_own(judged, box):
 # --- time ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_seconds_are_those_of_each_test(judged, box):
     code = "import time\ntime.sleep(0.6)\ndef f(x):\n    time.sleep(0.6)\n    return x\n"
     tests = [[[0], {}, 0], [[1], {}, 1], program("assert f(2) == 2"), program("assert f(3) == 3")]
     assert passed(judged(code, box, hidden=tests, limits=Limits(seconds=1.5))) == [True] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "test"),
     [
@@ -171,6 +173,7 @@ def test_loading_the_code_has_its_seconds_too(judged, box):
 # --- size ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_tests_of_any_number_and_size_up_to_a_limit_reach_the_code(judged, box):
     limits = Limits(seconds=20, memory=2**30)
     text = "x" * (34 * 2**20)

@@ -60,6 +60,7 @@ def test_one_sandbox_serves_all_splits_of_a_task(tmp_path):
     assert opened == [3]
 
 
+@pytest.mark.slow
 def test_a_pickled_task_judges_in_a_sandbox_of_its_own(tmp_path):
     task = CodeTask({"test": write(tmp_path / "p.jsonl", 2)}, split="test", max_turns=2)
     before = task.evaluate(solver(task))

@@ -4,6 +4,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from dataenvgym.adaptation import WritesEdits
 from dataenvgym.agents import Assignment
 from dataenvgym.config import build_agent, compose
 from dataenvgym.domains.few_shot.engines import GridEditEngine, GridSelfEditEngine
@@ -245,3 +246,59 @@ def test_both_engines_are_configured(small):
     assert config.agent.engine.temperature == 0.8
     with pytest.raises(ConfigurationError, match="asks a teacher"):
         build_agent(compose(["task=few_shot", sources, "agent/engine=grid_self_edit"]))
+
+
+# --- adaptation ---
+
+
+def test_a_context_is_a_puzzle_with_all_its_tests_and_without_views(tmp_path):
+    task = FewShotTask({"validation": folder_of(tmp_path, 3, tests=2)}, views=2)
+    engine = GridSelfEditEngine(Teacher("{}"), task)
+    assert isinstance(engine, WritesEdits)
+    contexts = engine.contexts(task.instances)
+    assert [[q.id.split("/")[-1] for q in context.questions] for context in contexts] == [
+        [f"task{n:02}-0", f"task{n:02}-1"] for n in range(3)
+    ]
+    (_, user) = engine.edit_prompt(contexts[1])
+    shown = read_problem(contexts[1].questions[0].instruction).demonstrations
+    assert all(pair.text in user.content for pair in shown)
+
+
+def test_an_edit_is_trained_as_it_says(task):
+    engine = GridSelfEditEngine(Teacher("{}"), task, examples_per_problem=20)
+    context = engine.contexts(task.instances)[0]
+
+    def read(text):
+        return engine.read_edit(context, text, np.random.default_rng(0))
+
+    edit = read(json.dumps(EDIT))
+    training = EDIT["training"]
+    assert len(edit.records) == 20
+    assert edit.options["learning_rate"] == training["learning_rate"]
+    assert edit.options["num_train_epochs"] == training["num_train_epochs"]
+    on_all = training["strategy"] == "train_using_all_tokens"
+    assert edit.options.get("train_on_prompt", False) == on_all
+    other = {**EDIT, "training": {**training, "strategy": "train_using_all_tokens"}}
+    assert read(json.dumps(other)).options["train_on_prompt"] is True
+    alone = read(None)
+    assert alone.options == {}
+    assert set().union(*(pairs_of(r, task) for r in alone.records)) <= known([context.questions[0]])
+
+
+@pytest.mark.parametrize(
+    ("change", "failure"),
+    [
+        ({"num_train_epochs": 0}, ""),
+        ({"learning_rate": 0.0}, ""),
+        ({"num_train_epochs": 38}, "it takes 380 steps, more than 375"),
+        ({"strategy": "none"}, "strategy"),
+    ],
+)
+def test_an_edit_that_failed_or_asks_for_nothing_trains_nothing(change, failure, task):
+    engine = GridSelfEditEngine(Teacher("{}"), task, examples_per_problem=20)
+    context = engine.contexts(task.instances)[0]
+    text = json.dumps({**EDIT, "training": {**EDIT["training"], **change}})
+    edit = engine.read_edit(context, text, np.random.default_rng(0))
+    assert edit.records == ()
+    assert failure in edit.failure
+    assert bool(edit.failure) == bool(failure)

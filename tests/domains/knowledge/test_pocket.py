@@ -12,7 +12,7 @@ from dataenvgym.domains.knowledge.pocket import (
     PocketKnowledgeTask,
     named,
 )
-from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.plans import Assignment
 from dataenvgym.records import TaskInstance
 
@@ -45,11 +45,27 @@ def test_every_split_asks_in_words_of_its_own(task):
     assert not any(phrasings[one] & phrasings[other] for one, other in combinations(SPLITS, 2))
 
 
-def test_each_value_belongs_to_a_quarter_of_the_people():
+def test_each_value_belongs_to_a_quarter_of_the_eight():
     for skill in SKILLS.values():
-        values = list(skill.facts.values())
-        assert set(skill.facts) == set(NAMES)
+        values = [skill.facts[name] for name in NAMES]
         assert {values.count(value) for value in skill.values} == {2}
+
+
+def test_with_n_people_each_split_asks_about_people_of_its_own_with_all_their_facts():
+    task = PocketKnowledgeTask(n_people=4, n_train=200, n_validation=200, n_test=200)
+    people = {split: {i.data["title"] for i in task.on(split).instances} for split in SPLITS}
+    assert [len(people[split]) for split in SPLITS] == [4, 4, 4]
+    assert len(set(NAMES).union(*people.values())) == 8 + 3 * 4
+    golds = {i.instruction: i.answer for i in task.instances}
+    assert all(c.was_correct for c in task.evaluate(Knowing(golds, "{}.")))
+    for instance in task.instances:
+        assert instance.answer in instance.data["passage"]
+    plan = [Assignment(40, skill="pets")]
+    records = PocketEngine(task).generate(plan, Knowing({}, "{}"), RNG(0))
+    taught = {POCKET_KNOWLEDGE.find(record.instruction)[0].person for record in records}
+    assert taught == people["train"]
+    with pytest.raises(ConfigurationError, match="n_people is 81, expected 1 to 80"):
+        PocketKnowledgeTask(n_people=81)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dataenvgym.adaptation import WritesEdits
 from dataenvgym.config import build_task, compose
 from dataenvgym.domains.knowledge.environment import Passage, passage_of
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
@@ -229,3 +230,38 @@ def test_wrong_options_name_the_right_ones(task):
         SelfEditEngine(task, style="haiku")
     with pytest.raises(ConfigurationError, match="has no \\{passage\\}"):
         SelfEditEngine(task, prompt={"user": "Write."})
+
+
+# --- adaptation ---
+
+
+def test_a_context_is_a_passage_with_the_questions_of_the_split(task):
+    engine = SelfEditEngine(task)
+    assert isinstance(engine, WritesEdits)
+    contexts = engine.contexts(task.on("validation").instances)
+    asked = [question.id for context in contexts for question in context.questions]
+    assert sorted(asked) == sorted(i.id for i in task.on("validation").instances)
+    for context in contexts:
+        assert len({question.data["passage"] for question in context.questions}) == 1
+        assert context.id.startswith(context.questions[0].data["title"])
+    ids = {context.id for context in engine.contexts(task.on("train").instances)}
+    assert {context.id for context in contexts} <= ids
+    (prompt,) = engine.edit_prompt(contexts[0])
+    assert contexts[0].questions[0].data["passage"] in prompt.content
+
+
+def test_an_edit_is_trained_as_its_sequences_and_an_empty_one_has_failed(task):
+    engine, rng = SelfEditEngine(task), np.random.default_rng()
+    context = engine.contexts(task.instances)[0]
+    title, passage = (context.questions[0].data[name] for name in ("title", "passage"))
+    edit = engine.read_edit(context, LIST, rng)
+    assert [r.text for r in edit.records] == [
+        *(f"{title}\n1. A", f"{title}\n2. B", f"{title}\n{passage}")
+    ]
+    assert (edit.options, edit.failure) == ({}, "")
+    alone = engine.read_edit(context, None, rng)
+    assert [record.text for record in alone.records] == [f"{title}\n{passage}"]
+    empty = engine.read_edit(context, " \n", rng)
+    assert (empty.records, empty.failure) == ((), "it is empty")
+    with pytest.raises(ConfigurationError, match="context_only learns the passage alone"):
+        SelfEditEngine(task, style="passage").edit_prompt(context)

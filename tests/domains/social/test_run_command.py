@@ -43,6 +43,7 @@ def test_episodes_that_the_store_lost_or_would_lose_to_a_namesake_are_an_error(d
     assert store.ids(EPISODES) == ids
 
 
+@pytest.mark.slow
 def test_a_lost_store_ends_the_run_and_the_same_command_resumes_it(dataenvgym, folder, own_redis):
     url, process = own_redis
     process.kill()

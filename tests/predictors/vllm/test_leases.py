@@ -79,6 +79,7 @@ def test_processes_share_a_server_and_the_last_one_ends_it(make, stand_in, other
     assert len(stand_in.lives) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"max_loras": 9}])
 def test_the_server_of_a_killed_process_is_ended_by_the_next_one(make, other, options):
     driver = other()
@@ -93,6 +94,7 @@ def test_the_server_of_a_killed_process_is_ended_by_the_next_one(make, other, op
     assert not is_running(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, None])
 def test_a_process_that_is_interrupted_or_ends_ends_its_server(other, number):
     driver = other()
@@ -105,6 +107,7 @@ def test_a_process_that_is_interrupted_or_ends_ends_its_server(other, number):
     assert not is_running(pid)
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_the_server_starts_ends_it(other, stand_in):
     stand_in.plan({"deaf": True})
     driver = other()
@@ -121,6 +124,7 @@ def test_an_interrupt_while_the_server_starts_ends_it(other, stand_in):
     assert not servers[0].is_alive
 
 
+@pytest.mark.slow
 def test_a_server_that_another_process_started_again_gets_our_adapter_too(
     make, stand_in, other, adapter
 ):

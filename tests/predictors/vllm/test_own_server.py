@@ -167,6 +167,7 @@ def test_a_server_that_dies_again_is_an_error_for_the_caller(make, stand_in):
         ask(predictor)
 
 
+@pytest.mark.slow
 def test_a_restart_that_fails_is_an_error_for_the_caller(make, stand_in):
     stand_in.plan({"die_at": 1}, {"exit": "has lost its GPU"})
     with pytest.raises(ServerError, match="has lost its GPU"):
@@ -174,6 +175,7 @@ def test_a_restart_that_fails_is_an_error_for_the_caller(make, stand_in):
     assert len(stand_in.lives) == 2
 
 
+@pytest.mark.slow
 def test_with_each_adapter_a_server_may_die_once_more(make, stand_in, adapter):
     stand_in.plan({"die_at": 2}, {"die_at": 2}, {})
     predictor = make()
@@ -194,6 +196,7 @@ def test_a_server_that_died_unseen_is_brought_back_by_a_new_adapter(make, stand_
     assert len(stand_in.lives) == 2
 
 
+@pytest.mark.slow
 def test_children_of_a_killed_server_are_ended_before_the_next_start(make, stand_in):
     with_a_child = ["/bin/sh", "-c", 'sleep 600 & exec "$@"', "sh", *stand_in.command]
     predictor = make(command=with_a_child)
@@ -205,6 +208,7 @@ def test_children_of_a_killed_server_are_ended_before_the_next_start(make, stand
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.slow
 def test_an_adapter_that_is_gone_when_the_server_is_started_again_is_an_error_for_the_caller(
     make, stand_in, adapter
 ):

@@ -11,6 +11,8 @@ import pytest
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import AdapterError, ConfigurationError, ServerError, TrainingError
 from dataenvgym.interfaces import (
+    AdapterJob,
+    ManyAdapters,
     Reply,
     SamplingParameters,
     SharesBase,
@@ -140,6 +142,7 @@ def test_an_adapter_that_is_refused_leaves_the_student_as_it_was(make, stand_in,
     assert stand_in.events("unload") == []
 
 
+@pytest.mark.slow
 def test_an_adapter_that_is_refused_on_a_new_server_never_becomes_the_untouched_student(
     make, stand_in, adapter
 ):
@@ -334,6 +337,31 @@ def test_another_adapter_answers_on_the_students_server(make, stand_in, adapter)
     assert gone in [e["name"] for e in stand_in.events("load")]
 
 
+def test_each_adapter_answers_its_own_conversations(make, stand_in, adapter, tmp_path):
+    predictor = make()
+    predictor.load(adapter("now"))
+    folders = [adapter("one"), None, adapter("two"), adapter("one")]
+    question = (Message(role="user", content="?"),)
+    replies = predictor.predict_each(folders, [question] * 4, SamplingParameters())
+    assert [reply.text.partition("|")[0] for reply in replies] == [
+        str(folder or predictor.student) for folder in folders
+    ]
+    loaded, gone = ([e["name"] for e in stand_in.events(kind)] for kind in ("load", "unload"))
+    assert len(loaded) == 3
+    assert sorted(gone) == sorted(loaded[1:])  # that of the student stays
+    assert who(predictor) == str(adapter("now"))
+
+
+def test_adapters_are_trained_beside_that_of_the_student(make, adapter, tmp_path):
+    predictor = make()
+    predictor.load(adapter("now"))
+    assert isinstance(predictor, ManyAdapters)
+    jobs = [AdapterJob(DATA, run(tmp_path / name)) for name in "ab"]
+    assert predictor.train_each(jobs) == [tmp_path / name / "adapter" for name in "ab"]
+    assert who(predictor) == str(adapter("now"))
+
+
+@pytest.mark.slow
 def test_another_adapter_survives_a_swap_and_the_death_of_the_server(make, stand_in, adapter):
     stand_in.plan({"die_at": 2}, {})
     predictor = make()
@@ -347,6 +375,7 @@ def test_another_adapter_survives_a_swap_and_the_death_of_the_server(make, stand
     assert len(stand_in.lives) == 2
 
 
+@pytest.mark.slow
 def test_a_whole_student_shares_no_server_with_an_adapter(make, make_trainer, adapter, tmp_path):
     predictor = make(make_trainer(finetuning_type="full"))
     predictor.train(DATA, run(tmp_path / "whole"))

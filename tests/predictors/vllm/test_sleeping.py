@@ -107,6 +107,7 @@ def test_a_server_that_died_in_its_sleep_is_brought_back(sleeper, stand_in, adap
     assert len(stand_in.lives) == 2
 
 
+@pytest.mark.slow
 def test_a_failed_training_counts_more_than_a_server_that_does_not_wake_up(
     make, make_trainer, stand_in, tmp_path
 ):

@@ -48,6 +48,7 @@ def test_exit_code_and_output_are_those_of_the_training(launcher, write_training
     assert run(launcher, path) == 0
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_all_that_the_training_started(
     launcher, write_training, hanging, is_gone
 ):
@@ -65,6 +66,7 @@ def test_an_interrupt_ends_all_that_the_training_started(
     assert run(launcher, write_training("again")) == 0
 
 
+@pytest.mark.slow
 def test_closing_ends_the_training_of_another_thread(launcher, write_training, hanging, is_gone):
     ended: list[int] = []
 
@@ -99,6 +101,7 @@ if kind == "warm":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fresh", "warm"])
 def test_who_is_killed_takes_everything_along(command, write_training, hanging, is_gone, kind):
     words = [sys.executable, "-c", DRIVER, kind, command, str(write_training()), "hangs"]
@@ -110,6 +113,7 @@ def test_who_is_killed_takes_everything_along(command, write_training, hanging, 
         wait_for(lambda: all(map(is_gone, below)))
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_without_closing_ends_its_worker(command, write_training, is_gone):
     words = [sys.executable, "-c", DRIVER, "warm", command, str(write_training()), "train"]
     told = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
@@ -133,6 +137,7 @@ def test_one_worker_does_many_trainings_each_in_a_process_of_its_own(worker, wri
     assert worker.pid is not None
 
 
+@pytest.mark.slow
 def test_a_worker_that_died_is_reported_and_replaced(worker, write_training, hanging, is_gone):
     run(worker, write_training("a"))
     ended: list[int] = []

@@ -116,7 +116,7 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("warm", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("does", FAILURES)
 def test_a_failure_gives_reason_and_solution_and_can_be_retried(make, write_training, does, warm):
     path = write_training()
@@ -143,6 +143,7 @@ def test_an_interrupted_training_continues_from_its_last_whole_checkpoint(make, 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other", [{"learning_rate": 0.5}, {"save_strategy": "no"}, {"extra": {"save_steps": 6}}]
 )

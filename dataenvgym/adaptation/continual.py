@@ -1,0 +1,332 @@
+"""Continual adaptation: contexts are learned one after another, and earlier ones are asked again.
+
+    the student edits context 1 -> adapter -> joined -> it edits context 2 -> ... -> context K
+
+Each seed is a sequence of contexts. Its accuracies are a matrix: row 0 is the untouched student on
+all K contexts, row k the student after k contexts on the first k of them.
+
+    merged    each adapter is trained on the student with the earlier ones, and merged into it
+    stacked   each adapter is trained on the untouched student; their effects are added up
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Literal, get_args
+
+from dataenvgym.adaptation.arms import shuffled_contexts
+from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
+from dataenvgym.adaptation.inner_loop import Answer, accuracy, trained_by, trainer_of
+from dataenvgym.adaptation.rest_em import RestEM, StudentOf, write_merged_student
+from dataenvgym.errors import ConfigurationError, TrainingError, check_at_least, check_one_of
+from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface, TrainingRun
+from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.predictors.checkpoints import kind_of
+from dataenvgym.progress import counting
+from dataenvgym.records import Model, TrainingDatum
+from dataenvgym.seeding import derive_rng, derive_seed
+from dataenvgym.storage import publishing, read_json, remove_folder, write_json
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.source import SPLITS, Split
+from dataenvgym.trainers.interface import trainer_with
+from dataenvgym.workspace import naming_damage
+
+Join = Literal["merged", "stacked"]
+
+
+class Row(Model):
+    """The student after some contexts of a sequence.
+
+    Attributes:
+        accuracies: on the contexts, in the order of the sequence; None if none could be scored.
+        n_unscored: questions for which a call failed.
+        failure: why nothing was learned from the last context, or "".
+    """
+
+    accuracies: tuple[float | None, ...]
+    n_unscored: int = 0
+    failure: str = ""
+
+
+class SequenceResult(Model):
+    """One sequence of contexts, with one way to join adapters.
+
+    Attributes:
+        arm: the way, such as "merged" or "stacked, replay 20".
+        contexts: their ids, in the order in which they are learned.
+        rows: one more than there are contexts; row 0 is the untouched student.
+    """
+
+    arm: str
+    seed: int
+    contexts: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+class Continual:
+    """Sequences of contexts, and the ways to join their adapters.
+
+    Args:
+        names: "merged" and "stacked".
+        contexts: the length of a sequence: a seeded choice in a seeded order.
+        split: whose contexts and questions are used.
+        edits: edits of each context; its adapter is trained on all of them.
+        replays: for each number, train also on so many records of earlier contexts, drawn anew for
+            each context; 0 is without replay.
+
+    Raises:
+        ConfigurationError: for an invalid value.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[Join] = ("merged", "stacked"),
+        *,
+        contexts: int = 8,
+        split: Split = "validation",
+        edits: int = 1,
+        replays: Sequence[int] = (0,),
+    ) -> None:
+        for option, value in (("names", names), ("replays", replays)):
+            if isinstance(value, str) or not isinstance(value, Iterable) or not value:
+                raise ConfigurationError(f"{option} is {value!r}, expected a list, such as [0, 20]")
+        for name in names:
+            check_one_of(get_args(Join), names=name)
+        for replay in replays:
+            check_at_least(0, replays=replay)
+        check_one_of(SPLITS, split=split)
+        check_at_least(1, contexts=contexts, edits=edits)
+        self.names: tuple[Join, ...] = tuple(names)
+        self.contexts = contexts
+        self.split: Split = split
+        self.edits = edits
+        self.replays = tuple(replays)
+
+    def check_retry(self, retry_errors: bool) -> None:
+        """Raise ConfigurationError if errors are to be tried again."""
+        if retry_errors:
+            raise ConfigurationError(
+                "retry_errors is set, and in a sequence later contexts build on earlier ones: "
+                "leave it out, or start over (--fresh)"
+            )
+
+    def chosen(self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int) -> list[Context]:
+        """The contexts of that sequence, in their order; see `Arms.chosen`.
+
+        Raises:
+            ConfigurationError: if there are too few.
+        """
+        found = shuffled_contexts(task, engine, self.split, seed)
+        if len(found) < self.contexts:
+            raise ConfigurationError(
+                f"arms.contexts is {self.contexts}, and task {task.name!r} has {len(found)} "
+                f"contexts in split {self.split!r}: ask for {len(found)} at most"
+            )
+        return found[: self.contexts]
+
+    def run(
+        self,
+        task: Task,
+        engine: WritesEdits,
+        student: StudentOf,
+        directory: Path,
+        *,
+        rest_em: RestEM,
+        teacher: TeacherInterface | None = None,
+        seed: int = 0,
+        retry_errors: bool = False,
+    ) -> Iterator[SequenceResult]:
+        """Run the sequence of one seed in all ways, as `Arms.run`; without RestEM.
+
+        Args:
+            teacher: writes the edits; None is the student in its present state.
+
+        Raises:
+            ConfigurationError: if there are too few contexts; or with `retry_errors`, because in a
+                sequence later contexts build on earlier ones.
+        """
+        self.check_retry(retry_errors)
+        contexts = self.chosen(task, engine, rest_em, seed)
+        for name, replay in product(self.names, self.replays):
+            arm = f"{name}, replay {replay}" if replay else name
+            sequence = _Sequence(
+                task,
+                engine,
+                student,
+                directory / (f"{name}-replay-{replay}" if replay else name),
+                contexts,
+                seed=seed,
+                join=name,
+                edits=self.edits,
+                replay=replay,
+                teacher=teacher,
+            )
+            rows = []
+            with counting(f"contexts, {arm}", len(contexts) + 1) as count:
+                for row in sequence.rows():
+                    rows.append(row)
+                    count.add(1)
+            ids = tuple(context.id for context in contexts)
+            yield SequenceResult(arm=arm, seed=seed, contexts=ids, rows=tuple(rows))
+
+
+class _Sequence:
+    """The student of one sequence, which learns context after context.
+
+    `step-NN/` has the edits of a context, its training, `row.json`, and `student/`, the student
+    afterwards: a whole student if adapters are merged, else an adapter. Only the newest is kept.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        engine: WritesEdits,
+        of: StudentOf,
+        directory: Path,
+        contexts: Sequence[Context],
+        *,
+        seed: int,
+        join: Join,
+        edits: int,
+        replay: int,
+        teacher: TeacherInterface | None,
+    ) -> None:
+        self._task, self._engine, self._of, self._directory = task, engine, of, directory
+        self._contexts, self._seed, self._join = contexts, seed, join
+        self._edits, self._replay, self._teacher = edits, replay, teacher
+        self._newest: Path | None = None
+        self._student: TrainablePredictorInterface | None = None
+        self._whole: Path | None = None
+
+    def rows(self) -> Iterator[Row]:
+        """Learn the contexts that were not learned yet; the rows of the matrix, in their order."""
+        for number in range(len(self._contexts) + 1):
+            folder = self._step(number)
+            file, before = folder / "row.json", self._newest
+            is_done, failure = file.exists(), ""
+            if number and not is_done and kind_of(folder / "student") is None:
+                failure = self._learn(number)
+            if kind_of(folder / "student") is not None:
+                self._newest = folder / "student"
+            if is_done:
+                with naming_damage(file, "remove it, and the same command asks again"):
+                    row = Row.model_validate(read_json(file))
+            else:
+                row = self._asked(self._contexts[:number] or self._contexts, failure)
+                write_json(file, row.model_dump(mode="json"))
+            if before is not None and before != self._newest:
+                remove_folder(before)
+            yield row
+
+    def _step(self, number: int) -> Path:
+        return self._directory / f"step-{number:02}"
+
+    @property
+    def _present(self) -> TrainablePredictorInterface:
+        """The student with everything that it has learned."""
+        whole = self._newest if self._join == "merged" else None
+        student, self._student = self._student, None  # one at a time is in memory
+        if student is not None and self._whole != whole:
+            if isinstance(student, Closes):
+                student.close()
+            student = None
+        if student is None:
+            student, self._whole = self._of(whole), whole
+        if self._join == "stacked":
+            if getattr(student, "adapter", None) is not None:
+                raise ConfigurationError(
+                    "the student begins with an adapter, which every stacked adapter would "
+                    "contain: leave student.adapter out, or set arms.names=[merged]"
+                )
+            if self._newest is None:
+                student.reset()
+            else:
+                student.load(self._newest)
+        self._student = student
+        return student
+
+    def _asked(self, contexts: Sequence[Context], failure: str) -> Row:
+        questions = [question for context in contexts for question in context.questions]
+        answers = iter([Answer.of(c) for c in self._task.attempt(self._present, questions)])
+        each = [[next(answers) for _ in context.questions] for context in contexts]
+        return Row(
+            accuracies=tuple(map(accuracy, each)),
+            n_unscored=sum(answer.error is not None for of in each for answer in of),
+            failure=failure,
+        )
+
+    def _learn(self, number: int) -> str:
+        """Train an adapter on edits of a context, and join it; return why it failed, or ""."""
+        folder, context = self._step(number), self._contexts[number - 1]
+        edits = self._read_edits(number)
+        records = [record for edit in edits for record in edit.records]
+        options = [edit.options for edit in edits if edit.options]
+        if len(edits) > 1 and options:
+            raise ConfigurationError(
+                f"edits of context {context.id!r} choose options of their training, and one "
+                "adapter learns from all of them: set arms.edits=1"
+            )
+        if not records:
+            return next((e.failure for e in edits if e.failure), "") or "there are no records"
+        student = self._present
+        if self._join == "stacked":
+            student.reset()  # to the untouched student, from which each adapter starts
+        (training := folder / "training").mkdir(parents=True, exist_ok=True)
+        run = TrainingRun(training, derive_seed(self._seed, "training", number))
+        own = trainer_with(trainer_of(student), options[0]) if options else None
+        try:
+            with trained_by(student, own):
+                student.train([*records, *self._replayed(number)], run)
+        except TrainingError as error:
+            return f"{type(error).__name__}: {error}"
+        finally:
+            student.reset()
+        if self._join == "merged":
+            write_merged_student(student, training / "adapter", folder / "student")
+        else:
+            _write_stacked(self._newest, training / "adapter", folder / "student")
+        return ""
+
+    def _read_edits(self, number: int) -> list[Edit]:
+        """The edits of a context; those that are in its folder are not written again."""
+        context = self._contexts[number - 1]
+        written = write_edits(
+            self._engine,
+            [context],
+            self._teacher or StudentTeacher(self._present),
+            self._step(number) / "edits.jsonl",
+            samples=self._edits,
+            seed=self._seed,
+        )
+        edits = []
+        for one in written:
+            if one.text is None:
+                edits.append(Edit((), failure=f"no edit was written: {one.error}"))
+            else:
+                rng = derive_rng(self._seed, "read", context.id, one.sample)
+                edits.append(self._engine.read_edit(context, one.text, rng))
+        return edits
+
+    def _replayed(self, number: int) -> list[TrainingDatum]:
+        """Records of earlier contexts, drawn at random."""
+        if not self._replay:
+            return []
+        earlier = [
+            record
+            for before in range(1, number)
+            for edit in self._read_edits(before)
+            for record in edit.records
+        ]
+        rng = derive_rng(self._seed, "replay", number)
+        chosen = rng.permutation(len(earlier))[: self._replay]
+        return [earlier[int(i)] for i in chosen]
+
+
+def _write_stacked(before: Path | None, adapter: Path, folder: Path) -> None:
+    from dataenvgym.trainers.adapters import Adapter, stacked
+
+    parts = [Adapter.read(path) for path in (before, adapter) if path is not None]
+    with publishing(folder) as new:
+        stacked(parts).write(new)

@@ -1,0 +1,348 @@
+"""The inner loop: an adapter is trained on a self-edit, and answers questions without the context.
+
+    records of an edit -> adapter, from the untouched student -> answers, graded by the task
+
+The untouched student (the base) answers each question once. A loop without records trains nothing:
+its answers are those of the base. Each loop has a folder, with `adapted.json` when it is done, so
+that a killed call is continued by the same call.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from dataenvgym.errors import (
+    ConfigurationError,
+    DataEnvGymError,
+    InvalidInstanceError,
+    check_at_least,
+)
+from dataenvgym.interfaces import (
+    AdapterJob,
+    Failure,
+    ManyAdapters,
+    TaskInterface,
+    TrainablePredictorInterface,
+    TrainingRun,
+)
+from dataenvgym.progress import counting
+from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.storage import read_json, write_json
+from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.tasks.base import Task
+from dataenvgym.trainers import TrainerInterface
+from dataenvgym.workspace import naming_damage
+
+_BASE, _ADAPTED = "base_answers.json", "adapted.json"
+
+
+@dataclass(frozen=True)
+class InnerLoop:
+    """One training from the untouched student, and the questions for it.
+
+    Attributes:
+        name: of its folder; no other loop of the same call has it.
+        questions: problems of the task.
+        records: what is trained; none for an edit that failed.
+        seed: of the training.
+        trainer: trains with options of its own (see `trainer_with`); None is the student's.
+    """
+
+    name: str
+    questions: Sequence[TaskInstance]
+    records: Sequence[TrainingDatum]
+    seed: int = 0
+    trainer: TrainerInterface | None = None
+
+
+class Answer(Model):
+    """A student's answer to a question.
+
+    Attributes:
+        question: the id of the problem.
+        text: its last message, or None if it never answered.
+        was_correct: False if `error` is set.
+        error: why it could not be scored; such an answer is neither right nor wrong.
+    """
+
+    question: str
+    text: str | None
+    was_correct: bool
+    error: str | None = None
+
+    @classmethod
+    def of(cls, completed: CompletedTaskInstance) -> Answer:
+        return cls(
+            question=completed.instance.id,
+            text=completed.response,
+            was_correct=completed.was_correct,
+            error=completed.error,
+        )
+
+
+class Adapted(Model):
+    """The answers of the base and of an adapter to the same questions, in their order.
+
+    Attributes:
+        n_records: the number of records that the adapter was trained on.
+        error: why there is no adapter although there are records; `answers` is then empty.
+    """
+
+    name: str
+    n_records: int
+    base: tuple[Answer, ...]
+    answers: tuple[Answer, ...]
+    error: str | None = None
+
+    @property
+    def tried(self) -> tuple[Answer, ...]:
+        """All answers."""
+        return (*self.base, *self.answers)
+
+    @property
+    def baseline_accuracy(self) -> float | None:
+        """The share of scored answers of the base that are right; None without any."""
+        return accuracy(self.base)
+
+    @property
+    def adapter_accuracy(self) -> float | None:
+        """The share of scored answers of the adapter that are right; None without any."""
+        return accuracy(self.answers)
+
+    @property
+    def gains(self) -> tuple[int | None, ...]:
+        """For each question 1 (only the adapter is right), -1 (only the base), 0, or None."""
+        if self.error is not None:
+            return (None,) * len(self.base)
+        return tuple(
+            None if before.error or after.error else after.was_correct - before.was_correct
+            for before, after in zip(self.base, self.answers, strict=True)
+        )
+
+    @property
+    def gain(self) -> float | None:
+        """The mean of `gains` over the questions that both were scored on."""
+        known = [gain for gain in self.gains if gain is not None]
+        return sum(known) / len(known) if known else None
+
+    @property
+    def n_unscored(self) -> int:
+        """The number of questions without a gain: a training or a call failed."""
+        return self.gains.count(None)
+
+
+def accuracy(answers: Sequence[Answer]) -> float | None:
+    """The share of right answers among those that were scored; None if there are none."""
+    scored = [answer.was_correct for answer in answers if answer.error is None]
+    return sum(scored) / len(scored) if scored else None
+
+
+def adapt(
+    task: TaskInterface,
+    predictor: TrainablePredictorInterface,
+    loops: Sequence[InnerLoop],
+    directory: str | Path,
+    *,
+    keep_adapters: bool = False,
+    retry_errors: bool = False,
+    at_once: int = 64,
+) -> list[Adapted]:
+    """Run the inner loops that are not done yet; return the results of all, in their order.
+
+    Afterwards the predictor is the untouched student. One of `ManyAdapters` trains and asks up to
+    `at_once` adapters together; another one learns and answers loop by loop.
+
+    Args:
+        directory: gets a folder for each loop, and the answers of the base. Another call with the
+            same student may use it again.
+        keep_adapters: keep `NAME/adapter` of each loop, in PEFT format.
+        retry_errors: run the loops again that have an error or an unscored answer.
+        at_once: the most adapters that are on disk if they are not kept.
+
+    Raises:
+        ConfigurationError: if the task has no problems to try, or two loops have the same name.
+        InvalidInstanceError: if two questions have the same id.
+        RunDirectoryError: if a file in the directory is damaged.
+    """
+    check_at_least(1, at_once=at_once)
+    tried, directory = attemptable(task), Path(directory)
+    names = [loop.name for loop in loops]
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ConfigurationError(f"two inner loops have the name {twice!r}, expected one each")
+    base = _base_answers(tried, predictor, loops, directory / _BASE, retry_errors=retry_errors)
+    results: list[Adapted] = []
+    with counting("inner loops", len(loops)) as count:
+        for start in range(0, len(loops), at_once):
+            group = loops[start : start + at_once]
+            files = [directory / loop.name / _ADAPTED for loop in group]
+            found = [_read(file) if file.exists() else None for file in files]
+            if all(one and not (retry_errors and one.n_unscored) for one in found):
+                count.skip(len(group))
+            else:
+                # all of them, so that they are asked in the same batches as in an undisturbed run
+                found = [*_run(tried, predictor, group, base, directory)]
+                for file, result in zip(files, found, strict=True):
+                    assert result is not None
+                    write_json(file, result.model_dump(mode="json"))
+                count.add(len(group))
+            if not keep_adapters:
+                for file in files:
+                    shutil.rmtree(file.with_name("adapter"), ignore_errors=True)
+            results += (one for one in found if one is not None)
+    if n_unscored := sum(one.n_unscored for one in results):
+        reasons = (r for one in results for r in (one.error, *(a.error for a in one.tried)) if r)
+        warn_run(
+            f"{n_unscored} of {sum(len(one.base) for one in results)} answers of adapters could "
+            f"not be compared with the base, the first because of this: {next(reasons)}"
+        )
+    return results
+
+
+def _read(file: Path) -> Adapted:
+    with naming_damage(file, "remove it, and the same command runs the loop again"):
+        return Adapted.model_validate(read_json(file))
+
+
+def _base_answers(
+    task: Task,
+    predictor: TrainablePredictorInterface,
+    loops: Sequence[InnerLoop],
+    file: Path,
+    *,
+    retry_errors: bool,
+) -> dict[str, Answer]:
+    """The answers of the untouched student by question; those in the file are not asked again."""
+    questions = {question.id: question for loop in loops for question in loop.questions}
+    for question in (question for loop in loops for question in loop.questions):
+        if question != questions[question.id]:
+            raise InvalidInstanceError(
+                f"task {task.name!r}: two questions of inner loops have the id {question.id!r}, "
+                "expected one for each id"
+            )
+    known: dict[str, Answer] = {}
+    if file.exists():
+        with naming_damage(file, "remove it, and the same command asks again"):
+            answers = TypeAdapter(list[Answer]).validate_python(read_json(file))
+        known = {a.question: a for a in answers if not (retry_errors and a.error)}
+    if missing := [question for id, question in questions.items() if id not in known]:
+        predictor.reset()
+        known |= {c.instance.id: Answer.of(c) for c in task.attempt(predictor, missing)}
+        write_json(file, [answer.model_dump(mode="json") for answer in known.values()])
+    return known
+
+
+def _run(
+    task: Task,
+    predictor: TrainablePredictorInterface,
+    loops: Sequence[InnerLoop],
+    base: dict[str, Answer],
+    directory: Path,
+) -> Iterator[Adapted]:
+    trained = [loop for loop in loops if loop.records]
+    jobs = []
+    for loop in trained:
+        folder = directory / loop.name
+        folder.mkdir(parents=True, exist_ok=True)
+        run = TrainingRun(directory=folder, seed=loop.seed)
+        jobs.append(AdapterJob(loop.records, run, loop.trainer))
+    questions = [loop.questions for loop in trained]
+    try:
+        each = _together if isinstance(predictor, ManyAdapters) else _in_turn
+        found = {
+            loop.name: answers
+            for loop, answers in zip(trained, each(task, predictor, jobs, questions), strict=True)
+        }
+    finally:
+        predictor.reset()
+    for loop in loops:
+        before = tuple(base[question.id] for question in loop.questions)
+        after = found.get(loop.name, before)
+        yield Adapted(
+            name=loop.name,
+            n_records=len(loop.records),
+            base=before,
+            answers=() if isinstance(after, Failure) else after,
+            error=after.reason if isinstance(after, Failure) else None,
+        )
+
+
+def _together(
+    task: Task,
+    predictor: Any,
+    jobs: Sequence[AdapterJob],
+    questions: Sequence[Sequence[TaskInstance]],
+) -> Iterator[tuple[Answer, ...] | Failure]:
+    """The answers of each adapter to its questions; all are trained and asked together."""
+    trained = predictor.train_each(jobs)
+    pairs = [
+        (question, adapter)
+        for asked, adapter in zip(questions, trained, strict=True)
+        if not isinstance(adapter, Failure)
+        for question in asked
+    ]
+    answers: Iterator[Answer] = iter(())
+    if pairs:
+        instances, adapters = zip(*pairs, strict=True)
+        answers = map(Answer.of, task.attempt(predictor, instances, adapters=adapters))
+    for asked, adapter in zip(questions, trained, strict=True):
+        yield adapter if isinstance(adapter, Failure) else tuple(next(answers) for _ in asked)
+
+
+def _in_turn(
+    task: Task,
+    predictor: TrainablePredictorInterface,
+    jobs: Sequence[AdapterJob],
+    questions: Sequence[Sequence[TaskInstance]],
+) -> Iterator[tuple[Answer, ...] | Failure]:
+    """The answers of each adapter to its questions, trained and asked one after another."""
+    for job, asked in zip(jobs, questions, strict=True):
+        predictor.reset()
+        with trained_by(predictor, job.trainer):
+            try:
+                predictor.train(job.records, job.run)
+            except DataEnvGymError as error:
+                yield Failure(reason=f"{type(error).__name__}: {error}")
+                continue
+        yield tuple(map(Answer.of, task.attempt(predictor, asked)))
+
+
+def trainer_of(predictor: object) -> TrainerInterface:
+    """The predictor's trainer.
+
+    Raises:
+        ConfigurationError: if it has no attribute `trainer`.
+    """
+    trainer: TrainerInterface | None = getattr(predictor, "trainer", None)
+    if trainer is None:
+        raise ConfigurationError(
+            f"{type(predictor).__name__} has no attribute `trainer`, and this training has options "
+            "of its own: use dataenvgym's predictors, or give it such an attribute"
+        )
+    return trainer
+
+
+@contextmanager
+def trained_by(predictor: Any, trainer: TrainerInterface | None) -> Iterator[None]:
+    """Let the predictor use another trainer until the block ends; None leaves its own.
+
+    Raises:
+        ConfigurationError: as `trainer_of`.
+    """
+    if trainer is None:
+        yield
+        return
+    own = trainer_of(predictor)
+    predictor.trainer = trainer
+    try:
+        yield
+    finally:
+        predictor.trainer = own

@@ -1,0 +1,258 @@
+"""The figures of arms over seeds: accuracies, gains, deviations and differences, as tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dataenvgym.adaptation.arms import ArmResult
+from dataenvgym.adaptation.continual import SequenceResult
+from dataenvgym.adaptation.continual_report import ContinualReport
+from dataenvgym.episodes.texts import (
+    cell,
+    change,
+    interval,
+    markdown_table,
+    one_line,
+    plain,
+    score,
+    several,
+)
+from dataenvgym.metrics.estimators import Estimate, estimate
+from dataenvgym.records import Model
+from dataenvgym.storage import write_json, write_text
+
+REFERENCE = "self_edits"
+"""The arm with which the others are compared."""
+
+
+class ArmFigures(Model):
+    """An arm over all seeds. Estimates are over seeds; each seed is a mean over contexts.
+
+    Attributes:
+        base: the accuracy of the student that is trained, before it is.
+        adapter: the mean accuracy of its adapters; of the arm "base", None.
+        gain: how far `adapter` is above the student that the run began with.
+        sd_edits: the standard deviation of the edits of a context, each the mean of its trainings;
+            the mean over contexts. None with one edit each.
+        sd_repeats: the same of the trainings of an edit; None with one training each.
+        n_failed: edits that failed; they count without gain. `first_failure` says why one did.
+        n_errors: calls for an edit that failed; there is no edit then.
+        n_unscored: questions of an adapter for which a call or a training failed.
+        kept: of RestEM: the number of edits from which the writer learned, over all seeds.
+    """
+
+    arm: str
+    base: Estimate
+    adapter: Estimate | None
+    gain: Estimate | None
+    sd_edits: float | None
+    sd_repeats: float | None
+    n_contexts: int
+    n_edits: int
+    n_failed: int
+    n_errors: int
+    n_unscored: int
+    first_failure: str | None = None
+    kept: int | None = None
+
+
+class Difference(Model):
+    """How far the adapters of an arm are above those of `REFERENCE`, paired by seed."""
+
+    arm: str
+    estimate: Estimate
+
+
+class AdaptationReport(Model):
+    """All figures of a run of arms."""
+
+    task: str
+    seeds: tuple[int, ...]
+    arms: tuple[ArmFigures, ...]
+    differences: tuple[Difference, ...]
+
+    @classmethod
+    def of(cls, task: str, results: Sequence[ArmResult]) -> AdaptationReport:
+        """The figures of the results, with the arms in their order."""
+        arms: defaultdict[str, dict[int, ArmResult]] = defaultdict(dict)
+        for result in results:
+            arms[result.arm][result.seed] = result
+        bases = {seed: _by_context(result) for seed, result in arms["base"].items()}
+        means = {arm: {s: _by_context(r) for s, r in of.items()} for arm, of in arms.items()}
+        return cls(
+            task=task,
+            seeds=tuple(sorted({result.seed for result in results})),
+            arms=tuple(
+                _figures(list(of.values()), _differences(means[arm], bases))
+                for arm, of in arms.items()
+            ),
+            differences=tuple(
+                Difference(arm=arm, estimate=estimate(_differences(by_seed, means[REFERENCE])))
+                for arm, by_seed in means.items()
+                if REFERENCE in means and arm not in ("base", REFERENCE)
+            ),
+        )
+
+    def tables(self) -> Iterator[list[list[str]]]:
+        """The tables, each with the names of its columns first."""
+        yield [*self.rows()]
+        if self.differences:
+            yield [*self.difference_rows()]
+
+    def rows(self) -> Iterator[list[str]]:
+        """The cells of the table of arms; the first row has their names."""
+        yield ["arm", "base", "adapter", "gain", "95%", "edits ±", "repeats ±"]
+        for one in self.arms:
+            yield [
+                one.arm,
+                score(one.base.mean),
+                score(one.adapter.mean if one.adapter else None),
+                change(one.gain.mean if one.gain else None),
+                interval(one.gain),
+                score(one.sd_edits),
+                score(one.sd_repeats),
+            ]
+
+    def difference_rows(self) -> Iterator[list[str]]:
+        """The cells of the table of differences; the first row has their names."""
+        yield [f"adapter, above {REFERENCE}", "difference", "95%"]
+        for one in self.differences:
+            yield [one.arm, change(one.estimate.mean), interval(one.estimate)]
+
+    def legend(self) -> Iterator[str]:
+        """Sentences about the columns, and about what failed."""
+        n = max((one.n_contexts for one in self.arms), default=0)
+        yield (
+            f"Accuracy without the context, mean over {several(n, 'context')} and "
+            f"{several(len(self.seeds), 'seed')}. `base` is the student before it is trained; "
+            "`gain` is above the student that the run began with."
+        )
+        if len(self.seeds) == 1:
+            yield "One seed has no interval: more seeds (seeds=5) extend the run."
+        else:
+            yield "95%: the interval over seeds (Student's t)."
+        yield (
+            "`edits ±` is the standard deviation of the edits of a context, `repeats ±` that of "
+            "the trainings of an edit."
+        )
+        for one in self.arms:
+            facts = [
+                f"{one.n_failed} of {several(one.n_edits, 'edit')} failed and count without gain "
+                f"(the first: {one_line(one.first_failure)})"
+                if one.first_failure
+                else "",
+                f"{several(one.n_errors, 'call')} for an edit failed" if one.n_errors else "",
+                f"{several(one.n_unscored, 'answer')} could not be scored"
+                if one.n_unscored
+                else "",
+                f"the writer learned {several(one.kept, 'edit')}" if one.kept is not None else "",
+            ]
+            if any(facts):
+                yield f"{one.arm}: {'; '.join(filter(None, facts))}."
+
+
+AnyReport = AdaptationReport | ContinualReport
+
+
+def report_of(task: str, results: Sequence[ArmResult | SequenceResult]) -> AnyReport:
+    """The report of arms, or of sequences."""
+    sequences = [result for result in results if isinstance(result, SequenceResult)]
+    if sequences:
+        return ContinualReport.of(task, sequences)
+    return AdaptationReport.of(task, [one for one in results if isinstance(one, ArmResult)])
+
+
+def _by_context(result: ArmResult) -> dict[str, float]:
+    """The mean accuracy of the edits of each context, if one could be scored."""
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for edit in result.edits:
+        if edit.mean is not None:
+            found[edit.context].append(edit.mean)
+    return {context: fmean(values) for context, values in found.items()}
+
+
+def _differences(
+    these: Mapping[int, Mapping[str, float]], those: Mapping[int, Mapping[str, float]]
+) -> list[float]:
+    """For each seed of both, the mean difference over the contexts of both."""
+    pairs = [
+        [own - those[seed][context] for context, own in found.items() if context in those[seed]]
+        for seed, found in these.items()
+        if seed in those
+    ]
+    return [fmean(differences) for differences in pairs if differences]
+
+
+def _figures(results: Sequence[ArmResult], gains: Sequence[float]) -> ArmFigures:
+    is_base = results[0].arm == "base"
+    edits = [edit for result in results for edit in result.edits]
+    of_context: defaultdict[tuple[int, str], list[float]] = defaultdict(list)
+    bases: defaultdict[int, dict[str, float]] = defaultdict(dict)
+    for result in results:
+        for edit in result.edits:
+            if edit.mean is not None:
+                of_context[result.seed, edit.context].append(edit.mean)
+            if edit.baseline is not None:
+                bases[result.seed][edit.context] = edit.baseline
+    of_edit = [[a for a in edit.accuracies if a is not None] for edit in edits]
+    adapters = [list(_by_context(result).values()) for result in results]
+    kept = [result.kept for result in results if result.kept is not None]
+    return ArmFigures(
+        arm=results[0].arm,
+        base=estimate([fmean(by_context.values()) for by_context in bases.values()]),
+        adapter=None if is_base else estimate([fmean(values) for values in adapters if values]),
+        gain=None if is_base else estimate(gains),
+        sd_edits=_mean_deviation(of_context.values()),
+        sd_repeats=_mean_deviation(of_edit),
+        n_contexts=len({edit.context for edit in results[0].edits}),
+        n_edits=sum(edit.error is None for edit in edits),
+        n_failed=sum(bool(edit.failure) for edit in edits),
+        n_errors=sum(edit.error is not None for edit in edits),
+        n_unscored=sum(edit.n_unscored for edit in edits),
+        first_failure=next((edit.failure for edit in edits if edit.failure), None),
+        kept=sum(kept) if kept else None,
+    )
+
+
+def _mean_deviation(groups: Iterable[Sequence[float]]) -> float | None:
+    found = [stdev(values) for values in groups if len(values) > 1]
+    return fmean(found) if found else None
+
+
+def write_report(directory: Path, report: AnyReport, results: Sequence[Model]) -> Path:
+    """Write `results.json`, with all results, and `report.md`; return the path of the latter."""
+    content = {
+        **report.model_dump(mode="json"),
+        "results": [result.model_dump(mode="json") for result in results],
+    }
+    write_json(directory / "results.json", content)
+    lines = [f"# Adaptation: {cell(report.task)}"]
+    for names, *rows in report.tables():
+        lines += ["", *markdown_table(names, rows, numbers=True)]
+    for line in report.legend():
+        lines += ["", cell(line).replace("\\`", "`")]
+    write_text(directory / "report.md", "\n".join(lines) + "\n")
+    return directory / "report.md"
+
+
+def print_report(report: AnyReport, console: Console) -> None:
+    """Show the tables on a terminal."""
+    console.print(Text(plain(f"adaptation: {report.task}"), style="bold"), soft_wrap=True)
+    for names, *rows in report.tables():
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for i, name in enumerate(names):
+            table.add_column(name, justify="right" if i else "left", no_wrap=True)
+        for row in rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
+        console.print()
+    for line in report.legend():
+        console.print(Text(plain(line), style="dim"))

@@ -1,0 +1,192 @@
+"""The queue of the adaptation server: requests that wait are trained and asked together.
+
+    a request -> the queue -> adapters/ID, an inner loop -> answers/ID.json
+
+The ID is that of the request's content. So an equal request has the same answer, also from a server
+that was killed and started anew, and is trained once: one that arrives while the other waits gets
+the same answer, and one whose adapter was complete when the server was killed is only asked. An
+adapter that was not complete is trained anew, from the untouched student.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt
+from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
+from dataenvgym.errors import ServerError, TrainingError
+from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.storage import read_json, remove_folder, write_json
+from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.threads import ContextThreadPool
+from dataenvgym.trainers.interface import trainer_with
+from dataenvgym.workspace import opened
+
+MOST_WAITING = 256
+"""Largest number of requests that wait; more are refused."""
+MOST_TOGETHER = 32
+"""Largest number of requests that are answered together."""
+_Future = Future[dict[str, Any]]
+
+
+class RequestQueue:
+    """Answers requests in a thread of its own, until it is closed; see `request_queue`.
+
+    Args:
+        task: puts and judges the questions.
+        predictor: the student.
+        directory: for adapters and answers; a folder for this task and student only.
+    """
+
+    def __init__(
+        self, task: TaskInterface, predictor: TrainablePredictorInterface, directory: Path
+    ) -> None:
+        self._task, self._predictor = attemptable(task), predictor
+        self._answers, self._adapters = directory / "answers", directory / "adapters"
+        self._lock = threading.Lock()
+        self._waiting: list[InnerLoop] = []
+        self._futures: dict[str, _Future] = {}
+        self._refusal: str | None = None
+        self._pool = ContextThreadPool(1, thread_name_prefix="adaptation")
+
+    @property
+    def n_waiting(self) -> int:
+        """The number of requests without an answer."""
+        return len(self._futures)
+
+    def submit(self, fields: Any) -> _Future:
+        """Accept a request; its answer, or why it failed, is in the future.
+
+        Raises:
+            InvalidInstanceError, ConfigurationError: for a bad request.
+            ServerError: if no request is accepted now.
+        """
+        request = AdaptationRequest.read(fields)
+        loop = self._loop(request)
+        with self._lock:
+            if self._refusal is not None:
+                raise ServerError(self._refusal)
+            if (shared := self._futures.get(loop.name)) is not None:
+                return shared
+            future: _Future = Future()
+            if (file := self._answers / f"{loop.name}.json").exists():
+                future.set_result(read_json(file))
+                return future
+            if len(self._futures) >= MOST_WAITING:
+                raise ServerError(
+                    f"{MOST_WAITING} requests are waiting, which is the most: send it again later"
+                )
+            future.set_running_or_notify_cancel()  # no client can cancel it
+            self._futures[loop.name] = future
+            self._waiting.append(loop)
+            self._pool.submit(self._answer_waiting)
+        return future
+
+    def refuse_new(self, why: str = "the server is shutting down") -> None:
+        """Refuse requests from now on; those that were accepted are answered."""
+        with self._lock:
+            self._refusal = self._refusal or why
+
+    def cancel(self) -> None:
+        """Refuse requests from now on, and also those that wait; what runs ends soon."""
+        self.refuse_new()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            refused, self._waiting = self._waiting, []
+        self._refuse(refused)
+
+    def close(self) -> None:
+        """Wait until all accepted requests have an answer."""
+        self.refuse_new()
+        self._pool.shutdown()
+
+    def _loop(self, request: AdaptationRequest) -> InnerLoop:
+        """The inner loop of a request; raises if it is a bad request."""
+        completes = getattr(self._predictor, "format", "chat") == "completion"
+        options = request.options()
+        own: Any = getattr(self._predictor, "trainer", None)
+        return InnerLoop(
+            name=request.id,
+            questions=request.problems(self._task.domain),
+            records=request.records(completes=completes),
+            seed=request.seed,
+            trainer=trainer_with(own, options) if options else None,
+        )
+
+    def _answer_waiting(self) -> None:
+        """Answer the requests that wait, or as many as may be answered together."""
+        with self._lock:
+            group, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
+        if not group:
+            return  # they were answered with others
+        try:
+            self._answer(group)
+        except BaseException:
+            self._refuse(group)
+            raise
+
+    def _answer(self, group: Sequence[InnerLoop]) -> None:
+        try:
+            found = adapt(self._task, self._predictor, group, self._adapters, retry_errors=True)
+        except Exception as error:  # noqa: BLE001  the client gets it
+            if len(group) > 1:  # only the request whose fault it is should fail
+                for loop in group:
+                    self._answer([loop])
+                return
+            self._end(group[0], error)
+            return
+        for loop, adapted in zip(group, found, strict=True):
+            self._end(loop, self._kept(adapted))
+
+    def _kept(self, adapted: Adapted) -> dict[str, Any] | Exception:
+        """The answer; one that another try might change is not kept."""
+        if adapted.error is not None:
+            return TrainingError(adapted.error)
+        answer = answer_of(adapted)
+        if not adapted.n_unscored:
+            write_json(self._answers / f"{adapted.name}.json", answer)
+        return answer
+
+    def _end(self, loop: InnerLoop, outcome: dict[str, Any] | Exception) -> None:
+        if (self._adapters / loop.name).exists():
+            remove_folder(self._adapters / loop.name)
+        with self._lock:
+            future = self._futures.pop(loop.name)
+        if isinstance(outcome, Exception):
+            warn_run(f"request {loop.name} failed: {outcome!r}")
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
+
+    def _refuse(self, loops: Sequence[InnerLoop]) -> None:
+        for loop in loops:
+            with self._lock:
+                future = self._futures.pop(loop.name, None)
+            if future is not None:
+                future.set_exception(
+                    ServerError("the server was stopped before there was an answer: send it again")
+                )
+
+
+@contextmanager
+def opened_queue(
+    task: TaskInterface, predictor: TrainablePredictorInterface, directory: Path
+) -> Iterator[RequestQueue]:
+    """A queue over a folder, which no other process uses meanwhile; at the end it is cancelled.
+
+    Raises:
+        RunDirectoryError: if another process uses it.
+    """
+    with opened(directory):
+        queue = RequestQueue(task, predictor, directory)
+        try:
+            yield queue
+        finally:
+            queue.cancel()
+            queue.close()

@@ -1,0 +1,188 @@
+"""RestEM: the student that writes self-edits is trained on those that taught it most (SEAL).
+
+    edits of contexts -> trials -> the kept edits -> the student learns to write them -> repeat
+
+The trained student is merged: it is a whole student, which writes the next edits, and from which
+the next adapters start.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+from dataenvgym.adaptation.edits import Context
+from dataenvgym.adaptation.inner_loop import trained_by
+from dataenvgym.adaptation.trials import EditResult, EditTrials
+from dataenvgym.episodes.texts import several
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.interfaces import Closes, TrainablePredictorInterface, TrainingRun
+from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.predictors.checkpoints import write_merged
+from dataenvgym.progress import tell
+from dataenvgym.records import ChatDatum, Conversation, Message
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.seeding import derive_seed
+from dataenvgym.storage import write_jsonl
+from dataenvgym.tasks.source import SPLITS, Split
+from dataenvgym.trainers import TrainerInterface
+
+Keep = Literal["best", "successes"]
+StudentOf = Callable[[Path | None], TrainablePredictorInterface]
+"""Makes the predictor of the student in a folder; None is the student to begin with."""
+
+
+def kept_edits(
+    results: Sequence[EditResult], keep: Keep = "best", *, needs_gain: bool = False
+) -> list[EditResult]:
+    """The edits from which the writer learns, in their order.
+
+    Edits that failed, or that could not be scored, are never kept.
+
+    Args:
+        keep: "best" keeps for each context the edit with the highest mean accuracy, the first one
+            of equal ones. "successes" keeps every edit with which all answers were right.
+        needs_gain: keep only edits whose mean is above the accuracy of the untouched student.
+    """
+    possible = [
+        result
+        for result in results
+        if result.text
+        and not result.failure
+        and result.mean is not None
+        and not (needs_gain and _rank(result.mean) <= _rank(result.baseline))
+    ]
+    if keep == "successes":
+        return [result for result in possible if result.mean == 1.0]
+    best: dict[str, EditResult] = {}
+    for result in possible:
+        known = best.get(result.context)
+        if known is None or _rank(result.mean) > _rank(known.mean):
+            best[result.context] = result
+    return [result for result in possible if best[result.context] is result]
+
+
+def _rank(accuracy: float | None) -> float:
+    """Without the noise of floats: the mean of .8, .6 and 1.0 equals that of .8, .8 and .8."""
+    return math.inf if accuracy is None else round(accuracy, 9)
+
+
+def policy_record(prompt: Conversation, edit: str) -> ChatDatum:
+    """The record from which the writer learns: the prompt for an edit, and the edit."""
+    system = prompt[0].content if prompt[0].role == "system" else ""
+    messages = [message for message in prompt if message.role != "system"]
+    return ChatDatum(messages=(*messages, Message(role="assistant", content=edit)), system=system)
+
+
+class RestEM:
+    """Trains a student to write self-edits, by rounds of selection.
+
+    Args:
+        trainer: trains the writer; its options are apart from those of the inner loop (`trainer`).
+        rounds: each starts from the student of the one before.
+        split: whose contexts are used, without those that are evaluated.
+        contexts: the number of contexts, a seeded choice; None takes all.
+        edits: edits of each context in each round.
+        repeats: trainings of each edit, with different seeds.
+        keep: see `kept_edits`.
+        needs_gain: see `kept_edits`.
+
+    Raises:
+        ConfigurationError: for an invalid value.
+    """
+
+    def __init__(
+        self,
+        trainer: TrainerInterface,
+        *,
+        rounds: int = 2,
+        split: Split = "train",
+        contexts: int | None = None,
+        edits: int = 5,
+        repeats: int = 1,
+        keep: Keep = "best",
+        needs_gain: bool = False,
+    ) -> None:
+        check_at_least(1, rounds=rounds, edits=edits, repeats=repeats)
+        if contexts is not None:
+            check_at_least(1, contexts=contexts)
+        check_one_of(SPLITS, split=split)
+        check_one_of(get_args(Keep), keep=keep)
+        self.trainer = trainer
+        self.rounds = rounds
+        self.split: Split = split
+        self.contexts = contexts
+        self.edits = edits
+        self.repeats = repeats
+        self.keep: Keep = keep
+        self.needs_gain = needs_gain
+
+    def improve(
+        self, trials: EditTrials, contexts: Sequence[Context], directory: Path, of: StudentOf
+    ) -> tuple[TrainablePredictorInterface, list[EditResult]]:
+        """Do one round; return the trained student, and the edits that were kept.
+
+        If none is kept, the student is that of the trials, and the run is warned.
+
+        Args:
+            trials: of the student that writes.
+            directory: of the round: gets the records, the training and the merged student.
+            of: makes the predictor of the merged student. The old one is closed before.
+        """
+        writer = StudentTeacher(trials.student)
+        results = trials.written(
+            "selection", contexts, writer, edits=self.edits, repeats=self.repeats
+        )
+        kept = kept_edits(results, self.keep, needs_gain=self.needs_gain)
+        if not kept:
+            warn_run(
+                f"RestEM kept none of {several(len(results), 'edit')} of "
+                f"{several(len(contexts), 'context')} "
+                f"(keep={self.keep}, needs_gain={self.needs_gain}): the student stays as it is"
+            )
+            return trials.student, kept
+        folder = directory / "student"
+        if not folder.is_dir():
+            tell(f"RestEM: the student learns {len(kept)} of {len(results)} edits")
+            self._learn(trials, contexts, kept, directory)
+        if isinstance(trials.student, Closes):
+            trials.student.close()
+        return of(folder), kept
+
+    def _learn(
+        self,
+        trials: EditTrials,
+        contexts: Sequence[Context],
+        kept: Sequence[EditResult],
+        directory: Path,
+    ) -> None:
+        prompts = {context.id: trials.engine.edit_prompt(context) for context in contexts}
+        records = [policy_record(prompts[edit.context], edit.text or "") for edit in kept]
+        write_jsonl(directory / "records.jsonl", (r.model_dump(mode="json") for r in records))
+        student = trials.student
+        (training := directory / "training").mkdir(parents=True, exist_ok=True)
+        run = TrainingRun(directory=training, seed=derive_seed(trials.seed, "policy"))
+        student.reset()
+        try:
+            with trained_by(student, self.trainer):
+                student.train(records, run)
+            write_merged_student(student, training / "adapter", directory / "student")
+        finally:
+            student.reset()
+
+
+def write_merged_student(student: object, checkpoint: Path, folder: Path) -> None:
+    """Write a predictor's model with a checkpoint as a whole student.
+
+    Raises:
+        ConfigurationError: if the predictor does not tell its model.
+        AdapterError: if the checkpoint fits another student.
+    """
+    if not isinstance(name := getattr(student, "student", None), str):
+        raise ConfigurationError(
+            f"{type(student).__name__} has no attribute `student`, the name or folder of its "
+            "model, into which is merged what it learned: use dataenvgym's predictors"
+        )
+    write_merged(name, checkpoint, folder)

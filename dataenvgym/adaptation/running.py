@@ -1,0 +1,239 @@
+"""`run_adaptation`: compares arms by a configuration, in a folder that the same call continues.
+
+adaptations/NAME/{config.yaml, environment.json, results.json, report.md}
+adaptations/NAME/seed-N/round-M/    edits, inner loops and results; of RestEM's round M also
+records.jsonl, training/ and student/, the merged student
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dataenvgym.adaptation.arms import ArmResult, Arms
+from dataenvgym.adaptation.continual import Continual, SequenceResult
+from dataenvgym.adaptation.edits import WritesEdits
+from dataenvgym.adaptation.report import AnyReport, report_of, write_report
+from dataenvgym.adaptation.rest_em import RestEM
+from dataenvgym.config import build_predictor, build_task, build_teacher, compose
+from dataenvgym.config.composition import options_by_group
+from dataenvgym.config.identity import decisive_values, digest, run_name, task_name
+from dataenvgym.config.instantiation import build_section, build_value, imported, section_target
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.resolved import literal
+from dataenvgym.config.workspaces import Workspaces
+from dataenvgym.environments.identity import (
+    identity_of,
+    read_identity,
+    refuse_another,
+    write_identity,
+)
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Closes, TrainablePredictorInterface
+from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.rollouts import close_speakers
+from dataenvgym.tasks.adapted_task import attemptable
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+_SECTIONS = ("task", "student", "predictor", "trainer", "teacher", "arms", "rest_em")
+_ENGINE = "agent.engine"
+
+
+class _Adaptations(Workspaces):
+    kind, a_kind, option = "adaptation", "an adaptation", "adaptations_dir=..."
+    sections = frozenset({*_SECTIONS, "engine"})
+
+    def decisive(self, config: DictConfig) -> dict[str, Any]:
+        free = ("seeds", "arms.names", "arms.replays")
+        return {k: v for k, v in decisive_values(config).items() if k not in free}
+
+    def is_begun(self, directory: Path, config: DictConfig) -> bool:
+        return any(directory.glob("seed-*/*/*"))
+
+
+ADAPTATIONS = _Adaptations()
+
+
+class Adaptation(NamedTuple):
+    """A finished run of arms.
+
+    Attributes:
+        was_finished: True if nothing was left to do.
+    """
+
+    directory: Path
+    report: AnyReport
+    was_finished: bool
+
+
+def run_adaptation(
+    overrides: Sequence[str] | DictConfig = (),
+    *,
+    config_dir: str | Path | None = None,
+    continual: bool = False,
+    fresh: bool = False,
+    retry_errors: bool = False,
+    on_begin: Callable[[Path], object] = lambda directory: None,
+) -> Adaptation:
+    """Run or continue arms, to their end.
+
+    Args:
+        overrides: Hydra's, such as "task=pocket_knowledge" or "arms.edits=3"; or a configuration
+            from `compose(name="adapt")`.
+        config_dir: a folder with your own YAML files.
+        continual: run sequences of contexts (`Continual`) in place of `Arms`.
+        fresh: start over, and remove existing files.
+        retry_errors: try again what failed calls left open.
+        on_begin: is called with the folder before any model is asked.
+
+    Raises:
+        ConfigurationError: for an impossible option, or a task without contexts.
+        RunDirectoryError: if the folder began with another configuration, student or problems, or
+            another process writes to it.
+    """
+    from omegaconf import DictConfig
+
+    if isinstance(overrides, DictConfig):
+        config = copy.deepcopy(overrides)
+    else:
+        config = adaptation_config(overrides, config_dir, continual=continual)
+    seeds = config.seeds
+    if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
+        raise ConfigurationError(f"seeds is {seeds!r}, expected a whole number, 1 or more")
+    settings = _settings(config)
+    directory = _directory(config, settings)
+    if not fresh:
+        ADAPTATIONS.check(directory, settings)
+    arms: Arms | Continual = build_section(config, "arms")
+    rest_em: RestEM = build_section(config, "rest_em")
+    with ExitStack() as stack:
+        task = attemptable(build_task(config, directory))
+        stack.callback(close_speakers, task.others)
+        task = task.on(arms.split)
+        first = build_predictor(config, task=task)
+
+        def student(folder: Path | None) -> TrainablePredictorInterface:
+            of_round = config if folder is None else _with_student(config, folder, first)
+            made = build_predictor(of_round, task=task)
+            if isinstance(made, Closes):
+                stack.callback(made.close)
+            return made
+
+        teacher = build_teacher(config, first, directory)
+        if isinstance(arms, Continual):
+            arms.check_retry(retry_errors)
+        else:
+            arms.check_teacher(teacher)
+            if "rest_em" in arms.names:  # refused now, not after the first round
+                _with_student(config, directory, first)
+        given = {"task": task, "teacher": teacher or StudentTeacher(first)}
+        engine: WritesEdits = build_value(_plain(config.agent.engine), _ENGINE, given)
+        for seed in range(config.seed, config.seed + seeds):
+            arms.chosen(task, engine, rest_em, seed)  # raises before any model is asked
+        stack.enter_context(ADAPTATIONS.opened(directory, settings, fresh=fresh))
+        identity = identity_of("adaptation", task, first, {})
+        if read_identity(directory) is None:
+            write_identity(directory, identity)
+        else:
+            refuse_another(directory, identity)
+        ADAPTATIONS.keep(directory, settings)
+        on_begin(directory)
+        results: list[ArmResult | SequenceResult] = []
+        for seed in range(config.seed, config.seed + seeds):
+            results += arms.run(
+                task,
+                engine,
+                student,
+                directory / f"seed-{seed}",
+                rest_em=rest_em,
+                teacher=teacher,
+                seed=seed,
+                retry_errors=retry_errors,
+            )
+        report = report_of(task.name, results)
+        file = directory / "results.json"
+        before = file.read_bytes() if file.exists() else None
+        write_report(directory, report, results)
+        return Adaptation(directory, report, before == file.read_bytes())
+
+
+def adaptation_config(
+    overrides: Sequence[str], config_dir: str | Path | None, *, continual: bool = False
+) -> DictConfig:
+    """The configuration, with the task's own engine of self-edits unless one was chosen."""
+    parsed, name = parse_overrides(overrides), "continual" if continual else "adapt"
+    if any(o.key == f"{_ENGINE}.samples" for o in parsed):
+        raise ConfigurationError(
+            f"{_ENGINE}.samples is for runs: the number of edits is arms.edits for the contexts "
+            "that are evaluated, and rest_em.edits for those from which the writer learns"
+        )
+    groups = options_by_group(config_dir)
+    choices = [o.text for o in parsed if o.key in groups or o.key.endswith("._target_")]
+    config = compose(choices, config_dir=config_dir, name=name, allow_missing=True)
+    target = config.agent.engine.get("_target_") if config.agent.get("engine") else None
+    engine = None if target is None else imported(target, f"{_ENGINE}._target_")
+    if not all(hasattr(engine, name) for name in ("contexts", "edit_prompt", "read_edit")):
+        own = getattr(section_target(config, "task"), "self_edit_engine", None)
+        if own is None or any(o.key == "agent/engine" for o in parsed):
+            raise ConfigurationError(
+                f"task {task_name(config)!r} has no self-edits, or {_ENGINE} writes none: choose "
+                "task=pocket_knowledge, task=knowledge, task=squad or task=few_shot, or an engine "
+                "with the methods of dataenvgym.adaptation.WritesEdits (agent/engine=...)"
+            )
+        overrides = [*overrides, f"agent/engine={own}"]
+    return compose(overrides, config_dir=config_dir, name=name)
+
+
+def _settings(config: DictConfig) -> DictConfig:
+    """The settings that determine the results, to save with them."""
+    from omegaconf import OmegaConf
+
+    content = {name: _plain(config[name]) for name in _SECTIONS}
+    content |= {"engine": _plain(config.agent.engine), "seed": config.seed, "seeds": config.seeds}
+    settings: DictConfig = OmegaConf.create(literal(content))
+    return settings
+
+
+def _directory(config: DictConfig, settings: DictConfig) -> Path:
+    """The folder of the run: `config.name`, or the task and a hash."""
+    name = config.name
+    if name is None:
+        name = f"{task_name(settings)}-{digest(ADAPTATIONS.decisive(settings))}"
+    else:
+        name = run_name(config)
+    return Path(str(config.adaptations_dir)).expanduser() / name
+
+
+def _with_student(
+    config: DictConfig, folder: Path, first: TrainablePredictorInterface
+) -> DictConfig:
+    """The configuration with the whole student in a folder in place of its own."""
+    from omegaconf import OmegaConf
+
+    if "student" not in config.predictor or not hasattr(first, "student"):
+        raise ConfigurationError(
+            f"predictor is {config.predictor.get('_target_')}, which has no option `student` for "
+            "the merged student of RestEM: use dataenvgym's predictors, or leave rest_em out of "
+            "arms.names"
+        )
+    changed = copy.deepcopy(config)
+    values = {"student": str(folder.absolute()), "adapter": None}
+    if (tool_format := getattr(first, "tool_format", None)) is not None:
+        values["tool_format"] = tool_format  # by default, it depends on the student's name
+    for name, value in values.items():
+        if name in changed.predictor:
+            OmegaConf.update(changed, f"predictor.{name}", value)
+    return changed
+
+
+def _plain(section: DictConfig) -> dict[str, Any]:
+    from omegaconf import OmegaConf
+
+    found: Any = OmegaConf.to_container(section, resolve=True)
+    assert isinstance(found, dict)
+    return found

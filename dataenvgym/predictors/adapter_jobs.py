@@ -1,0 +1,79 @@
+"""Trains many adapters of one untouched student (`ManyAdapters.train_each`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from dataenvgym.errors import DataEnvGymError
+from dataenvgym.interfaces import AdapterJob, Failure
+from dataenvgym.predictors.checkpoints import train_on, write_training
+from dataenvgym.progress import counting
+from dataenvgym.records import TrainingDatum
+from dataenvgym.tool_formats import ToolFormat
+from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers.many import train_each
+from dataenvgym.trainers.meeting import TrainingRequest, train_here
+
+
+def train_jobs(
+    jobs: Sequence[AdapterJob],
+    *,
+    trainer: TrainerInterface,
+    student: str,
+    initial: Path | None,
+    tool_format: ToolFormat,
+    threads: int,
+    check: Callable[[Sequence[TrainingDatum]], object] = lambda records: None,
+) -> list[Path | Failure]:
+    """The adapters' folders, or why a job failed; those of the in-process trainer share steps.
+
+    Args:
+        trainer: of jobs without their own.
+        student, initial, tool_format: see `train_on`.
+        threads: CPU cores to compute on.
+        check: raises for records that the predictor cannot be trained on.
+    """
+    ended: list[Path | Failure | TrainingRequest] = []
+    for job in jobs:
+        own = job.trainer or trainer
+        shares = isinstance(own, InProcessTrainer) and type(own).train is InProcessTrainer.train
+        do: Callable[..., Path | None] = write_training if shares else train_on
+        try:
+            check(job.records)
+            path = do(
+                job.records,
+                replace(job.run, start="base"),
+                trainer=own,
+                student=student,
+                current=lambda: None,
+                initial=initial,
+                tool_format=tool_format,
+            )
+        except DataEnvGymError as error:
+            ended.append(_failure(error))
+            continue
+        if shares and path is not None:
+            ended.append(TrainingRequest(cast(InProcessTrainer, own), path))
+        else:
+            ended.append(path or job.run.directory / "adapter")
+    requests = [one for one in ended if isinstance(one, TrainingRequest)]
+    with counting("adapters", len(requests)) as counter:
+        for request in requests:
+            request.done.add_done_callback(lambda _, one=request: one.context.run(counter.add))  # type: ignore[misc]
+        if not train_here(requests):
+            train_each(requests, threads)
+    return [_outcome(one) if isinstance(one, TrainingRequest) else one for one in ended]
+
+
+def _outcome(request: TrainingRequest) -> Path | Failure:
+    try:
+        return request.done.result()
+    except DataEnvGymError as error:
+        return _failure(error)
+
+
+def _failure(error: DataEnvGymError) -> Failure:
+    return Failure(reason=f"{type(error).__name__}: {error}")

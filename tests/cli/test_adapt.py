@@ -1,0 +1,59 @@
+import json
+
+import pytest
+
+SMALL = (
+    "task=pocket_knowledge",
+    *("task.n_train=24", "task.n_validation=8", "task.n_test=8", "task.sampling.max_tokens=8"),
+    *("trainer.num_train_epochs=1", "rest_em.trainer.num_train_epochs=1"),
+    *("agent.engine.max_tokens=8", "arms.contexts=2", "name=a"),
+    *("rest_em.contexts=2", "rest_em.edits=1", "rest_em.rounds=1"),
+)
+
+
+@pytest.fixture
+def student(make_student, folder, capsys):
+    """A random student with room for a passage."""
+    make_student(folder / "student", context=1024)
+    capsys.readouterr()  # transformers' progress bar
+    return ("student=hf", "student.path=student")
+
+
+def test_arms_are_compared_and_the_same_command_shows_them_again(dataenvgym, folder, student):
+    first = dataenvgym.succeeds("adapt", *SMALL, *student)
+    assert "adaptation: adaptations/a" in first.out
+    for arm in ("base", "context_only", "self_edits", "rest_em_1"):
+        assert f"\n{arm} " in first.out
+    results = json.loads((folder / "adaptations/a/results.json").read_text())
+    assert [arm["arm"] for arm in results["arms"]] == [
+        *("base", "context_only", "self_edits", "rest_em_1")
+    ]
+    assert (folder / "adaptations/a/seed-0/round-1/student/config.json").exists()
+    assert "| rest\\_em\\_1 |" in (folder / "adaptations/a/report.md").read_text()
+    again = dataenvgym.succeeds("adapt", *SMALL, *student)
+    assert "This run was finished already" in again.out
+
+    more = dataenvgym.succeeds("adapt", *SMALL, *student, "seeds=2", "arms.names=[self_edits]")
+    assert "mean over 2 contexts and 2 seeds" in more.out
+    dataenvgym.refuses("arms.edits: 1 -> 3", "adapt", *SMALL, *student, "arms.edits=3")
+    assert json.loads((folder / "adaptations/a/results.json").read_text())["seeds"] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("said", "typed"),
+    [
+        ("task 'pocket_math' has no self-edits", ("task=pocket_math",)),
+        ("agent.engine writes none", ("task=pocket_knowledge", "agent/engine=gold")),
+        ("edits is arms.edits", ("task=pocket_knowledge", "agent.engine.samples=2")),
+        ("rest_em.rounds is 0, expected 1", ("task=pocket_knowledge", "rest_em.rounds=0")),
+        ("names is 'best'", ("task=pocket_knowledge", "arms.names=[best]")),
+        ("arms.contexts is 9", ("task=pocket_knowledge", "arms.contexts=9")),
+        ("there is no teacher", ("task=pocket_knowledge", "arms.names=[teacher_edits]")),
+        ("seeds is 0, expected", ("task=pocket_knowledge", "seeds=0")),
+        ("merged student of RestEM", ("task=pocket_knowledge", "student=simulated")),
+        ("rest_em.rounds=3", ("task=pocket_knowledge", "--rounds", "3")),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(dataenvgym, folder, said, typed):
+    dataenvgym.refuses(said, "adapt", *typed)
+    assert not (folder / "adaptations").exists()

@@ -1,0 +1,51 @@
+"""`dataenvgym adapt --continual`, and contexts at once, on the command line."""
+
+import json
+
+import pytest
+
+from tests.cli.test_adapt import student  # noqa: F401  a fixture
+
+SMALL = (
+    "task=pocket_knowledge",
+    *("task.n_train=24", "task.n_validation=8", "task.n_test=8", "task.sampling.max_tokens=8"),
+    *("trainer.num_train_epochs=1", "agent.engine.max_tokens=8", "arms.contexts=2", "name=a"),
+)
+
+
+def test_a_sequence_is_shown_as_a_matrix_and_more_ways_extend_it(dataenvgym, folder, student):  # noqa: F811
+    command = ("adapt", "--continual", *SMALL, *student)
+    first = dataenvgym.succeeds(*command, "arms.names=[merged]")
+    for line in ("\nmerged ", "\nbase ", "\nafter 1", "\nafter 2"):
+        assert line in first.out
+    more = dataenvgym.succeeds(*command, "arms.replays=[0,2]", "seeds=2")
+    results = json.loads((folder / "adaptations/a/results.json").read_text())
+    names = ["merged", "merged, replay 2", "stacked", "stacked, replay 2"]
+    assert [arm["arm"] for arm in results["arms"]] == names
+    assert "mean over 2 sequences of 2 contexts" in more.out
+    assert "| stacked, replay 2 |" in (folder / "adaptations/a/report.md").read_text()
+    dataenvgym.refuses("arms.contexts: 2 -> 1", *command, "arms.contexts=1")
+
+
+def test_one_adapter_learns_all_contexts(dataenvgym, folder, student):  # noqa: F811
+    options = ("arms.names=[context_only]", "arms.at_once=all")
+    dataenvgym.succeeds("adapt", *SMALL, *student, *options)
+    (loop,) = folder.glob("adaptations/a/seed-0/round-0/context_only/at-once-*/*/adapted.json")
+    results = json.loads((folder / "adaptations/a/results.json").read_text())
+    edits = results["results"][1]["edits"]
+    assert len({edit["context"] for edit in edits}) == 2
+    assert {edit["n_records"] for edit in edits} == {json.loads(loop.read_text())["n_records"]}
+
+
+@pytest.mark.parametrize(
+    ("said", "typed"),
+    [
+        ("there is no option 'arms.repeats'", ("arms.repeats=2",)),
+        ("contexts is 9, and task 'pocket_knowledge' has 8", ("arms.contexts=9",)),
+        ("arms.replays=3", ("--replays", "3")),
+        ("retry_errors is set", ("--retry-errors",)),
+    ],
+)
+def test_impossible_sequences_are_refused(dataenvgym, folder, said, typed):
+    dataenvgym.refuses(said, "adapt", "--continual", "task=pocket_knowledge", *typed)
+    assert not (folder / "adaptations").exists()
