@@ -118,7 +118,8 @@ def shortened(words: list[str], here: Here, *, with_programs: bool = False) -> l
         fewest = {"--fit-noise": 3, "--race": 4}
         seeds = f"seed=range({max([1, *(n for word, n in fewest.items() if word in words)])})"
         words = [re.sub(r"^seed=.*", seeds, word) for word in words]
-        words = [re.sub(r"^((agent|task)=[^,]*,[^,]*),.*", r"\1", word) for word in words]
+        words = [re.sub(r"^(task=[^,]*,[^,]*),.*", r"\1", word) for word in words]
+        words = [re.sub(r"^(agent=[^,]*),.*(,[^,]*)$", r"\1\2", word) for word in words]
     changes = {k: v for k, v in changes.items() if k.startswith(_sections(words))}
     written = {k: "null" if v is None else v for k, v in changes.items()}
     return [*words, *(f"~{k}" if v is _REMOVED else f"{k}={v}" for k, v in written.items())]
