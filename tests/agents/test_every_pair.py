@@ -10,6 +10,7 @@ from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.few_shot.task import FewShotTask
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.environments import IterationFiles, SkillTree
@@ -34,6 +35,7 @@ TASKS = {
     "tools": lambda folder: PocketToolsTask(n_train=100, **SMALL),
     "social": lambda folder: PocketSocialTask(n_train=96, **SMALL),
     "knowledge": lambda folder: PocketKnowledgeTask(n_train=100, **SMALL),
+    "orchestrate": lambda folder: PocketOrchestrateTask(n_train=100, **SMALL),
     "few_shot": lambda folder: FewShotTask(folder_of(folder, 40)),
 }
 ITS_OWN = {"few_shot": "grid_edit"}
@@ -78,7 +80,9 @@ def refusal(task, policy, engine) -> str | None:
         return "has no pocket family"
     if task.name not in ("pocket_code", "pocket_tools") and engine.startswith("execution"):
         return "task's sandbox"
-    if task.name == "pocket_tools" and engine in REFUSED_FOR_TOOLS:
+    if task.name != "pocket_orchestrate" and engine == "orchestrate_tries":
+        return "these rewards are of orchestrations"
+    if task.name in ("pocket_tools", "pocket_orchestrate") and engine in REFUSED_FOR_TOOLS:
         return REFUSED_FOR_TOOLS[engine]
     if task.name == "pocket_social" and engine == "llm":
         return "talking, turn by turn.*prompt=social_records"

@@ -136,7 +136,7 @@ def draw(points: Sequence[Point], path: Path, by: str = "cents") -> None:
         axes.set_xlabel(AXES[by])
         axes.set_ylabel("accuracy")
         axes.set_ylim(-0.02, 1.05)
-        axes.margins(x=0.15)
+        axes.margins(x=0.2)
         axes.grid(color="#e5e7eb", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
     write_bytes(path, png_of(figure))

@@ -160,12 +160,11 @@ def make_retriever(
         return HttpRetriever(urls) if urls else None
     if isinstance(given, Retriever):
         return given
-    is_list = isinstance(given, Sequence) and not isinstance(given, str)
-    listed = [*given] if is_list else [given]
+    listed: list[object] = [*given] if isinstance(given, list | tuple) else [given]
     if all(str(each).startswith(("http://", "https://")) for each in listed):
         return HttpRetriever([str(each) for each in listed])
-    if not is_list and Path(str(given)).is_dir():
-        return FolderRetriever(str(given))
+    if len(listed) == 1 and Path(str(listed[0])).is_dir():
+        return FolderRetriever(str(listed[0]))
     raise ConfigurationError(
         f"retriever is {given!r}, expected a folder with texts, http://HOST:PORT (or a list of "
         "servers), or an object with `search(query, k)`"
