@@ -90,7 +90,9 @@ def test_vector_environments_of_both_kinds_score_replies(mode, domain):
         environments.close()
 
 
-@pytest.mark.parametrize("domain", ["math", "code", "social", "knowledge", "few_shot", "orchestrate"])
+@pytest.mark.parametrize(
+    "domain", ["math", "code", "social", "knowledge", "few_shot", "orchestrate"]
+)
 def test_environments_and_tasks_cost_no_heavy_import(domain):
     heavy = {"torch", "transformers", "datasets", "sympy", "reasoning_gym", "doctest", "redis"}
     code = (

@@ -32,13 +32,18 @@ def add_pareto(command: AddCommand) -> None:
         "compare accuracy and cost of evaluations of orchestrators",
         epilog=(
             "examples:\n"
-            "  dataenvgym pareto evaluations/*\n"
+            "  dataenvgym pareto                       all in the folder evaluations\n"
             "  dataenvgym pareto dear=evaluations/FOLDER cheap=evaluations/FOLDER --plot p.png\n\n"
             "Each folder is one of `dataenvgym eval`. The table marks the Pareto front: the\n"
             "evaluations that no other one beats in both accuracy and cost."
         ),
     )
-    pareto.add_argument("folders", nargs="+", metavar="[NAME=]FOLDER", help="of an evaluation")
+    pareto.add_argument(
+        "folders",
+        nargs="*",
+        metavar="[NAME=]FOLDER",
+        help="of an evaluation (default: all in evaluations/)",
+    )
     pareto.add_argument("--by", choices=tuple(AXES), default="cents", help="(default: cents)")
     pareto.add_argument("--plot", metavar="FILE", help="also draw them as PNG")
     pareto.set_defaults(function="dataenvgym.domains.orchestrate.pareto:pareto")
@@ -94,7 +99,14 @@ def front(points: Sequence[Point]) -> list[Point]:
 
 def pareto(arguments: Namespace) -> None:
     """Print the table, and draw the plot if it is asked for."""
-    points = [read_point(folder, arguments.by) for folder in arguments.folders]
+    folders = arguments.folders or sorted(
+        str(path.parent) for path in Path("evaluations").glob("*/results.json")
+    )
+    if not folders:
+        raise ConfigurationError(
+            "there are no evaluations in ./evaluations: run `dataenvgym eval`, or name folders"
+        )
+    points = [read_point(folder, arguments.by) for folder in folders]
     best = front(points)
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("evaluation")

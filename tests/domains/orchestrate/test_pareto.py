@@ -39,6 +39,16 @@ def test_the_command_shows_the_front_and_draws_it(evaluations, capsys):
     assert plot.read_bytes() == before
 
 
+def test_without_folders_all_evaluations_here_are_compared(evaluations, monkeypatch, capsys):
+    monkeypatch.chdir(evaluations)
+    main(["pareto"])
+    assert "there are no evaluations in ./evaluations" in capsys.readouterr().err
+    (evaluations / "evaluations").mkdir()
+    (evaluations / "dear").rename(evaluations / "evaluations" / "dear")
+    main(["pareto"])
+    assert "dear" in capsys.readouterr().out
+
+
 def test_by_seconds_the_same_evaluations_have_other_values(evaluations):
     assert read_point(str(evaluations / "dear"), "seconds").spent == 96
     assert read_point(str(evaluations / "dear"), "cents").spent < 1
