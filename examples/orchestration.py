@@ -6,6 +6,7 @@ from pathlib import Path
 from dataenvgym.domains.orchestrate.pareto import Point, draw, front
 from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
 from dataenvgym.domains.orchestrate.policies import FixedOrchestrator
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.predictors import ScriptedPredictor
 
 CALL = '{{"name": "{}", "arguments": {{"model": "{}"}}}}'
@@ -22,7 +23,7 @@ def route(conversation):
 
 if __name__ == "__main__":
     task = PocketOrchestrateTask(n_train=6, n_validation=200, n_test=6)
-    orchestrators = {
+    orchestrators: dict[str, PredictorInterface] = {
         "router": ScriptedPredictor(route),
         "dear": FixedOrchestrator(["search-3", "answer-1"]),
         "cheap": FixedOrchestrator(["search-3", "answer-4"]),
