@@ -58,6 +58,7 @@ setup(
         "pettingzoo": ["pettingzoo>=1.25"],
         "ray": ["ray>=2.40"],
         "redis": ["redis>=5.0"],
+        "retrieval": ["bm25s>=0.2.13"],
         "rl": ["stable-baselines3>=2.4"],
         "smollm2": ["gguf>=0.19"],
         "skills": ["scikit-learn>=1.5"],

@@ -155,7 +155,7 @@ class SpeakerError(DataEnvGymError):
     def __init__(self, message: str, *, fault: str | None = None):
         super().__init__(message)
         name = message.partition(":")[0]
-        self.fault = fault or (name if name.isidentifier() else "environment")
+        self.fault = fault or (name if name.replace("-", "_").isidentifier() else "environment")
 
 
 class EvaluationError(DataEnvGymError):

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 _PARTS = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=@]+)(?:@[^=]*)?(?:=(?P<value>.*))?", re.DOTALL)
 
 _OTHERS = "task.others."
-_SPEAKER = re.compile(rf"{re.escape(_OTHERS)}\w+")
-_NAMED = re.compile(rf"[^=]*(?:@{re.escape(_OTHERS)}(\w+)|\+{re.escape(_OTHERS)}(\w+)\._target_)=")
+_SPEAKER = re.compile(rf"{re.escape(_OTHERS)}[\w-]+")
+_NAMED = re.compile(
+    rf"[^=]*(?:@{re.escape(_OTHERS)}([\w-]+)|\+{re.escape(_OTHERS)}([\w-]+)\._target_)="
+)
 
 
 @dataclass(frozen=True)

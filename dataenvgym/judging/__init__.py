@@ -15,9 +15,10 @@ from dataenvgym.judging.panel import Judged, agreement, combine, krippendorff_al
 from dataenvgym.judging.questions import conversation_text, dialogue_text, fenced, question
 from dataenvgym.judging.rubric import RubricJudge
 from dataenvgym.judging.verdict_asks import judge_ask, panel_ask
-from dataenvgym.judging.verdicts import Unscored, read_verdict, verdict_schema
+from dataenvgym.judging.verdicts import AnswerVerdict, Unscored, read_verdict, verdict_schema
 
 __all__ = [
+    "AnswerVerdict",
     "Judge",
     "Judged",
     "RubricJudge",

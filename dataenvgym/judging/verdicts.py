@@ -24,12 +24,20 @@ from pydantic import BaseModel, ValidationError
 
 from dataenvgym.errors import ConfigurationError, SpeakerError, shorten
 from dataenvgym.llm.repair import json_alone
+from dataenvgym.records import Model, Text
 from dataenvgym.records.instances import INFRASTRUCTURE
 from dataenvgym.records.model import escaped
 
 VerdictT = TypeVar("VerdictT", bound=BaseModel)
 Schema = dict[str, Any]
 _LEFT_OUT = ("title", "default", "$defs")
+
+
+class AnswerVerdict(Model):
+    """Whether an answer is right, and why; the prompt `knowledge_answer` asks for it."""
+
+    reason: Text
+    is_right: bool
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,8 @@ def _described(model: Any) -> Any:
 
 
 def _as_predictor(name: Any, model: Any) -> PredictorInterface:
-    if not isinstance(name, str) or not name.isidentifier() or name in _TAKEN:
+    is_name = isinstance(name, str) and name.replace("-", "_").isidentifier()
+    if not is_name or name in _TAKEN:
         taken = ", ".join(map(repr, _TAKEN))
         raise ConfigurationError(
             f"others has a speaker {name!r}, expected a name such as 'user' or 'judge', other than "

@@ -25,6 +25,7 @@ WRONG = {
     "pocket_code": "def wrong(x):\n    return wrong",
     "pocket_tools": "#### wrong",
     "pocket_knowledge": "wrong",
+    "pocket_orchestrate": "wrong",
     "few_shot": "wrong",
     "pocket_few_shot": "wrong",
 }

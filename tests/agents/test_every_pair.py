@@ -11,6 +11,7 @@ from dataenvgym.domains.few_shot.pocket import PocketFewShotTask
 from dataenvgym.domains.few_shot.task import FewShotTask
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.environments import IterationFiles, SkillTree
@@ -35,6 +36,7 @@ TASKS = {
     "tools": lambda folder: PocketToolsTask(n_train=100, **SMALL),
     "social": lambda folder: PocketSocialTask(n_train=96, **SMALL),
     "knowledge": lambda folder: PocketKnowledgeTask(n_train=100, **SMALL),
+    "orchestrate": lambda folder: PocketOrchestrateTask(n_train=100, **SMALL),
     "few_shot": lambda folder: FewShotTask(folder_of(folder, 40)),
     "pocket_few_shot": lambda folder: PocketFewShotTask(n_train=40, **SMALL),
 }
@@ -83,7 +85,9 @@ def refusal(task, policy, engine) -> str | None:
         return "has no pocket family"
     if task.name not in ("pocket_code", "pocket_tools") and engine.startswith("execution"):
         return "task's sandbox"
-    if task.name == "pocket_tools" and engine in REFUSED_FOR_TOOLS:
+    if task.name != "pocket_orchestrate" and engine == "orchestrate_tries":
+        return "these rewards are of orchestrations"
+    if task.name in ("pocket_tools", "pocket_orchestrate") and engine in REFUSED_FOR_TOOLS:
         return REFUSED_FOR_TOOLS[engine]
     if task.name == "pocket_social" and engine == "llm":
         return "talking, turn by turn.*prompt=social_records"

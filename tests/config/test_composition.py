@@ -72,6 +72,8 @@ GIVEN = {
     "task=math_jsonl": ["task.sources=problems.jsonl"],
     "task=code_jsonl": ["task.sources=problems.jsonl"],
     "task=knowledge": ["task.sources=passages.json"],
+    "task=qa_jsonl": ["task.sources=questions.jsonl", "+task.tiers.answer-1.accuracy=0.5"],
+    "predictor=fixed_orchestrator": ["predictor.calls=[answer-1]"],
     "task=plans": ["task.sources=plans.jsonl", "task.tools=tools.json"],
     "task=mcp": ["task.sources=problems.jsonl"],
     "task=world": ["task.world=my_module.MyWorld", "task.sources=problems.jsonl"],

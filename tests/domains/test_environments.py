@@ -47,6 +47,11 @@ EACH = {  # id: a problem, a right reply, a wrong one
         "The Denver.",
         "日本",
     ),
+    "Orchestrate": (
+        TaskInstance(id="mul", task="t", instruction="1 x 2?", answer="2", skill="product"),
+        '{"name": "answer", "arguments": {"model": "answer-1"}}',
+        '{"name": "answer", "arguments": {"model": "answer-4"}}',
+    ),
 }
 
 
@@ -85,7 +90,9 @@ def test_vector_environments_of_both_kinds_score_replies(mode, domain):
         environments.close()
 
 
-@pytest.mark.parametrize("domain", ["math", "code", "social", "knowledge", "few_shot"])
+@pytest.mark.parametrize(
+    "domain", ["math", "code", "social", "knowledge", "few_shot", "orchestrate"]
+)
 def test_environments_and_tasks_cost_no_heavy_import(domain):
     heavy = {"torch", "transformers", "datasets", "sympy", "reasoning_gym", "doctest", "redis"}
     code = (

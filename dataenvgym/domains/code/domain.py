@@ -10,7 +10,6 @@ from functools import cached_property
 from dataenvgym.domains.code.environment import CodeEnvironment, CodeOptions
 from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest
 from dataenvgym.domains.code.sandboxed_tests import judge
-from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.domains.code.static_analysis import normalized, problem_in, with_known_names
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import (
@@ -22,6 +21,7 @@ from dataenvgym.records import (
     all_hold,
 )
 from dataenvgym.sandbox.interface import checked_limits
+from dataenvgym.sandbox.shared import SharedSandbox
 from dataenvgym.scoring.code.extraction import extract_code
 from dataenvgym.tasks.domain import Domain
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import CodeVerdict, judge
-from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.errors import ConfigurationError, check_at_least, shorten
 from dataenvgym.options import taken_from
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
+from dataenvgym.sandbox.shared import SharedSandbox
 from dataenvgym.scoring.code.extraction import extract_code
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions

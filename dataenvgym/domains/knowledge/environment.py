@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from dataenvgym.domains.knowledge.answers import exact_match, f1, normalized
 from dataenvgym.errors import InvalidInstanceError, check_one_of
 from dataenvgym.interfaces import Ask, Reply
-from dataenvgym.judging import Unscored, judge_ask, question
-from dataenvgym.records import Conversation, Model, TaskInstance, Text
+from dataenvgym.judging import AnswerVerdict, Unscored, judge_ask, question
+from dataenvgym.records import Conversation, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 
 GradedBy = Literal["exact_match", "judge"]
@@ -46,13 +46,6 @@ def golds_of(instance: TaskInstance) -> Sequence[str]:
             "answer, or several in data['answers']"
         )
     return texts
-
-
-class AnswerVerdict(Model):
-    """Whether an answer is right, and why."""
-
-    reason: Text
-    is_right: bool
 
 
 class KnowledgeEnvironment(TaskEnvironment):

@@ -8,8 +8,8 @@ import pytest
 
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import judge
-from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.sandbox import Limits, open_sandbox
+from dataenvgym.sandbox.shared import SharedSandbox
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,9 @@ import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.code.environment import CodeEnvironment, CodeOptions
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.problem import CodeProblem
-from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SandboxError
 from dataenvgym.records import Message, TaskInstance
+from dataenvgym.sandbox.shared import SharedSandbox
 
 from .problems import Broken
 

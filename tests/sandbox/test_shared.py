@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dataenvgym.domains.code.shared_sandbox import SharedSandbox
 from dataenvgym.errors import ConfigurationError, SandboxError
+from dataenvgym.sandbox.shared import SharedSandbox
 
 OPENED = []
 

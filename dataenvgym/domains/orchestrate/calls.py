@@ -1,0 +1,214 @@
+"""What calls of tools gave and cost: results as messages, and their account.
+
+The message of each call is a `Result` as JSON. So a transcript has everything: what the
+orchestrator is shown next (see `context`), what was called, and what it cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+from pydantic import Field
+
+from dataenvgym.domains.orchestrate.tiers import TOOLS
+from dataenvgym.interfaces import Reply
+from dataenvgym.llm.budget import Price
+from dataenvgym.records import CompletedTaskInstance, Conversation, Message, Model
+
+CHARACTERS_PER_TOKEN = 4
+"""To count tokens without the tokenizer of a model."""
+ERROR = "Error: "
+"""Before the reason why a message without calls is not accepted."""
+
+
+class Usage(Model):
+    """What calls took. None: it is unknown, at least of one of them; never 0 for that reason.
+
+    Attributes:
+        seconds: without retries.
+        cost: in US dollars.
+    """
+
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    seconds: float | None
+    cost: float | None
+
+    @classmethod
+    def of(cls, reply: Reply, price: Price | None = None, seconds: float | None = None) -> Self:
+        """The usage of one reply, with this price and time if it does not have its own."""
+        prompt, completion, cost = reply.prompt_tokens, reply.completion_tokens, reply.cost
+        if cost is None and price and prompt is not None and completion is not None:
+            cost = price.cost(prompt, completion)
+        return cls(
+            prompt_tokens=prompt,
+            completion_tokens=completion,
+            seconds=seconds if reply.seconds is None else reply.seconds,
+            cost=cost,
+        )
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage.model_construct(
+            **{
+                name: None if a is None or b is None else a + b
+                for name in Usage.model_fields
+                for a, b in [(getattr(self, name), getattr(other, name))]
+            }
+        )
+
+    @property
+    def tokens(self) -> int | None:
+        """Of prompts and completions."""
+        if self.prompt_tokens is None or self.completion_tokens is None:
+            return None
+        return self.prompt_tokens + self.completion_tokens
+
+
+NOTHING = Usage(prompt_tokens=0, completion_tokens=0, seconds=0.0, cost=0.0)
+
+
+class Code(Model):
+    """A program of a reasoner, and what it printed."""
+
+    program: str
+    output: str
+
+
+class Result(Model):
+    """The result of one call.
+
+    Attributes:
+        tool, tier: that were called; "" if the call was not made.
+        error: why it was not made.
+        documents: that a search found.
+        code: of a reasoner, which ran.
+        attempt: the text of a reasoner without code.
+        answer: the last answer, and how it was compared with the gold answer.
+        usage: of the tier, replies that had to be asked for again included.
+        judge: usage of the judge.
+    """
+
+    tool: str = ""
+    tier: str = ""
+    error: str = ""
+    query: str = ""
+    documents: tuple[str, ...] = ()
+    code: Code | None = None
+    attempt: str = ""
+    answer: str = ""
+    usage: Usage | None = None
+    judge: Usage | None = None
+
+    def message(self) -> Message:
+        return Message(role="tool", content=self.model_dump_json(exclude_defaults=True))
+
+
+class Account(Model):
+    """The calls of one orchestration, and what they took.
+
+    Attributes:
+        calls: number of calls by tool and by tier, of those that were made at all.
+        tools, judge: usage of all tiers, and of the judge.
+        policy: usage of the orchestrator itself; None if it is unknown altogether.
+        n_invalid: the orchestrator's turns with a call that could not be made, or without one.
+    """
+
+    calls: dict[str, int] = Field(default_factory=dict)
+    tools: Usage = NOTHING
+    judge: Usage = NOTHING
+    policy: Usage | None = None
+    n_invalid: int = 0
+
+    @property
+    def cost(self) -> float | None:
+        """In US dollars: of the tools, and of the policy if its cost is known."""
+        policy = self.policy.cost if self.policy else None
+        return None if self.tools.cost is None else self.tools.cost + (policy or 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """Of the tools, and of the policy if its time is known."""
+        policy = self.policy.seconds if self.policy else None
+        return None if self.tools.seconds is None else self.tools.seconds + (policy or 0.0)
+
+
+def results_in(conversation: Sequence[Message]) -> Iterator[Result]:
+    """The results of calls, in order."""
+    for message in conversation:
+        if message.role == "tool":
+            yield Result.model_validate_json(message.content)
+
+
+def account_of(transcript: Conversation, policy: Usage | None = None) -> Account:
+    """The account of a conversation."""
+    calls: dict[str, int] = {}
+    tools, judge = NOTHING, NOTHING
+    for result in results_in(transcript):
+        if result.tool:
+            for name in (result.tool, result.tier):
+                calls[name] = calls.get(name, 0) + 1
+        tools += result.usage or NOTHING
+        judge += result.judge or NOTHING
+    invalid, was_counted = 0, True
+    for message in transcript[1:]:
+        if message.role == "assistant":
+            was_counted = False
+        elif not was_counted and _is_fault(message):
+            invalid, was_counted = invalid + 1, True
+    return Account(calls=calls, tools=tools, judge=judge, policy=policy, n_invalid=invalid)
+
+
+def _is_fault(message: Message) -> bool:
+    """Whether a message after the orchestrator's says that a call was not made."""
+    if message.role == "user":
+        return message.content.startswith(ERROR)
+    return message.content.startswith('{"error":')
+
+
+def faults_in(conversation: Sequence[Message]) -> list[str]:
+    """Why calls of the orchestrator's last message were not made."""
+    faults: list[str] = []
+    for message in reversed(conversation):
+        if message.role == "assistant":
+            return faults[::-1]
+        if message.role == "user":
+            faults.append(message.content.removeprefix(ERROR))
+        elif error := Result.model_validate_json(message.content).error:
+            faults.append(error)
+    return []
+
+
+def repeated_tool(conversation: Sequence[Message]) -> str | None:
+    """The tool of the last two calls, if it is the same; it is not offered in the next turn."""
+    used = [result.tool for result in results_in(conversation) if result.tool in TOOLS]
+    return used[-1] if len(used) > 1 and used[-1] == used[-2] else None
+
+
+_SCORES = {"prompt_tokens": 1.0, "completion_tokens": 1.0, "seconds": 1.0, "cents": 100.0}
+"""Of the policy, by the name of the score: how many of its units are one of `Usage`."""
+
+
+def _field(name: str) -> str:
+    return "cost" if name == "cents" else name
+
+
+def policy_scores(usage: Usage) -> dict[str, float]:
+    """The usage of the policy as named scores of an instance; the unknown are left out."""
+    return {
+        f"policy_{name}": factor * value
+        for name, factor in _SCORES.items()
+        if (value := getattr(usage, _field(name))) is not None
+    }
+
+
+def account(completed: CompletedTaskInstance) -> Account:
+    """The account of a finished problem, with the usage of the policy where it was measured."""
+    known = {
+        _field(name): completed.scores[f"policy_{name}"] / factor
+        for name, factor in _SCORES.items()
+        if f"policy_{name}" in completed.scores
+    }
+    unknown: dict[str, None] = dict.fromkeys(Usage.model_fields)
+    policy = Usage.model_validate({**unknown, **known}) if known else None
+    return account_of(completed.transcript, policy)

@@ -1,0 +1,135 @@
+"""Scored records of orchestrations: one for each turn, with the advantage of its try as weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
+from dataenvgym.domains.orchestrate.calls import account
+from dataenvgym.domains.orchestrate.domain import OrchestrateDomain
+from dataenvgym.domains.orchestrate.preferences import preference_of
+from dataenvgym.domains.orchestrate.rewards import (
+    CLIP,
+    LEAST_DEVIATION,
+    LEAST_GROUP,
+    RewardName,
+    Try,
+    advantages,
+    has_difference,
+    rewards,
+)
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import CompletedTaskInstance, Provenance, ScoredDatum
+from dataenvgym.run_warnings import warn_run
+
+
+class OrchestrateTriesEngine(ScoredTriesEngine):
+    """Writes scored records of the student's tries at requests, for group-relative learning.
+
+    The tries at one problem are a group; their rewards become advantages (see `rewards`). Each turn
+    of a try is a record of its own, because each has its own rebuilt prompt; its weight is the
+    advantage of the try. Groups smaller than 3, or with a standard deviation of `least_deviation`
+    or less, have no records, and neither have tries with an invalid call; those count in their
+    group. Failed tries do not.
+
+    Args:
+        task, samples, temperature, tries: see `ScoredTriesEngine`.
+        reward: "outcome", "efficiency" or "preference".
+        clip: advantages are clipped to this value above and below 0.
+        least_deviation: of the rewards of a group that is trained on, more than this.
+        repeat: play problems again in later iterations, with the current student.
+    """
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        *,
+        samples: int = 8,
+        temperature: float = 1.0,
+        tries: int = 4,
+        reward: RewardName = "outcome",
+        clip: float = CLIP,
+        least_deviation: float = LEAST_DEVIATION,
+        repeat: bool = True,
+    ) -> None:
+        super().__init__(
+            task,
+            samples=samples,
+            temperature=temperature,
+            tries=tries,
+            name_turns=False,
+            repeat=repeat,
+        )
+        domain = self.task.domain
+        if not isinstance(domain, OrchestrateDomain):
+            raise ConfigurationError(
+                f"these rewards are of orchestrations, and task {self.task.name!r} has none: "
+                "choose task=qa_jsonl, task=pocket_orchestrate, or agent/engine=scored_tries"
+            )
+        check_one_of(get_args(RewardName), reward=reward)
+        check_at_least(LEAST_GROUP, samples=samples)
+        if not clip > 0 or not least_deviation >= 0:
+            raise ConfigurationError(
+                f"clip is {clip} and least_deviation {least_deviation}, expected more than 0 and "
+                "0 or more"
+            )
+        self._domain = domain
+        self.reward: RewardName = reward
+        self.clip = clip
+        self.least_deviation = least_deviation
+
+    def learn_all(
+        self, problems: Sequence[Sequence[CompletedTaskInstance]]
+    ) -> list[Sequence[ScoredDatum]]:
+        groups = [[done for done in tries if self._lost.keeps(done)] for tries in problems]
+        found: list[Sequence[ScoredDatum]] = []
+        n_flat = n_invalid = 0
+        for group in groups:
+            values = self.rewards_of(group)
+            if not has_difference(values, deviation=self.least_deviation):
+                n_flat += 1
+                found.append([])
+                continue
+            records: list[ScoredDatum] = []
+            weights = advantages(values, clip=self.clip)
+            for done, weight in zip(group, weights, strict=True):
+                if account(done).n_invalid:
+                    n_invalid += 1
+                else:
+                    records += self._records_of(done, weight)
+            found.append(records)
+        if n_flat or n_invalid:
+            warn_run(
+                f"orchestrate_tries: of {len(groups)} groups of tries, {n_flat} are too small or "
+                f"have almost equal rewards; {n_invalid} more tries have an invalid call. They "
+                "have no record"
+            )
+        return found
+
+    def rewards_of(self, group: Sequence[CompletedTaskInstance]) -> list[float]:
+        """The reward of each try at one problem; none with an error."""
+        tries = []
+        for done in group:
+            spent = account(done)
+            tries.append(Try(done.was_correct, spent.cost, spent.seconds, spent.calls))
+        preference = preference_of(group[0].instance) if group else None
+        return rewards(self.reward, tries, preference) if tries else []
+
+    def _records_of(self, done: CompletedTaskInstance, weight: float) -> list[ScoredDatum]:
+        records = []
+        for prompt, said in self._domain.turns(done):
+            first, *rest = prompt
+            is_system = first.role == "system"
+            bare = first.model_copy(update={"tools": ()})
+            records.append(
+                ScoredDatum(
+                    messages=(*(() if is_system else (bare,)), *rest, said),
+                    system=first.content if is_system else "",
+                    tools=first.tools,
+                    weights=(weight,),
+                    provenance=Provenance(skill=done.instance.skill),
+                )
+            )
+        return records

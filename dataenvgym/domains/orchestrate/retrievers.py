@@ -1,0 +1,171 @@
+"""Retrievers: they find texts for a query, in a folder, through a server, or from a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+from urllib.request import Request, urlopen
+
+import orjson
+
+from dataenvgym.errors import ConfigurationError, SpeakerError
+
+RETRIEVER = "retriever"
+"""Its name where it is at fault."""
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Finds texts for a query."""
+
+    def search(self, query: str, k: int) -> Sequence[str]:
+        """At most `k` texts, the best first; SpeakerError if it failed. Threads may share it."""
+        ...
+
+
+class FolderRetriever:
+    """BM25 over the texts of a folder; needs the package bm25s.
+
+    Each .txt and .md file is split at blank lines into pieces of about `size` characters; a piece
+    begins with the name of its file. Texts without a word of the query are not found.
+
+    Args:
+        folder: of the texts, with folders in it.
+        size: characters of a piece; a longer paragraph stays whole.
+    """
+
+    def __init__(self, folder: str | Path, *, size: int = 1_200) -> None:
+        self.folder = Path(folder)
+        self.size = size
+        files = sorted(p for p in self.folder.rglob("*") if p.suffix in (".txt", ".md"))
+        self.texts = [piece for path in files for piece in self._pieces(path)]
+        if not self.texts:
+            raise ConfigurationError(
+                f"retriever: {str(folder)!r} has no texts, expected a folder with .txt or .md files"
+            )
+
+    def _pieces(self, path: Path) -> list[str]:
+        paragraphs = path.read_text(encoding="utf-8", errors="replace").split("\n\n")
+        pieces = [""]
+        for paragraph in filter(None, map(str.strip, paragraphs)):
+            if pieces[-1] and len(pieces[-1]) + len(paragraph) > self.size:
+                pieces.append("")
+            pieces[-1] += f"\n{paragraph}" if pieces[-1] else paragraph
+        return [f"{path.stem}\n{piece}" for piece in pieces if piece]
+
+    @cached_property
+    def _index(self) -> Any:
+        try:
+            import bm25s
+        except ImportError:
+            raise ConfigurationError(
+                "a folder of texts is searched with the package bm25s: "
+                "pip install 'dataenvgym[retrieval]'"
+            ) from None
+        index = bm25s.BM25()
+        tokens = bm25s.tokenize(self.texts, stopwords="en", show_progress=False)
+        index.index(tokens, show_progress=False)
+        return index
+
+    def search(self, query: str, k: int) -> Sequence[str]:
+        """See `Retriever`."""
+        index = self._index
+        import bm25s
+
+        words = bm25s.tokenize([query], stopwords="en", return_ids=False, show_progress=False)
+        if not words[0]:
+            return ()
+        found, scores = index.retrieve(words, k=min(k, len(self.texts)), show_progress=False)
+        return [self.texts[i] for i, s in zip(found[0], scores[0], strict=True) if s > 0]
+
+    def describe(self) -> dict[str, Any]:
+        """The folder and its number of texts, for the run directory."""
+        return {"name": type(self).__name__, "folder": str(self.folder), "texts": len(self.texts)}
+
+
+class HttpRetriever:
+    """Servers with ToolOrchestra's `/retrieve`: a list of documents for each query.
+
+    A request is `{"queries": [...], "topk": k, "return_scores": true}`; the reply has, for each
+    query, `[{"document": {"content": ...}, "score": ...}, ...]` ("contents" is read as well). A
+    failed request goes to the next server.
+
+    Args:
+        base_urls: one server, or several.
+        timeout: seconds that one request may take.
+        retries: how often it is sent again after a failure.
+    """
+
+    def __init__(
+        self, base_urls: str | Sequence[str], *, timeout: float = 60.0, retries: int = 2
+    ) -> None:
+        self.base_urls = (base_urls,) if isinstance(base_urls, str) else tuple(base_urls)
+        self.timeout = timeout
+        self.retries = retries
+
+    def search(self, query: str, k: int) -> Sequence[str]:
+        """See `Retriever`."""
+        body = {"queries": [query], "topk": k, "return_scores": True}
+        error: Exception | None = None
+        for attempt in range(self.retries + 1):
+            url = self.base_urls[attempt % len(self.base_urls)].rstrip("/") + "/retrieve"
+            request = Request(url, orjson.dumps(body), {"Content-Type": "application/json"})
+            try:
+                with urlopen(request, timeout=self.timeout) as reply:
+                    documents = [each["document"] for each in orjson.loads(reply.read())[0]]
+                return [str(d["content"] if "content" in d else d["contents"]) for d in documents]
+            except (OSError, HTTPException, ValueError, LookupError, TypeError) as failure:
+                error = failure
+        raise SpeakerError(
+            f"retriever: {type(error).__name__} from {url} in {self.retries + 1} tries: {error}",
+            fault=RETRIEVER,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """The servers, for the run directory."""
+        return {"name": type(self).__name__, "base_urls": list(self.base_urls)}
+
+
+class ScriptedRetriever:
+    """Finds what a function, or a mapping from a text in the query to documents, says."""
+
+    def __init__(
+        self, script: Mapping[str, Sequence[str]] | Callable[[str, int], Sequence[str]]
+    ) -> None:
+        self.script = script
+
+    def search(self, query: str, k: int) -> Sequence[str]:
+        """See `Retriever`."""
+        if not isinstance(self.script, Mapping):
+            return self.script(query, k)[:k]
+        return [text for key, texts in self.script.items() if key in query for text in texts][:k]
+
+    def describe(self) -> dict[str, Any]:
+        """Its name, for the run directory."""
+        return {"name": type(self).__name__}
+
+
+def make_retriever(
+    given: Retriever | str | Path | Sequence[str] | None, urls: Sequence[str] = ()
+) -> Retriever | None:
+    """The retriever of a folder, of server addresses, or the given one; `urls` if none is given.
+
+    Raises:
+        ConfigurationError: if it is none of these.
+    """
+    if given is None:
+        return HttpRetriever(urls) if urls else None
+    if isinstance(given, Retriever):
+        return given
+    listed: list[object] = [*given] if isinstance(given, list | tuple) else [given]
+    if all(str(each).startswith(("http://", "https://")) for each in listed):
+        return HttpRetriever([str(each) for each in listed])
+    if len(listed) == 1 and Path(str(listed[0])).is_dir():
+        return FolderRetriever(str(listed[0]))
+    raise ConfigurationError(
+        f"retriever is {given!r}, expected a folder with texts, http://HOST:PORT (or a list of "
+        "servers), or an object with `search(query, k)`"
+    )

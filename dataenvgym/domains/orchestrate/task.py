@@ -1,0 +1,239 @@
+"""Questions of files, to be answered with priced models: HLE, FRAMES and others as JSON lines.
+
+A row has `question` and `answer`, and may have `id`, `category` and `preference`. A row with an
+`image`, as HLE has, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dataenvgym.domains.orchestrate.calls import NOTHING, Usage, policy_scores
+from dataenvgym.domains.orchestrate.domain import OrchestrateDomain
+from dataenvgym.domains.orchestrate.environment import SYSTEM, TEMPLATE, CallOptions
+from dataenvgym.domains.orchestrate.preferences import parse_preference
+from dataenvgym.domains.orchestrate.retrievers import Retriever, make_retriever
+from dataenvgym.domains.orchestrate.tiers import (
+    RETRIEVAL,
+    Tier,
+    make_speakers,
+    parse_tiers,
+    read_endpoints,
+)
+from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.interfaces import Failure, PredictorInterface, Reply, SamplingParameters
+from dataenvgym.interfaces.forwarding import ForwardingPredictor
+from dataenvgym.llm.budget import Price, parse_price
+from dataenvgym.options import takes
+from dataenvgym.records import CompletedTaskInstance, Conversation, Message, TaskInstance
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.options import THIRDS, PromptOptions, RowOptions, TaskOptions
+from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.rows import SourceRow, UnfitRowError
+from dataenvgym.tasks.source import Split
+from dataenvgym.tool_formats import as_reply, read_reply
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrchestrationOptions(TaskOptions, PromptOptions, CallOptions):
+    """Options of tasks of orchestration.
+
+    Attributes:
+        tiers: changes of the default tiers, and more tiers, by name (see `Tier`).
+        preference: what the user of each problem without a preference of its own wants: weights by
+            name, or `{text: ..., weights: ...}` (see `Preference`).
+        policy_price: of the student, in US dollars for a million tokens: `{prompt: ...,
+            completion: ...}`; null if it is unknown.
+        max_turns: the most messages of the student.
+        sampling: how the student draws its replies.
+    """
+
+    tiers: Mapping[str, Any] | None = None
+    preference: Mapping[str, Any] | None = None
+    policy_price: Price | Mapping[str, float] | None = None
+    max_turns: int = 50
+    system_prompt: str = SYSTEM
+    template: str = TEMPLATE
+    sampling: SamplingParameters = SamplingParameters(max_tokens=1024)
+
+
+@dataclass(frozen=True)
+class QuestionOptions(OrchestrationOptions, RowOptions):
+    """Options of `OrchestrateTask`.
+
+    Attributes:
+        sources: one path for all splits, or {train: ..., validation: ..., test: ...}.
+        name: of the task.
+        endpoints: a file with the servers of models, as ToolOrchestra's `model_config.json`.
+        retriever: what searches search in: a folder of .txt and .md files, http://HOST:PORT or a
+            list of servers, or an object with `search(query, k)`; null is the file's "retrieval".
+    """
+
+    sources: Places
+    _: KW_ONLY
+    name: str = "qa_jsonl"
+    endpoints: str | Path | None = None
+    retriever: Retriever | str | Path | Sequence[str] | None = None
+    fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
+
+
+class MeteredPredictor(ForwardingPredictor):
+    """Answers with a predictor, and keeps the usage of each reply."""
+
+    def __init__(self, predictor: PredictorInterface, price: Price | None) -> None:
+        super().__init__(predictor)
+        self.title = getattr(predictor, "title", type(predictor).__name__)
+        self._price = price
+        self._found: dict[tuple[str, str], Usage] = {}
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Reply | Failure]:
+        replies = super().predict(conversations, sampling)
+        for conversation, reply in zip(conversations, replies, strict=False):
+            self._keep(conversation, reply)
+        return replies
+
+    def own_submit(
+        self, conversation: Conversation, sampling: SamplingParameters
+    ) -> Future[Reply | Failure]:
+        """Ask for one reply, and keep its usage when it comes."""
+        future: Future[Reply | Failure] = self._predictor.submit(conversation, sampling)
+
+        def keep(done: Future[Reply | Failure]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._keep(conversation, done.result())
+
+        future.add_done_callback(keep)
+        return future
+
+    def _keep(self, conversation: Conversation, reply: Reply | Failure) -> None:
+        if isinstance(reply, Reply):
+            said = as_reply(read_reply(conversation, reply.text))
+            usage = Usage.of(reply, self._price)
+            self._found[conversation[-1].content, said] = usage
+
+    def usage(self, turns: Sequence[tuple[Conversation, Message]]) -> Usage | None:
+        """The usage of these replies to these prompts; None if they were not all seen."""
+        found = [self._found.get((prompt[-1].content, as_reply(said))) for prompt, said in turns]
+        seen = [usage for usage in found if usage is not None]
+        return sum(seen, NOTHING) if len(seen) == len(turns) else None
+
+
+class OrchestratedTask(Task):
+    """A task whose attempts count what the student itself took: the scores `policy_cost`, ..."""
+
+    def make_domain(
+        self,
+        options: OrchestrationOptions,
+        tiers: Mapping[str, Tier],
+        *,
+        retriever: Retriever | None,
+        kind: type[OrchestrateDomain] = OrchestrateDomain,
+    ) -> OrchestrateDomain:
+        """The domain of these options."""
+        self.policy_price = parse_price(options.policy_price)
+        domain = kind(
+            tiers,
+            CallOptions(**{f.name: getattr(options, f.name) for f in fields(CallOptions)}),
+            others=options.others,
+            prompt_template=options.prompt,
+            max_turns=options.max_turns,
+            retriever=retriever,
+        )
+        self.preference = (
+            None
+            if options.preference is None
+            else parse_preference(options.preference, domain.offered, "task.preference")
+        )
+        return domain
+
+    def load(self, split: Split) -> Sequence[TaskInstance]:
+        """The problems; those without a preference of their own get that of the task."""
+        instances = super().load(split)
+        if self.preference is None:
+            return instances
+        own = {"preference": self.preference.model_dump(mode="json")}
+        return [i.model_copy(update={"data": {**own, **i.data}}) for i in instances]
+
+    def attempt(
+        self,
+        predictor: PredictorInterface,
+        instances: Sequence[TaskInstance] | None = None,
+        *,
+        samples: int = 1,
+        sampling: SamplingParameters | None = None,
+    ) -> list[CompletedTaskInstance]:
+        """See `Task.attempt`."""
+        metered = MeteredPredictor(predictor, self.policy_price)
+        tries = super().attempt(metered, instances, samples=samples, sampling=sampling)
+        domain = self.domain
+        assert isinstance(domain, OrchestrateDomain)
+        measured = []
+        for done in tries:
+            if done.error is None and (usage := metered.usage(domain.turns(done))) is not None:
+                scores = {**done.scores, **policy_scores(usage)}
+                done = done.model_copy(update={"scores": scores})
+            measured.append(done)
+        return measured
+
+
+class OrchestrateTask(OrchestratedTask):
+    """Questions of a file, answered with priced models.
+
+    OrchestrateTask("hle.jsonl", tiers={"answer-4": {"accuracy": 0.4}})
+    """
+
+    @takes(QuestionOptions)
+    def __init__(self, options: QuestionOptions) -> None:
+        tiers = parse_tiers(options.tiers)
+        endpoints = {} if options.endpoints is None else read_endpoints(options.endpoints)
+        given = dict(options.others or {})
+        options = replace(options, others={**make_speakers(tiers, endpoints, given), **given})
+        retriever = make_retriever(options.retriever, endpoints.get(RETRIEVAL, ()))
+        domain = self.make_domain(options, tiers, retriever=retriever)
+        source = RowSource(
+            options.sources,
+            partial(to_instance, name=options.name, offered=domain.offered),
+            options,
+            name=options.name,
+            overlap_key=domain.overlap_key,
+        )
+        self.set_up(source, domain, options, name=options.name)
+
+
+def to_instance(row: SourceRow, *, name: str, offered: Collection[str]) -> TaskInstance:
+    """The problem in a row.
+
+    Raises:
+        UnfitRowError: if it shows an image.
+        InvalidInstanceError: if its question or answer is not text, or its preference is invalid.
+    """
+    values = row.values
+    if values.get("image"):
+        raise UnfitRowError(f"{row.where}: the question shows an image, and tools get text only")
+    for field_name in ("question", "answer"):
+        value = values.get(field_name)
+        if not isinstance(value, str) or not value.strip():
+            raise InvalidInstanceError(
+                f"{row.where}, field {field_name!r}: found {value!r:.80}, expected text; a row has "
+                "question and answer, and may have id, category and preference"
+            )
+    data: dict[str, Any] = {}
+    if (wanted := values.get("preference")) is not None:
+        data["preference"] = parse_preference(wanted, offered, row.where).model_dump(mode="json")
+    category = values.get("category")
+    return TaskInstance(
+        id=str(values.get("id") or row.id),
+        task=name,
+        instruction=values["question"].strip(),
+        answer=values["answer"].strip(),
+        skill=category if isinstance(category, str) else None,
+        category=category if isinstance(category, str) else None,
+        data=data,
+    )
