@@ -33,6 +33,7 @@ READING = {
     "show": [("run",)],
     "export": [("run", "--output", "exported")],
     "doctor": [()],
+    "pareto": [("evaluations/evaluation",)],
 }
 """The commands that read the folder of a run or an evaluation."""
 CONFIGURATIONS = ("runs/run/config.yaml", "evaluations/evaluation/config.yaml")

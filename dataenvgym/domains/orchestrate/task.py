@@ -26,7 +26,13 @@ from dataenvgym.domains.orchestrate.tiers import (
     read_endpoints,
 )
 from dataenvgym.errors import InvalidInstanceError
-from dataenvgym.interfaces import Failure, PredictorInterface, Reply, SamplingParameters
+from dataenvgym.interfaces import (
+    Failure,
+    ManyAdapters,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+)
 from dataenvgym.interfaces.forwarding import ForwardingPredictor
 from dataenvgym.llm.budget import Price, parse_price
 from dataenvgym.options import takes
@@ -90,6 +96,8 @@ class MeteredPredictor(ForwardingPredictor):
         self.title = getattr(predictor, "title", type(predictor).__name__)
         self._price = price
         self._found: dict[tuple[str, str], Usage] = {}
+        if isinstance(predictor, ManyAdapters):
+            self.train_each, self.predict_each = predictor.train_each, self._predict_each
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
@@ -111,6 +119,19 @@ class MeteredPredictor(ForwardingPredictor):
 
         future.add_done_callback(keep)
         return future
+
+    def _predict_each(
+        self,
+        adapters: Sequence[Path | None],
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+    ) -> Sequence[Reply | Failure]:
+        """Ask each adapter, and keep the usage of each reply."""
+        replies: Sequence[Reply | Failure]
+        replies = self._predictor.predict_each(adapters, conversations, sampling)
+        for conversation, reply in zip(conversations, replies, strict=False):
+            self._keep(conversation, reply)
+        return replies
 
     def _keep(self, conversation: Conversation, reply: Reply | Failure) -> None:
         if isinstance(reply, Reply):
@@ -168,10 +189,13 @@ class OrchestratedTask(Task):
         *,
         samples: int = 1,
         sampling: SamplingParameters | None = None,
+        adapters: Sequence[Path | None] | None = None,
     ) -> list[CompletedTaskInstance]:
         """See `Task.attempt`."""
         metered = MeteredPredictor(predictor, self.policy_price)
-        tries = super().attempt(metered, instances, samples=samples, sampling=sampling)
+        tries = super().attempt(
+            metered, instances, samples=samples, sampling=sampling, adapters=adapters
+        )
         domain = self.domain
         assert isinstance(domain, OrchestrateDomain)
         measured = []
