@@ -30,6 +30,7 @@ does not change its results."""
 
 ADDED = (
     ("task.pressure", None),
+    ("task.pressure_on_records", True),
     ("student.format", "chat"),
     ("predictor.format", "chat"),
     ("task.others.*.format", "chat"),

@@ -52,6 +52,8 @@ def identity_of(
     }
     if (pressure := task_of(task).pressure) is not None:
         identity["pressure"] = pressure.describe()
+        if not task_of(task).pressure_on_records:
+            identity["pressure_on_records"] = False
     if others := task_of(task).others:
         identity["others"] = describe_speakers(others)
     if isinstance(predictor, Describes):

@@ -70,8 +70,8 @@ def config_differences(
     """Find unfair differences between the configurations on one task, seed by seed.
 
     Args:
-        members: role, name, seed and configuration of each run. The record budget does not limit
-            the ceiling; floors are not compared.
+        members: role, name, seed and configuration of each run. Neither the record budget nor the
+            pressure on records is that of the ceiling; floors are not compared.
     """
     by_seed: dict[int, list[tuple[Role, str, DictConfig]]] = {}
     for role, name, seed, config in members:
@@ -175,7 +175,9 @@ def _compared(config: DictConfig, budget: bool) -> dict[str, Any]:
     }
     values["episode.iterations"] = int(config.episode.iterations)
     values.setdefault("environment.target_score", None)
-    if budget:
+    if not budget:
+        values.pop("task.pressure_on_records", None)
+    else:
         most = record_budget(config)
         values[RECORDS] = _UNBOUNDED if math.isinf(most) else int(most)
     return values

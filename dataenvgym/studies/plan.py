@@ -2,7 +2,8 @@
 
 The episodes are ordinary runs in `studies/<name>/runs`. Besides the grid there are two bounds. The
 floor is one episode of `agent=none` per task (nothing is trained, so one seed is enough). The
-ceiling is `agent=gold` with each seed, without a record budget.
+ceiling is `agent=gold` with each seed, without a record budget, and with records that the pressure
+of a task leaves alone.
 """
 
 from __future__ import annotations
@@ -260,6 +261,11 @@ def _cells(
     def seeded(role: Role, name: str, task: Choice, overrides: Sequence[str]) -> list[Cell]:
         first = f"seed={grid.seeds[0]}"
         composed = compose([*overrides, *extra, first], config_dir=config_dir)
+        if role == "ceiling" and composed.task.get("pressure") is not None:
+            from omegaconf import open_dict
+
+            with open_dict(composed.task):
+                composed.task.pressure_on_records = False
         cells = []
         for seed in grid.seeds:
             config: Any = copy.deepcopy(composed)

@@ -110,6 +110,7 @@ class Task:
         self.threads = options.threads
         self.student = options.student
         self.pressure = pressure_of(options.pressure)
+        self.pressure_on_records = options.pressure_on_records
         self._domain = domain
         self.others = speakers_of(options.others)
         own = type(self).make_environment is not Task.make_environment  # which may ask any model
@@ -282,14 +283,14 @@ class Task:
 
         `earlier` returns the accepted records of earlier iterations; only a pressure calls it.
         """
-        if self.pressure is None:
+        if self.pressure is None or not self.pressure_on_records:
             return records
         return self.pressure.received(records, self._skills, earlier())
 
     def record_fault(self, record: TrainingDatum) -> str | None:
         """Why the student must not be trained on a record (see `Domain.record_fault`), or None."""
         fault = self.domain.record_fault(record)
-        if fault is None and self.pressure is not None:
+        if fault is None and self.pressure is not None and self.pressure_on_records:
             fault = self.pressure.fault(record, self._skills)
         return fault
 

@@ -66,6 +66,8 @@ class TaskOptions:
             task; `student=pocket` uses them.
         pressure: changes the data so that some strategies gain more than others: a name, such as
             `traps`, or a name with its options (see `dataenvgym.tasks.pressures`).
+        pressure_on_records: False keeps the pressure from training records: what a study's ceiling
+            has.
     """
 
     split: Given[Split] = "validation"
@@ -75,6 +77,7 @@ class TaskOptions:
     others: Given[Mapping[str, PredictorInterface | TeacherInterface] | None] = None
     student: str = "pocket"
     pressure: str | Mapping[str, Any] | Pressure | None = None
+    pressure_on_records: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,6 +50,12 @@ def test_other_iterations_are_another_budget_too():
     assert keys([], ["episode.iterations=2"], role="ceiling") == ["episode.iterations"]
 
 
+def test_only_a_ceiling_may_have_records_without_the_pressure():
+    spared = ["task.pressure_on_records=false"]
+    assert keys([], spared) == ["task.pressure_on_records"]
+    assert keys([], spared, role="ceiling") == []
+
+
 def test_the_budget_is_the_smaller_of_plan_and_limit():
     assert record_budget(compose(["episode.iterations=3"])) == 900
     assert record_budget(compose(["environment.max_records=500"])) == 500

@@ -75,6 +75,14 @@ def test_the_ceiling_gets_all_gold_data_with_any_record_budget(small, folder):
     assert "max_records: null" in config
 
 
+def test_a_pressure_leaves_the_records_of_the_ceiling_alone(folder):
+    plan = plan_study(["task=pocket_math,teach/traps", "agent=random"])
+    spared = {
+        (c.task, c.role) for c in plan.cells if c.config.task.get("pressure_on_records") is False
+    }
+    assert spared == {("teach/traps", "ceiling")}
+
+
 def test_bounds_have_their_own_engine_with_any_experiment(monkeypatch, folder):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     plan = plan_study(["experiment=dataenvgym_math_gemma2_2b", "agent=random"])
