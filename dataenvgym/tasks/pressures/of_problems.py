@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Container, Sequence
 
-from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.pressures.of_records import exchanged
 from dataenvgym.tasks.pressures.pressure import (
@@ -81,29 +81,30 @@ class Drift(Pressure):
 
 
 class Hidden(Pressure):
-    """The skills of some problems are hidden: those with certain first words have another label.
+    """The skills of problems are hidden: their labels follow the first word of the wording.
 
-    The label is a skill of the task that the first word chooses, whatever the problem needs. So the
-    results of a skill are those of some of its problems, and of problems of others.
+    A label is the name of one of `groups` skills of the task, and says nothing of what a problem
+    needs: its problems are of several skills, and a skill has problems under several labels.
 
     Args:
-        share: of the first words that hide the skill.
-        seed: draws them, and the label of each.
+        groups: the number of labels.
+        seed: draws the labels, and one for each word.
     """
 
-    def __init__(self, *, share: float = 0.5, seed: int = 0) -> None:
-        super().__init__(share=share, seed=seed)
+    def __init__(self, *, groups: int = 5, seed: int = 0) -> None:
+        super().__init__(seed=seed)
+        self.groups = whole(groups, 2, "groups")
 
     def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
-        labels = permuted(skills, self.seed)
-        return [self._labeled(instance, labels) for instance in instances]
+        labels = permuted(skills, self.seed)[: self.groups]
+        return [
+            i.model_copy(update={"skill": self._label(i.instruction, labels), "category": None})
+            for i in instances
+        ]
 
-    def _labeled(self, instance: TaskInstance, labels: Sequence[str]) -> TaskInstance:
-        first = next(iter(instance.instruction.split()), "").lower()
-        if derive_seed(self.seed, "hidden", first) / 2**63 >= self.share:
-            return instance
-        label = labels[derive_seed(self.seed, first) % len(labels)]
-        return instance.model_copy(update={"skill": label, "category": None})
+    def _label(self, instruction: str, labels: Sequence[str]) -> str:
+        first = next(iter(instruction.split()), "").lower()
+        return labels[derive_seed(self.seed, first) % len(labels)]
 
 
 def _thinned(instances: Instances, heavy: Container[str | None], ratio: int) -> Instances:
