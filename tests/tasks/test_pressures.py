@@ -289,7 +289,9 @@ def test_nonsense_is_refused_by_the_name_of_the_option(given, named):
 
 def test_a_pressure_may_leave_records_alone():
     """As the ceiling of a study has it; problems and judging stay under it."""
-    config = compose(["task=pocket_math", "task.pressure=plateau", "task.pressure_on_records=false"])
+    config = compose(
+        ["task=pocket_math", "task.pressure=plateau", "task.pressure_on_records=false"]
+    )
     spared = build_task(config)
     pressed = task_under("plateau")
     records = records_of(pressed, 40)
