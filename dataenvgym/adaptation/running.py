@@ -166,7 +166,15 @@ def adaptation_config(
     overrides: Sequence[str], config_dir: str | Path | None, *, continual: bool = False
 ) -> DictConfig:
     """The configuration, with the task's own engine of self-edits unless one was chosen."""
-    parsed, name = parse_overrides(overrides), "continual" if continual else "adapt"
+    name = "continual" if continual else "adapt"
+    return compose(with_engine(overrides, config_dir, name), config_dir=config_dir, name=name)
+
+
+def with_engine(
+    overrides: Sequence[str], config_dir: str | Path | None, name: str
+) -> Sequence[str]:
+    """The overrides, with the task's own engine of self-edits unless one was chosen."""
+    parsed = parse_overrides(overrides)
     if any(o.key == f"{_ENGINE}.samples" for o in parsed):
         raise ConfigurationError(
             f"{_ENGINE}.samples is for runs: the number of edits is arms.edits for the contexts "
@@ -185,8 +193,8 @@ def adaptation_config(
                 "task=pocket_knowledge, task=knowledge, task=squad or task=few_shot, or an engine "
                 "with the methods of dataenvgym.adaptation.WritesEdits (agent/engine=...)"
             )
-        overrides = [*overrides, f"agent/engine={own}"]
-    return compose(overrides, config_dir=config_dir, name=name)
+        return [*overrides, f"agent/engine={own}"]
+    return overrides
 
 
 def _settings(config: DictConfig) -> DictConfig:

@@ -317,11 +317,17 @@ docs/adaptation_server.md.""",
         "config",
         "print the configuration with overrides applied, and its comments",
         "listing:show_configuration",
-        {**_OVERRIDES, "--resolve": "values in place of references such as ${seed}"},
+        {
+            **_OVERRIDES,
+            "--of run|eval|adapt|continual=run": "the command that it is of (default: run); "
+            "continual is adapt --continual",
+            "--resolve": "values in place of references such as ${seed}",
+        },
         """\
 examples:
   dataenvgym config
   dataenvgym config agent=skill_tree trainer=llama_factory > mine.yaml
+  dataenvgym config --of adapt experiment=seal_knowledge_pocket
 
 A value that you must set is shown as ???.""",
     ),

@@ -79,9 +79,13 @@ def _columns(options: list[tuple[str, str, str]], width: int, *, cut: bool) -> I
 
 def show_configuration(arguments: Namespace) -> None:
     """Print the composed configuration as YAML with its comments."""
-    text = annotated_yaml(
-        arguments.overrides, config_dir=arguments.config_dir, resolve=arguments.resolve
-    )
+    overrides, folder = arguments.overrides, arguments.config_dir
+    name = "config" if arguments.of == "run" else arguments.of
+    if name in ("adapt", "continual"):
+        from dataenvgym.adaptation.running import with_engine
+
+        overrides = with_engine(overrides, folder, name)
+    text = annotated_yaml(overrides, config_dir=folder, resolve=arguments.resolve, name=name)
     print(text, end="")
 
 

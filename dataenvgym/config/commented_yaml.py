@@ -108,11 +108,12 @@ def annotated_yaml(
     *,
     config_dir: str | Path | None = None,
     resolve: bool = False,
+    name: str = "config",
 ) -> str:
-    """Print the configuration of `dataenvgym run` with these overrides, and its comments.
+    """Print the configuration of a command with these overrides, and its comments.
 
     Args:
-        overrides, config_dir: as for `compose`. A missing value is printed as `???`.
+        overrides, config_dir, name: as for `compose`. A missing value is printed as `???`.
         resolve: print values in place of references such as `${seed}`.
 
     Raises:
@@ -120,10 +121,11 @@ def annotated_yaml(
     """
     from omegaconf import OmegaConf
 
-    config = compose(overrides, config_dir=config_dir, allow_missing=not resolve)
+    config = compose(overrides, config_dir=config_dir, allow_missing=not resolve, name=name)
     if resolve:
         config = OmegaConf.create(literal(OmegaConf.to_container(config, resolve=True)))
-    comments = _Comments(chosen_options(overrides, config_dir), files_by_group(config_dir))
+    files = files_by_group(config_dir)
+    comments = _Comments(chosen_options(overrides, config_dir, name), files, name)
     comments.explain(config)
     lines: list[str] = []
     values: Any = OmegaConf.to_container(config)
@@ -140,13 +142,17 @@ class _Comments:
     Args:
         choices: the option of each group; a group may name its package after an `@`.
         files: for each group, its files by name, including bases.
+        name: of the file of the whole configuration.
     """
 
-    def __init__(self, choices: Mapping[str, str], files: Mapping[str, Mapping[str, Path]]) -> None:
+    def __init__(
+        self, choices: Mapping[str, str], files: Mapping[str, Mapping[str, Path]], name: str
+    ) -> None:
         self.heads: dict[str, list[str]] = {}
         self.about: dict[str, str] = {}
         self._files = files
-        self._add(read_comments(config_directory() / "config.yaml"), "")
+        for root in dict.fromkeys(("config", *(["adapt"] if name == "continual" else []), name)):
+            self._add(read_comments(config_directory() / f"{root}.yaml"), "")
         for choice, option in choices.items():
             group, _, package = choice.partition("@")
             if option in files.get(group, {}):

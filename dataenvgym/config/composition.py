@@ -146,7 +146,7 @@ def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, 
 
 
 def chosen_options(
-    overrides: Sequence[str] = (), config_dir: str | Path | None = None
+    overrides: Sequence[str] = (), config_dir: str | Path | None = None, name: str = "config"
 ) -> dict[str, str]:
     """The option of each group with these overrides, chosen or default; without any, the defaults.
 
@@ -155,7 +155,7 @@ def chosen_options(
     groups = options_by_group(config_dir)
     parsed = with_own_classes(parse_overrides(overrides), groups)
     choices = [o for o in parsed if o.key in groups]
-    return compose_files(choices, _folders(config_dir))[1]
+    return compose_files(choices, _folders(config_dir), name)[1]
 
 
 def _check_files(choices: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]) -> None:
@@ -200,7 +200,8 @@ def _check_experiment(
     if name != "adapt" and "rest_em" in content:
         raise ConfigurationError(
             f"experiment={experiment} is for another command: dataenvgym adapt "
-            f"experiment={experiment}"
+            f"experiment={experiment} (dataenvgym config --of adapt experiment={experiment} shows "
+            "its options)"
         )
     if task is None:
         return

@@ -44,6 +44,31 @@ def test_config_prints_the_composed_configuration_which_can_be_read_back(dataenv
     assert "${" not in dataenvgym("config", "seed=3", "--resolve").out
 
 
+@pytest.mark.parametrize(
+    ("of", "given"),
+    [
+        ("eval", ["task=pocket_code"]),
+        ("adapt", ["experiment=seal_knowledge_pocket"]),
+        ("adapt", ["task=pocket_few_shot"]),
+        ("continual", ["task=pocket_knowledge"]),
+    ],
+)
+def test_config_prints_that_of_other_commands_too(dataenvgym, of, given):
+    printed = dataenvgym.succeeds("config", "--of", of, *given).out
+    own = (
+        []
+        if of == "eval"
+        else ["agent/engine=grid_self_edit" if "few" in given[0] else "agent/engine=self_edit"]
+    )
+    assert OmegaConf.create(printed) == compose([*given, *own], name=of)
+    assert all(line.count("#") for line in printed.splitlines() if line.startswith("seeds:"))
+
+
+def test_config_names_the_command_of_a_preset(dataenvgym):
+    way = r"dataenvgym config --of adapt experiment=seal_arc_llama32_1b"
+    dataenvgym.refuses(way, "config", "experiment=seal_arc_llama32_1b")
+
+
 def test_show_lists_the_teachers_calls_or_says_that_there_are_none(dataenvgym, run):
     dataenvgym.refuses("no teacher was asked in this run", "show", "r", "--calls")
     dataenvgym.refuses("--iteration does not apply", "show", "r", "--calls", "--iteration", "1")
