@@ -26,6 +26,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.storage import hash_files, read_json, read_jsonl
+from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
 
 from ..waiting import wait_for
@@ -186,12 +187,52 @@ def test_scored_records_train_as_converted(train, scored_as):
     assert len(losses(output)) == 2
 
 
-def test_llama_factory_itself_refuses_a_file_of_stage_scored(command, tmp_path):
-    path = write_training(tmp_path, SCORED)
-    result = subprocess.run([command, "train", str(path)], capture_output=True, text=True)
-    assert result.returncode != 0
-    assert "scored" in result.stderr + result.stdout
-    assert not (tmp_path / "adapter" / "adapter_model.safetensors").exists()
+GROUP_RELATIVE: dict[str, Any] = {
+    "scored_reduction": "token_mean",
+    "scored_clip": 0.2,
+    "scored_clip_high": 0.28,
+    "scored_clip_dual": 10.0,
+    "scored_kl": 1e-4,
+}
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "mean": {},
+    "sum": {"scored_reduction": "sum"},
+    "group_relative": GROUP_RELATIVE,
+    "cut": {**GROUP_RELATIVE, "cutoff_len": 24},
+}
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
+    """An adapter with which both trainers begin."""
+    path = write_training(tmp_path_factory.mktemp("earlier"), SUPERVISED, lora_rank=4)
+    return InProcessTrainer(threads=1).train(path)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_scored_records_train_as_in_the_in_process_trainer(train, tmp_path, earlier, objective):
+    options: dict[str, Any] = {
+        "adapter_name_or_path": earlier,
+        "lora_rank": 4,
+        "learning_rate": 1e-2,
+        "lr_scheduler_type": "constant",
+        "gradient_accumulation_steps": 2,
+        "max_steps": 5,  # two epochs and a half
+        **OBJECTIVES[objective],
+    }
+    theirs = losses(train(records=SCORED, **options))
+    InProcessTrainer(threads=1).train(write_training(tmp_path / "ours", SCORED, **options))
+    ours = [line["loss"] for line in read_jsonl(tmp_path / "ours" / "trainer_log.jsonl")]
+    assert len(ours) == 5
+    assert theirs == pytest.approx(ours, abs=1e-4 * max(map(abs, ours)) + 1e-4)
+    assert abs(ours[0] - ours[-1]) > 0.01
+
+
+def test_a_student_with_own_weights_trains_on_scored_records(train):
+    output = train(records=SCORED, finetuning_type="full", learning_rate=1e-3, **GROUP_RELATIVE)
+    assert (output / "model.safetensors").is_file()
+    assert "scored_log_probabilities.pt" not in {path.name for path in output.iterdir()}
+    assert len(losses(output)) == 2
 
 
 def test_a_training_continues_from_an_adapter(train):
