@@ -10,7 +10,8 @@ LLaMA-Factory trains one stage at a time, and each kind of record belongs to one
     scored  scored              none
 
 Stage `scored` is this package's own: LLaMA-Factory has no stage that learns from weights, and
-rejects its name. Its rows are those of chat records, with the column `weights`.
+rejects its name; our trainer for it (`trainers.llama_factory`) adds the stage. Its rows are those
+of chat records, with the column `weights`.
 
 A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations, system,
 tools). Tools, calls and results, also those of a preference record, are written as text in the

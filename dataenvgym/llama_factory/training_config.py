@@ -77,8 +77,8 @@ class TrainingConfig(Model):
         scored_clip: limits the change by one training: it clips the ratio of a token's probability
             to the one at sampling time to 1 - clip .. 1 + clip (PPO; .2 is usual). None: no clip.
         scored_clip_high: another bound above, 1 + clip_high (DAPO uses .28). None: as scored_clip.
-        scored_clip_dual: for weights below 0, the ratio from which on nothing more is learned, above
-            1 (dual-clip PPO; 10, say). None: no bound.
+        scored_clip_dual: for weights below 0, the ratio from which on nothing more is learned,
+            above 1 (dual-clip PPO; 10, say). None: no bound.
         scored_kl: the weight of a penalty for the distance from the base, the KL divergence (GRPO;
             1e-4, say). The base is the student without an adapter; if its own weights are trained,
             the student before the training. None: no penalty.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dataenvgym.trainers.objectives import Pad
 
 _MOST = 20.0
-"""Differences of log-probabilities are clipped to this value, so that exp is finite (as in verl)."""
+"""Differences of log-probabilities are clipped to this, so that exp is finite (as in verl)."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ class ScoredTurns:
             self._sampled = _log_probabilities(model, examples, config, pad, run)
         if self._loss.kl:
             self._base = _log_probabilities(
-                model if base is None else base, examples, config, pad, run)
+                model if base is None else base, examples, config, pad, run
+            )
 
     def __len__(self) -> int:
         return len(self._scored)

@@ -228,6 +228,26 @@ def test_scored_records_train_as_in_the_in_process_trainer(train, tmp_path, earl
     assert abs(ours[0] - ours[-1]) > 0.01
 
 
+def test_two_processes_learn_from_scored_records_as_one(command, tmp_path, earlier):
+    options: dict[str, Any] = {
+        "adapter_name_or_path": earlier,
+        "lora_rank": 4,
+        "learning_rate": 1e-2,
+        "max_steps": 4,
+        **GROUP_RELATIVE,
+    }
+    divided = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
+    torchrun = {"FORCE_TORCHRUN": "1", "NPROC_PER_NODE": "2"}
+    two = LlamaFactoryTrainer(command=command, threads=1, environment=torchrun)
+    theirs = losses(two.train(write_training(tmp_path / "two", SCORED, **options, **divided)))
+    whole = {"per_device_train_batch_size": 8}
+    InProcessTrainer(threads=1).train(
+        write_training(tmp_path / "ours", SCORED, **{**options, **whole})
+    )
+    ours = [line["loss"] for line in read_jsonl(tmp_path / "ours" / "trainer_log.jsonl")]
+    assert theirs == pytest.approx(ours, abs=1e-4)
+
+
 def test_a_student_with_own_weights_trains_on_scored_records(train):
     output = train(records=SCORED, finetuning_type="full", learning_rate=1e-3, **GROUP_RELATIVE)
     assert (output / "model.safetensors").is_file()

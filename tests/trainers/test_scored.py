@@ -200,7 +200,10 @@ def test_two_tokens_by_hand():
 def test_the_dual_bound_ends_what_a_bad_token_costs():
     # w = -1 and r = 1.9 costs 1.9, but 1.5 if the bound is 1.5; a good token has no such bound
     one = {"reduction": "token_mean", "clip": 0.2}
-    assert of_two_tokens((0.0, -1.0), (1.0, 1.9), **one) == (pytest.approx(0.95), pytest.approx([0.0, 0.95]))
+    assert of_two_tokens((0.0, -1.0), (1.0, 1.9), **one) == (
+        pytest.approx(0.95),
+        pytest.approx([0.0, 0.95]),
+    )
     bounded = of_two_tokens((0.0, -1.0), (1.0, 1.9), **one, clip_dual=1.5)
     assert bounded == (pytest.approx(0.75), [0.0, 0.0])
     assert of_two_tokens((1.0, 0.0), (1.9, 1.0), **one, clip_dual=1.1)[0] == pytest.approx(-0.6)

@@ -259,8 +259,8 @@ class LostTries:
             )
         if self.n_flat:
             warn_run(
-                f"{self.engine}: of {self.n_groups} groups of tries, {self.n_flat} are too small or "
-                "have almost equal rewards; they have no record"
+                f"{self.engine}: of {self.n_groups} groups of tries, {self.n_flat} are too small "
+                "or have almost equal rewards; they have no record"
             )
         if self.n_tries and not records:
             warn_run(f"{self.engine}: {self.n_tries} tries gave no record")

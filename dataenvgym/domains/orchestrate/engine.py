@@ -28,10 +28,10 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
     """Writes scored records of the student's tries at requests, for group-relative learning.
 
     The tries at one problem are a group; their rewards become advantages (see `tasks.turn_scores`).
-    Each turn of a try is a record of its own, because each has its own rebuilt prompt; its weight is the
-    advantage of the try. Groups smaller than 3, or with a standard deviation of `least_deviation`
-    or less, have no records, and neither have tries with an invalid call; those count in their
-    group. Failed tries do not.
+    Each turn of a try is a record of its own, because each has its own rebuilt prompt; its weight
+    is the advantage of the try. Groups smaller than 3, or with a standard deviation of
+    `least_deviation` or less, have no records, and neither have tries with an invalid call; those
+    count in their group. Failed tries do not.
 
     Args:
         task, samples, temperature, tries: see `ScoredTriesEngine`.

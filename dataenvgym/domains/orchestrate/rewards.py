@@ -6,8 +6,8 @@
                  tool, the outcome, minus the cost and minus the time, each min-max normalized over
                  the whole group (0 where all are equal)
 
-Rewards become advantages by `tasks.turn_scores`; ToolOrchestra clips them to 3, and trains on groups
-of 3 or more with a deviation above 0.1.
+Rewards become advantages by `tasks.turn_scores`; ToolOrchestra clips them to 3, and trains on
+groups of 3 or more with a deviation above 0.1.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ stage `sft`, without our options, and these parts of it change:
 
     converter   keeps the weights: column `weights`, or `score` in each turn of the assistant (EPO)
     processor   leaves out a turn that does not fit, with its weight and all later turns
-    trainer     computes the loss; its other methods are LLaMA-Factory's, so that LoRA, full weights,
-                DeepSpeed, and several GPUs are as in stage `sft`
+    trainer     computes the loss; the rest is LLaMA-Factory's, so that LoRA, full weights,
+                DeepSpeed and several GPUs are as in stage `sft`
 
 It runs in LLaMA-Factory's environment, which lacks dataenvgym, so it uses only the standard
 library, torch and LLaMA-Factory. torchrun starts this script in each process.
@@ -183,7 +183,8 @@ def _trainer(plain: Any, loss: ScoredLoss) -> Any:
             total = loss.summed(logs, inputs["weights"], inputs["shares"], sampled, base)
             divisor = num_items_in_batch or loss.divisor(len(inputs["place"]), len(logs))
             # gradients are averaged over processes
-            return total / divisor * self.accelerator.num_processes
+            value: torch.Tensor = total / divisor * self.accelerator.num_processes
+            return value
 
         def _reference_log_probabilities(self, model: Any) -> Sequence[list[torch.Tensor]]:
             """Those of each example's tokens by the student before the training, and by the base.
@@ -222,7 +223,7 @@ def _trainer(plain: Any, loss: ScoredLoss) -> Any:
                     end = min(start + size, len(self.train_dataset))
                     batch = self.data_collator([self.train_dataset[i] for i in range(start, end)])
                     logs = _log_probabilities(model, self._prepare_inputs(batch)).cpu()
-                    found += logs.split(batch["sizes"].tolist())
+                    found += torch.split(logs, batch["sizes"].tolist())
             model.train(was_training)
             return found
 
@@ -253,7 +254,8 @@ def _log_probabilities(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
     labels = inputs["labels"][:, 1:]
     learned = labels != IGNORED
     logs = logits[learned].float().log_softmax(-1)
-    return logs.gather(1, labels[learned].unsqueeze(1)).squeeze(1)
+    found: torch.Tensor = logs.gather(1, labels[learned].unsqueeze(1)).squeeze(1)
+    return found
 
 
 if __name__ == "__main__":
