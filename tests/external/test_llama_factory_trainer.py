@@ -13,7 +13,12 @@ import psutil
 import pytest
 
 from dataenvgym.errors import TrainingError
-from dataenvgym.llama_factory import TrainingConfig, without_weights, write_dataset
+from dataenvgym.llama_factory import (
+    TrainingConfig,
+    format_records_for_epo,
+    without_weights,
+    write_dataset,
+)
 from dataenvgym.pocket import student_path
 from dataenvgym.progress import listening
 from dataenvgym.records import (
@@ -25,7 +30,7 @@ from dataenvgym.records import (
     TextDatum,
     TrainingDatum,
 )
-from dataenvgym.storage import hash_files, read_json, read_jsonl
+from dataenvgym.storage import hash_files, read_json, read_jsonl, write_json
 from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
 
@@ -226,6 +231,19 @@ def test_scored_records_train_as_in_the_in_process_trainer(train, tmp_path, earl
     assert len(ours) == 5
     assert theirs == pytest.approx(ours, abs=1e-4 * max(map(abs, ours)) + 1e-4)
     assert abs(ours[0] - ours[-1]) > 0.01
+
+
+def test_files_of_epo_train_as_scored_records(train, trainer, tmp_path):
+    rows = list(format_records_for_epo(SCORED))
+    path = write_training(tmp_path / "epo", SCORED)
+    folder = tmp_path / "epo" / "dataset"
+    write_json(folder / "custom_scored_dataset.json", rows)
+    entry = {"file_name": "custom_scored_dataset.json", "formatting": "sharegpt"}
+    columns = {"messages": "conversations"}
+    write_json(
+        folder / "dataset_info.json", {"custom_scored_dataset": entry | {"columns": columns}}
+    )
+    assert hash_files(trainer.train(path)) == hash_files(train("ours", SCORED))
 
 
 def test_two_processes_learn_from_scored_records_as_one(command, tmp_path, earlier):
