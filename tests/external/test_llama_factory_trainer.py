@@ -280,12 +280,17 @@ def test_a_training_continues_from_an_adapter(train):
     assert hash_files(second) != hash_files(first)
 
 
-def test_an_interrupted_training_continues_from_its_last_checkpoint(trainer, tmp_path):
-    options: dict[str, Any] = {
-        "max_steps": 90, "save_strategy": "steps", "extra": {"save_steps": 15},
+@pytest.mark.parametrize(
+    ("records", "options"), [(SUPERVISED, {}), (SCORED, GROUP_RELATIVE)], ids=["sft", "scored"]
+)
+def test_an_interrupted_training_continues_from_its_last_checkpoint(
+    trainer, tmp_path, records, options
+):
+    options = {
+        "max_steps": 90, "save_strategy": "steps", "extra": {"save_steps": 15}, **options,
     }  # fmt: skip
-    whole = trainer.train(write_training(tmp_path / "whole", SUPERVISED, **options))
-    path = write_training(tmp_path / "broken", SUPERVISED, **options)
+    whole = trainer.train(write_training(tmp_path / "whole", records, **options))
+    path = write_training(tmp_path / "broken", records, **options)
 
     def interrupt(text: str) -> None:
         if (tmp_path / "broken/.adapter.training/checkpoint-15/trainer_state.json").exists():
