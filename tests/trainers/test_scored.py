@@ -233,8 +233,8 @@ def test_random_tokens_have_the_loss_of_verl():
     losses = losses + 1e-4 * (torch.exp(base - logs) - (base - logs) - 1)
     loss = ScoredLoss(**GROUP_RELATIVE)
     tokens = [loss.of_turns([float(w) for w in row], [1] * half) for row in weights.chunk(2)]
-    joined = [torch.cat(each) for each in zip(*tokens, strict=True)]
-    total = loss.summed(logs, *joined, sampled, base) / loss.divisor(2, n)
+    of_tokens, shares = (torch.cat(each) for each in zip(*tokens, strict=True))
+    total = loss.summed(logs, of_tokens, shares, sampled, base) / loss.divisor(2, n)
     assert float(total) == pytest.approx(float(losses.mean()), abs=1e-5)
 
 
