@@ -100,15 +100,16 @@ def _converter(plain: Any) -> Callable[..., Any]:
 def _processor(plain: Any) -> Any:
     class ScoredProcessor(plain):  # type: ignore[misc]
         def preprocess_dataset(self, rows: Mapping[str, Any]) -> dict[str, list[Any]]:
-            found: dict[str, list[Any]] = {}
+            names = ("input_ids", "attention_mask", "labels", "weights", "lengths")
+            found: dict[str, list[Any]] = {name: [] for name in names}
             columns = ("_prompt", "_response", "_system", "_tools", "_weights")
             for prompt, response, system, tools, weights in zip(
                 *(rows[name] for name in columns), strict=True
             ):
                 example = self._example(prompt + response, system, tools, weights)
                 if example["lengths"]:
-                    for name, value in example.items():
-                        found.setdefault(name, []).append(value)
+                    for name in names:
+                        found[name].append(example[name])
             return found
 
         def _example(
