@@ -14,6 +14,7 @@ The formats are those of LLaMA-Factory 0.9.5.
 from dataenvgym.llama_factory.dataset import WrittenDataset, read_dataset, write_dataset
 from dataenvgym.llama_factory.entries import Formatting, Stage, dataset_info_entry
 from dataenvgym.llama_factory.formats import (
+    format_records_for_epo,
     format_records_for_llama_factory_dpo,
     format_records_for_llama_factory_kto,
     format_records_for_llama_factory_pt,
@@ -32,6 +33,7 @@ __all__ = [
     "TrainingOptions",
     "WrittenDataset",
     "dataset_info_entry",
+    "format_records_for_epo",
     "format_records_for_llama_factory_dpo",
     "format_records_for_llama_factory_kto",
     "format_records_for_llama_factory_pt",

@@ -121,7 +121,7 @@ def write_dataset(
 ) -> WrittenDataset:
     """Write the records, in order, as a dataset for LLaMA-Factory.
 
-    Scored records make a dataset of the same form, from which only the in-process trainer learns.
+    Scored records make a dataset of the same form, from which only our trainers learn.
 
     Args:
         folder: made if it does not exist; entries of other datasets in it are kept.

@@ -10,7 +10,8 @@ LLaMA-Factory trains one stage at a time, and each kind of record belongs to one
     scored  scored              none
 
 Stage `scored` is this package's own: LLaMA-Factory has no stage that learns from weights, and
-rejects its name. Its rows are those of chat records, with the column `weights`.
+rejects its name; our trainer for it (`trainers.llama_factory`) adds the stage. Its rows are those
+of chat records, with the column `weights`.
 
 A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations, system,
 tools). Tools, calls and results, also those of a preference record, are written as text in the
@@ -113,6 +114,29 @@ def format_records_for_llama_factory_pt(records: Iterable[TrainingDatum]) -> Ite
         ConfigurationError: at a record of another kind.
     """
     return _format(records, "pt", "alpaca")
+
+
+def format_records_for_epo(
+    records: Iterable[ScoredDatum], *, tool_format: ToolFormat = LLAMA_FACTORY
+) -> Iterator[Row]:
+    """Rows in the form of EPO's code, a fork of LLaMA-Factory, generated lazily.
+
+    A turn of the assistant has its weight as `score`, a text; a turn that was not scored has 0.0.
+    EPO's files are a JSON array of such rows, in the sharegpt formatting with the one column
+    `messages`. `read_dataset` reads them as scored records.
+
+    Args:
+        tool_format: writes tools and calls as text.
+    """
+    for record in records:
+        messages = tool_format.flatten(record.conversation)
+        leads = messages[0].role == "system"
+        opening = [{"from": "system", "value": messages[0].content}] if leads else []
+        turns = _turns(messages[leads:])
+        replies = (turn for turn in turns if turn["from"] == "gpt")
+        for turn, weight in zip(replies, record.weights, strict=True):
+            turn["score"] = str(weight or 0.0)
+        yield {"conversations": [*opening, *turns]}
 
 
 # --- rows -----------------------------------------------------------------------------------------

@@ -141,8 +141,11 @@ class TrainingOptions(TypedDict, total=False):
     pref_loss: Literal["sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"]
     kto_chosen_weight: float
     kto_rejected_weight: float
-    scored_reduction: Literal["mean", "sum"]
+    scored_reduction: Literal["mean", "sum", "token_mean"]
     scored_clip: float | None
+    scored_clip_high: float | None
+    scored_clip_dual: float | None
+    scored_kl: float | None
     scored_as: Literal["sft", "kto", "dpo"] | None
     scored_threshold: float
     scored_segment: int | Literal["tail"] | None

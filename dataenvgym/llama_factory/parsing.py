@@ -5,7 +5,7 @@ datasets from other sources can be read, too:
 
     ranking: true          preference
     a kto_tag column       KTO
-    a weights column       scored
+    a weights column       scored; or a `score` in a turn of the assistant (EPO's files)
     sharegpt               chat
     no response column     text
     otherwise              supervised (chat, if an alpaca row has tools)
@@ -84,7 +84,7 @@ class _Row:
         tools = self._tools()
         if self._answer_kind is None:
             chat = {"kind": "chat", "messages": messages, "system": system, "tools": tools}
-            return chat | self._weights()
+            return chat | self._weights(turns)
         answers: dict[str, Any] = {}
         if self._answer_kind == "kto":
             answers["output"] = self._plain(messages[-1:], column, first="assistant")[0]
@@ -107,11 +107,21 @@ class _Row:
         values = {"instruction": texts[-1], "system": system, "history": history}
         return values | answers | self._kind()
 
-    def _weights(self) -> dict[str, Any]:
-        """Kind and weights of a scored record; empty if there is no column with weights."""
-        column, weights = self._column("weights")
+    def _weights(self, turns: list[Any]) -> dict[str, Any]:
+        """Kind and weights of a scored record; empty if there are no weights."""
         if "weights" not in self._entry.columns:
-            return {}
+            tags = self._entry.tags
+            replies = [tags.get("assistant_tag"), tags.get("function_tag")]
+            scores = [t.get("score") for t in turns if t.get(tags.get("role_tag")) in replies]
+            try:
+                weights = [None if score is None else float(score) for score in scores]
+            except (ValueError, TypeError):
+                raise DatasetFormatError(
+                    f"scores of turns are {shorten(repr(scores))}, expected numbers"
+                ) from None
+            is_scored = any(weight is not None for weight in weights)
+            return {"kind": "scored", "weights": weights} if is_scored else {}
+        column, weights = self._column("weights")
         if not isinstance(weights, list):
             raise DatasetFormatError(
                 f"column {column!r} holds {shorten(repr(weights))}, expected a list of numbers"

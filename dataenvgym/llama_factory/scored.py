@@ -4,7 +4,7 @@
     kto   each turn, desirable or not by the sign of its weight
     dpo   pairs of replies to the same beginning, the one with the higher weight as chosen
 
-All three lose the sizes of the weights; the in-process trainer's stage `scored` does not.
+All three lose the sizes of the weights; stage `scored` of our trainers does not.
 """
 
 from __future__ import annotations

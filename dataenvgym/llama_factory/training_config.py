@@ -4,7 +4,7 @@ Fields have exactly the names of LLaMA-Factory's options, so LLaMA-Factory accep
 can read files from others. Options without a field go through `extra`. A name that LLaMA-Factory
 does not know never gets into a file, because it would refuse the whole file. The exception is stage
 `scored`, which LLaMA-Factory lacks, with its options `scored_...`: only a file of that stage has
-them.
+them, and our trainers read it.
 
 Defaults suit the pocket student. Ours differ where LLaMA-Factory's own would get in the way: no
 checkpoints (the adapter is saved at the end), an output folder may exist, no cached data, no
@@ -67,13 +67,21 @@ class TrainingConfig(Model):
         dataset: one name, or several with commas between.
         template: name of a LLaMA-Factory template; None uses the tokenizer's own chat template.
         stage: "rm" and "ppo" are only for LLaMA-Factory: no trainer in this package has them.
-            "scored" is only for the in-process trainer.
+            "scored" is ours, and needs one of our trainers.
         finetuning_type: "freeze" and "full" train the student's own weights; `output_dir` then
             has a whole student, not an adapter.
         lora_target: module names with commas between, or "all" for every linear layer.
-        scored_reduction: how the losses of a batch's scored records are combined: "mean" or "sum".
+        scored_reduction: how the losses of an update's scored records are combined: "mean" or "sum"
+            over conversations, in each of which all turns count the same, or "token_mean", in
+            which all tokens count the same (DAPO).
         scored_clip: limits the change by one training: it clips the ratio of a token's probability
             to the one at sampling time to 1 - clip .. 1 + clip (PPO; .2 is usual). None: no clip.
+        scored_clip_high: another bound above, 1 + clip_high (DAPO uses .28). None: as scored_clip.
+        scored_clip_dual: for weights below 0, the ratio from which on nothing more is learned,
+            above 1 (dual-clip PPO; 10, say). None: no bound.
+        scored_kl: the weight of a penalty for the distance from the base, the KL divergence (GRPO;
+            1e-4, say). The base is the student without an adapter; if its own weights are trained,
+            the student before the training. None: no penalty.
         scored_as: the kind into which scored records are converted before a training: "sft" takes
             the dialogues that are good enough, "kto" each turn by the sign of its weight, "dpo"
             pairs of replies to the same beginning. None keeps them, for the trainer's stage
@@ -114,8 +122,11 @@ class TrainingConfig(Model):
     pref_loss: Literal["sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"] = "sigmoid"
     kto_chosen_weight: float = Field(default=1.0, ge=0.0)
     kto_rejected_weight: float = Field(default=1.0, ge=0.0)
-    scored_reduction: Literal["mean", "sum"] = "mean"
+    scored_reduction: Literal["mean", "sum", "token_mean"] = "mean"
     scored_clip: float | None = Field(default=None, gt=0.0, lt=1.0)
+    scored_clip_high: float | None = Field(default=None, gt=0.0)
+    scored_clip_dual: float | None = Field(default=None, gt=1.0)
+    scored_kl: float | None = Field(default=None, ge=0.0)
     scored_as: Literal["sft", "kto", "dpo"] | None = None
     scored_threshold: float = 0.5
     scored_segment: Annotated[int, Field(ge=1)] | Literal["tail"] | None = None
@@ -178,6 +189,12 @@ class TrainingConfig(Model):
                 raise ValueError(f"{name!r} is in 'extra', expected it as an option of its own")
         if self.bf16 + self.fp16 + self.pure_bf16 > 1:
             raise ValueError("several of bf16, fp16 and pure_bf16 are on, expected one at most")
+        for name in ("scored_clip_high", "scored_clip_dual"):
+            if self.scored_clip is None and getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)} and scored_clip is not set, expected both: "
+                    "set scored_clip (0.2 is usual)"
+                )
         return self
 
     def with_options(self, **options: Unpack[OneTraining]) -> TrainingConfig:
@@ -193,7 +210,7 @@ class TrainingConfig(Model):
         # used before a dataset is written
         own = {"scored_as", "scored_threshold", "scored_segment"}
         if self.stage != "scored":
-            own |= {"scored_reduction", "scored_clip"}
+            own |= {name for name in type(self).model_fields if name.startswith("scored_")}
         return self.model_dump(exclude_none=True, exclude={"extra", *own}) | self.extra
 
     def write(self, path: Path) -> None:

@@ -265,8 +265,8 @@ class ScoredDatum(_ConversationDatum):
     """A conversation in the form of `ChatDatum`, with a weight for each assistant turn.
 
     A weight may have any sign: a turn with a weight above 0 becomes more likely, below 0 less
-    likely. None marks a turn that was not scored; it teaches nothing, but counts as a turn. The
-    in-process trainer learns from weights; LLaMA-Factory has no such stage (see `scored_as` of
+    likely. None marks a turn that was not scored; it teaches nothing, but counts as a turn. Our
+    trainers learn from weights; LLaMA-Factory itself does not (see `scored_as` of
     `TrainingConfig`).
     """
 

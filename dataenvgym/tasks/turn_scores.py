@@ -1,4 +1,4 @@
-"""Weights for the turns of a dialogue, from a judge's verdict (EPO, Liu et al. 2025).
+"""Weights for the turns of a dialogue: from a judge's verdict (EPO, Liu et al. 2025), or a group.
 
 The verdict says which turns were critical for achieving the goal, and how the dialogue ended.
 
@@ -6,21 +6,27 @@ The verdict says which turns were critical for achieving the goal, and how the d
                       the last turn gets the final score; all others get 0
     discounted        the return of a turn is its score plus the discounted return of the next
     normalized        divided by the largest absolute value of a group of dialogues (of one scene,
-                      say; the default), of the dialogue (EPO), or not at all
+                      say; the default), of the dialogue (EPO), by the sample standard deviation
+                      of the group's last scores (GRPO), or not at all
 
 If each dialogue is normalized by itself, one that ended badly gets the same weights as one that
 ended well when the judge named no turn in either; normalization by group tells them apart.
+
+If the mean of the group is subtracted from each final score, nothing is named, and the discount is
+1, then normalization by deviation gives each turn the advantage of its dialogue (`advantages`), as
+in GRPO (Shao et al. 2024) and verl.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from statistics import fmean, stdev
 from typing import Literal
 
 from dataenvgym.errors import ConfigurationError, check_at_least
 
-Normalization = Literal["dialogue", "group", "none"]
+Normalization = Literal["dialogue", "group", "deviation", "none"]
 
 NAMED = 1.0
 """The score of a turn that the judge names."""
@@ -60,9 +66,11 @@ def turn_weights(
         sizes = [max(sizes, default=0.0)] * len(sizes)
     elif normalize == "none":
         sizes = [1.0] * len(sizes)
+    elif normalize == "deviation":
+        sizes = [_deviation([scores[-1] for scores in dialogues if scores])] * len(sizes)
     elif normalize != "dialogue":
         raise ConfigurationError(
-            f"normalize is {normalize!r}, expected 'dialogue', 'group' or 'none'"
+            f"normalize is {normalize!r}, expected 'dialogue', 'group', 'deviation' or 'none'"
         )
     return [
         tuple(value / size if size else 0.0 for value in values)
@@ -94,3 +102,28 @@ def turn_scores(n_turns: int, named: Collection[int], final: float) -> tuple[flo
     if n_turns - 1 not in named:
         scores[-1] = final
     return tuple(scores)
+
+
+def advantages(rewards: Sequence[float], *, clip: float = math.inf) -> list[float]:
+    """For each reward of a group, its difference from the mean in sample standard deviations.
+
+    Args:
+        clip: the largest advantage, and the negative of the smallest.
+
+    Returns:
+        All 0 for a group of one, or of equal rewards.
+    """
+    mean, deviation = fmean(rewards), _deviation(rewards)
+    return [
+        max(-clip, min(clip, (reward - mean) / deviation)) if deviation else 0.0
+        for reward in rewards
+    ]
+
+
+def has_difference(rewards: Sequence[float], *, least_group: int, least_deviation: float) -> bool:
+    """Whether a group is large enough to be trained on, and its deviation above the least."""
+    return len(rewards) >= least_group and _deviation(rewards) > least_deviation
+
+
+def _deviation(values: Sequence[float]) -> float:
+    return stdev(values) if len(values) > 1 else 0.0

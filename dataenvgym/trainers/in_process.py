@@ -16,11 +16,16 @@ from dataenvgym.errors import (
 )
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_dataset, stage_of
 from dataenvgym.records import TrainingDatum
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import publishing, write_jsonl
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 from dataenvgym.trainers.meeting import TrainingRequest, train_here
-from dataenvgym.trainers.support import STAGES, check_cut, examples_of, refuse_unsupported
+from dataenvgym.trainers.support import (
+    STAGES,
+    check_cut,
+    examples_of,
+    kept_turns,
+    refuse_unsupported,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -154,7 +159,10 @@ def prepare(
 
     from dataenvgym.trainers import adapters
     from dataenvgym.trainers.compute import is_large
+    from dataenvgym.trainers.examples import padding_token
     from dataenvgym.trainers.large import release_memory
+    from dataenvgym.trainers.objectives import padder
+    from dataenvgym.trainers.scored import ScoredLoss, ScoredTurns
     from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
     records = _records(config)
@@ -170,11 +178,13 @@ def prepare(
         start = adapters.Adapter.read(Path(config.adapter_name_or_path))
         model = adapters.put_on(base, start, trainable=True)
     # a loss relative to a reference is computed without dropout, like the reference
-    is_clipped = config.stage == "scored" and config.scored_clip is not None
-    model.train(not is_clipped and config.stage not in ("dpo", "kto"))
+    is_relative = config.stage == "scored" and ScoredLoss.of(dict(config)).is_relative
+    model.train(not is_relative and config.stage not in ("dpo", "kto"))
     adapters.speed_up_layers(model)
     if config.stage == "scored":
-        return model, _scored_objective(config, records, tokenizer, model, run)
+        kept = kept_turns(cast(Any, records), tokenizer, config.cutoff_len)
+        pad = padder(padding_token(tokenizer), model.device)
+        return model, ScoredTurns(kept, config, pad, model, run, _reference(config, base))
     return model, _objective(config, records, tokenizer, base, run, left_out)
 
 
@@ -213,34 +223,8 @@ def _objective(
     return make(found, config, pad, _reference(config, base), run)
 
 
-def _scored_objective(
-    config: TrainingConfig, records: list[TrainingDatum], tokenizer: Any, model: Any, run: Run
-) -> Objective:
-    from dataenvgym.trainers import examples
-    from dataenvgym.trainers.objectives import padder
-    from dataenvgym.trainers.scored import ScoredTurns
-
-    found = examples.scored_examples(cast(Any, records), tokenizer, config.cutoff_len)
-    kept = [scored for scored in found if scored.weights]
-    n_turns = sum(len(record.weights) for record in cast(Any, records))
-    lost = n_turns - sum(len(scored.weights) for scored in kept)
-    if not kept:
-        raise TrainingError(
-            f"cutoff_len is {config.cutoff_len}, and no scored record has its first turn within "
-            "so many tokens: set cutoff_len higher"
-        )
-    if lost:
-        warn_run(
-            f"{lost} of {n_turns} turns of scored records lie behind cutoff_len "
-            f"({config.cutoff_len} tokens) and teach nothing, {len(found) - len(kept)} of "
-            f"{len(found)} records with all their turns; set cutoff_len higher to keep them"
-        )
-    pad = padder(examples.padding_token(tokenizer), model.device)
-    return ScoredTurns(kept, config, pad, model, run)
-
-
 def _reference(config: TrainingConfig, base: Any) -> Any:
-    """The reference model of preferences: the base, or the one that options name."""
+    """The reference model: the base, or the one that options name."""
     from dataenvgym.trainers import adapters
 
     folder = config.extra.get("ref_model_adapters")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dataenvgym.errors import (
     ConfigurationError,
@@ -21,7 +21,7 @@ from dataenvgym.llama_factory import TrainingConfig, read_dataset, stage_of
 from dataenvgym.records import ScoredDatum, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.trainers import examples
-from dataenvgym.trainers.examples import Example, Judged, Pair
+from dataenvgym.trainers.examples import Example, Judged, Pair, Scored
 
 STAGES = ("sft", "pt", "dpo", "kto", "scored")
 
@@ -137,6 +137,9 @@ _STAGES: Mapping[str, tuple[str, ...]] = {
     "kto_rejected_weight": ("kto",),
     "scored_reduction": ("scored",),
     "scored_clip": ("scored",),
+    "scored_clip_high": ("scored",),
+    "scored_clip_dual": ("scored",),
+    "scored_kl": ("scored",),
 }
 _CONVERSIONS = {"scored_threshold": "sft", "scored_segment": "dpo"}
 
@@ -208,6 +211,30 @@ def _longest(found: Example | Pair | Judged) -> Example:
     return found.example if isinstance(found, Judged) else found
 
 
+def kept_turns(records: Sequence[ScoredDatum], tokenizer: Any, cutoff: int) -> list[Scored]:
+    """The examples of scored records that keep a turn; warns of turns that do not fit.
+
+    Raises:
+        TrainingError: if no record keeps a turn.
+    """
+    found = examples.scored_examples(records, tokenizer, cutoff)
+    kept = [scored for scored in found if scored.weights]
+    n_turns = sum(len(record.weights) for record in records)
+    lost = n_turns - sum(len(scored.weights) for scored in kept)
+    if not kept:
+        raise TrainingError(
+            f"cutoff_len is {cutoff}, and no scored record has its first turn within so many "
+            "tokens: set cutoff_len higher"
+        )
+    if lost:
+        warn_run(
+            f"{lost} of {n_turns} turns of scored records lie behind cutoff_len ({cutoff} tokens) "
+            f"and teach nothing, {len(found) - len(kept)} of {len(found)} records with all their "
+            "turns; set cutoff_len higher to keep them"
+        )
+    return kept
+
+
 def check_before(config: TrainingConfig) -> None:
     """Check for cut records before LLaMA-Factory, which does not report them, trains on them.
 
@@ -231,7 +258,11 @@ def check_before(config: TrainingConfig) -> None:
         tokenizer = load_tokenizer(student, download=False, template=config.template)
         records = list(read_dataset(Path(folder), names))
         stage = "dpo" if config.stage == "rm" else config.stage
-        if all(stage_of(record) == stage for record in records):
+        if not all(stage_of(record) == stage for record in records):
+            return
+        if stage == "scored":
+            kept_turns(cast(Any, records), tokenizer, config.cutoff_len)
+        else:
             found = examples_of(stage, records, tokenizer, config.cutoff_len)
             check_cut(found, config.cutoff_len, are_texts=stage == "pt")
 

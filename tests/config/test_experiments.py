@@ -53,7 +53,7 @@ def test_epo_has_a_strategist_whose_tries_are_scored(monkeypatch, tmp_path):
     assert agent.engine.judge is task.others["judge"]
     assert task.others.keys() == {"speaker", "partner", "judge"}
     assert "Strategy: ..." in task.domain.text_of(task.instances[0])
-    assert config.trainer.scored_as == "sft"  # LLaMA-Factory refuses weights
+    assert config.trainer.scored_as is None  # its weights are learned
     assert config.environment.max_records == 10_000
     n = len(task.on("train").instances) * agent.engine.samples
     assert n >= agent.records_per_iteration

@@ -13,7 +13,12 @@ import psutil
 import pytest
 
 from dataenvgym.errors import TrainingError
-from dataenvgym.llama_factory import TrainingConfig, without_weights, write_dataset
+from dataenvgym.llama_factory import (
+    TrainingConfig,
+    format_records_for_epo,
+    without_weights,
+    write_dataset,
+)
 from dataenvgym.pocket import student_path
 from dataenvgym.progress import listening
 from dataenvgym.records import (
@@ -25,7 +30,8 @@ from dataenvgym.records import (
     TextDatum,
     TrainingDatum,
 )
-from dataenvgym.storage import hash_files, read_json, read_jsonl
+from dataenvgym.storage import hash_files, read_json, read_jsonl, write_json
+from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
 
 from ..waiting import wait_for
@@ -186,12 +192,85 @@ def test_scored_records_train_as_converted(train, scored_as):
     assert len(losses(output)) == 2
 
 
-def test_llama_factory_itself_refuses_a_file_of_stage_scored(command, tmp_path):
-    path = write_training(tmp_path, SCORED)
-    result = subprocess.run([command, "train", str(path)], capture_output=True, text=True)
-    assert result.returncode != 0
-    assert "scored" in result.stderr + result.stdout
-    assert not (tmp_path / "adapter" / "adapter_model.safetensors").exists()
+GROUP_RELATIVE: dict[str, Any] = {
+    "scored_reduction": "token_mean",
+    "scored_clip": 0.2,
+    "scored_clip_high": 0.28,
+    "scored_clip_dual": 10.0,
+    "scored_kl": 1e-4,
+}
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "mean": {},
+    "sum": {"scored_reduction": "sum"},
+    "group_relative": GROUP_RELATIVE,
+    "cut": {**GROUP_RELATIVE, "cutoff_len": 24},
+}
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
+    """An adapter with which both trainers begin."""
+    path = write_training(tmp_path_factory.mktemp("earlier"), SUPERVISED, lora_rank=4)
+    return InProcessTrainer(threads=1).train(path)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_scored_records_train_as_in_the_in_process_trainer(train, tmp_path, earlier, objective):
+    options: dict[str, Any] = {
+        "adapter_name_or_path": earlier,
+        "lora_rank": 4,
+        "learning_rate": 1e-2,
+        "lr_scheduler_type": "constant",
+        "gradient_accumulation_steps": 2,
+        "max_steps": 5,  # two epochs and a half
+        **OBJECTIVES[objective],
+    }
+    theirs = losses(train(records=SCORED, **options))
+    InProcessTrainer(threads=1).train(write_training(tmp_path / "ours", SCORED, **options))
+    ours = [line["loss"] for line in read_jsonl(tmp_path / "ours" / "trainer_log.jsonl")]
+    assert len(ours) == 5
+    assert theirs == pytest.approx(ours, abs=1e-4 * max(map(abs, ours)) + 1e-4)
+    assert abs(ours[0] - ours[-1]) > 0.01
+
+
+def test_files_of_epo_train_as_scored_records(train, trainer, tmp_path):
+    rows = list(format_records_for_epo(SCORED))
+    path = write_training(tmp_path / "epo", SCORED)
+    folder = tmp_path / "epo" / "dataset"
+    write_json(folder / "custom_scored_dataset.json", rows)
+    entry = {"file_name": "custom_scored_dataset.json", "formatting": "sharegpt"}
+    columns = {"messages": "conversations"}
+    write_json(
+        folder / "dataset_info.json", {"custom_scored_dataset": entry | {"columns": columns}}
+    )
+    assert hash_files(trainer.train(path)) == hash_files(train("ours", SCORED))
+
+
+def test_two_processes_learn_from_scored_records_as_one(command, tmp_path, earlier):
+    options: dict[str, Any] = {
+        "adapter_name_or_path": earlier,
+        "lora_rank": 4,
+        "learning_rate": 1e-2,
+        "max_steps": 4,
+        **GROUP_RELATIVE,
+    }
+    divided = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
+    torchrun = {"FORCE_TORCHRUN": "1", "NPROC_PER_NODE": "2"}
+    two = LlamaFactoryTrainer(command=command, threads=1, environment=torchrun)
+    theirs = losses(two.train(write_training(tmp_path / "two", SCORED, **options, **divided)))
+    whole = {"per_device_train_batch_size": 8}
+    InProcessTrainer(threads=1).train(
+        write_training(tmp_path / "ours", SCORED, **{**options, **whole})
+    )
+    ours = [line["loss"] for line in read_jsonl(tmp_path / "ours" / "trainer_log.jsonl")]
+    assert theirs == pytest.approx(ours, abs=1e-4)
+
+
+def test_a_student_with_own_weights_trains_on_scored_records(train):
+    output = train(records=SCORED, finetuning_type="full", learning_rate=1e-3, **GROUP_RELATIVE)
+    assert (output / "model.safetensors").is_file()
+    assert "scored_log_probabilities.pt" not in {path.name for path in output.iterdir()}
+    assert len(losses(output)) == 2
 
 
 def test_a_training_continues_from_an_adapter(train):
@@ -201,12 +280,17 @@ def test_a_training_continues_from_an_adapter(train):
     assert hash_files(second) != hash_files(first)
 
 
-def test_an_interrupted_training_continues_from_its_last_checkpoint(trainer, tmp_path):
-    options: dict[str, Any] = {
-        "max_steps": 90, "save_strategy": "steps", "extra": {"save_steps": 15},
+@pytest.mark.parametrize(
+    ("records", "options"), [(SUPERVISED, {}), (SCORED, GROUP_RELATIVE)], ids=["sft", "scored"]
+)
+def test_an_interrupted_training_continues_from_its_last_checkpoint(
+    trainer, tmp_path, records, options
+):
+    options = {
+        "max_steps": 90, "save_strategy": "steps", "extra": {"save_steps": 15}, **options,
     }  # fmt: skip
-    whole = trainer.train(write_training(tmp_path / "whole", SUPERVISED, **options))
-    path = write_training(tmp_path / "broken", SUPERVISED, **options)
+    whole = trainer.train(write_training(tmp_path / "whole", records, **options))
+    path = write_training(tmp_path / "broken", records, **options)
 
     def interrupt(text: str) -> None:
         if (tmp_path / "broken/.adapter.training/checkpoint-15/trainer_state.json").exists():

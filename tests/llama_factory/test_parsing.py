@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dataenvgym.errors import DatasetFormatError, InvalidRecordError
+from dataenvgym.llama_factory import format_records_for_epo
 from dataenvgym.llama_factory.entries import DatasetEntry
 from dataenvgym.llama_factory.parsing import parse_row
 from dataenvgym.records import (
@@ -12,6 +13,7 @@ from dataenvgym.records import (
     KTODatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
@@ -70,6 +72,44 @@ def test_a_leading_system_turn_overrides_the_system_column():
     assert isinstance(record, ChatDatum)
     assert record.system == "S"
     assert [message.role for message in record.messages] == ["user", "assistant"]
+
+
+BICYCLE = ScoredDatum(
+    messages=(
+        Message(role="user", content="80?"),
+        Message(role="assistant", content="60."),
+        Message(role="user", content="70?"),
+        Message(role="assistant", content="Deal."),
+    ),
+    system="You buy a bicycle.",
+    weights=(-0.2, 0.0),
+)
+EPO = {"formatting": "sharegpt", "columns": {"messages": "conversations"}}
+
+
+def test_scores_in_turns_are_weights_and_written_as_in_epo():
+    (row,) = format_records_for_epo([BICYCLE])
+    assert row["conversations"] == [
+        {"from": "system", "value": "You buy a bicycle."},
+        {"from": "human", "value": "80?"},
+        {"from": "gpt", "value": "60.", "score": "-0.2"},
+        {"from": "human", "value": "70?"},
+        {"from": "gpt", "value": "Deal.", "score": "0.0"},
+    ]
+    assert parse(row, **EPO) == BICYCLE
+    turns = row["conversations"]
+    turns[2]["score"], turns[4]["score"] = None, 0.0
+    assert parse(row, **EPO) == BICYCLE.model_copy(update={"weights": (None, 0.0)})
+    turns[4].pop("score")
+    assert isinstance(parse(row, **EPO), ChatDatum)
+
+
+@pytest.mark.parametrize("score", ["good", [1]])
+def test_a_score_that_is_not_a_number_is_refused(score):
+    (row,) = format_records_for_epo([BICYCLE])
+    row["conversations"][2]["score"] = score
+    with pytest.raises(DatasetFormatError, match="expected numbers"):
+        parse(row, **EPO)
 
 
 def test_sharegpt_preferences_and_tags_become_prompted_records():

@@ -20,10 +20,7 @@ PLACES: dict[str, Any] = {
 
 
 def test_every_field_is_an_option_that_llama_factory_knows_but_those_of_scored_records():
-    scored = {
-        *("scored_as", "scored_threshold", "scored_segment"),
-        *("scored_clip", "scored_reduction"),
-    }
+    scored = {name for name in TrainingConfig.model_fields if name.startswith("scored_")}
     assert not scored & KNOWN_OPTIONS
     assert TrainingConfig.model_fields.keys() - {"extra"} - scored <= KNOWN_OPTIONS
 
@@ -32,7 +29,7 @@ def test_every_field_is_an_option_that_llama_factory_knows_but_those_of_scored_r
 def test_a_file_for_llama_factory_has_no_options_of_scored_records(tmp_path, stage):
     options: Any = {"scored_as": "sft", "scored_threshold": 0.1, "scored_segment": "tail"}
     config = TrainingConfig(
-        **PLACES, stage=stage, scored_reduction="sum", scored_clip=0.2, **options
+        **PLACES, stage=stage, scored_reduction="sum", scored_clip=0.2, scored_kl=0.1, **options
     )
     config.write(tmp_path / "training.yaml")
     assert yaml.safe_load((tmp_path / "training.yaml").read_text()).keys() <= KNOWN_OPTIONS
@@ -42,6 +39,14 @@ def test_a_file_for_llama_factory_has_no_options_of_scored_records(tmp_path, sta
     "options",
     [
         {"stage": "scored", "scored_clip": 0.2, "scored_reduction": "sum"},
+        {
+            "stage": "scored",
+            "scored_clip": 0.2,
+            "scored_clip_high": 0.28,
+            "scored_clip_dual": 10.0,
+            "scored_kl": 1e-4,
+            "scored_reduction": "token_mean",
+        },
         {
             "stage": "kto",
             "template": "qwen3",
@@ -162,3 +167,9 @@ def test_an_error_in_a_file_names_the_file(text, message, tmp_path):
     (tmp_path / "training.yaml").write_text(text)
     with pytest.raises(DatasetFormatError, match=rf"training\.yaml: .*{message}"):
         TrainingConfig.read(tmp_path / "training.yaml")
+
+
+@pytest.mark.parametrize("name", ["scored_clip_high", "scored_clip_dual"])
+def test_bounds_of_a_clip_need_a_clip(name):
+    with pytest.raises(ConfigurationError, match=rf"{name} is 2.0 and scored_clip is not set"):
+        TrainingConfig(**{name: 2.0})

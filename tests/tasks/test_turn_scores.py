@@ -1,9 +1,10 @@
 import math
 
+import numpy as np
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.tasks.turn_scores import turn_scores, turn_weights
+from dataenvgym.tasks.turn_scores import advantages, has_difference, turn_scores, turn_weights
 
 
 def weights(n_turns: int, named: tuple[int, ...], final: float) -> tuple[float, ...]:
@@ -48,6 +49,46 @@ def test_without_normalization_weights_are_the_returns_and_with_it_they_keep_the
     for normalize in ("dialogue", "group", "none"):  # all zero stays zero
         assert turn_weights([(0.0, 0.0), ()], normalize=normalize) == [(0.0, 0.0), ()]
         assert turn_weights([], normalize=normalize) == []
+
+
+def test_one_success_of_eight_weighs_two_and_a_half():
+    # the mean is 1/8; the variance (.875^2 + 7 * .125^2) / 7 = .125; .875 / sqrt(.125) = 2.4749
+    assert advantages([1.0] + [0.0] * 7)[:2] == pytest.approx([2.4749, -0.3536], abs=5e-5)
+
+
+def test_advantages_of_random_groups_are_those_of_grpo_in_verl():
+    """By its formula, but for the 1e-6 that it adds to the sample deviation."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        size = int(rng.integers(2, 17))
+        rewards = rng.choice([rng.random(size), rng.integers(0, 2, size)])
+        deviation = rewards.std(ddof=1)
+        expected = (rewards - rewards.mean()) / (deviation + 1e-6)
+        close = {"abs": 1e-9, "rel": 1.01e-6 / (deviation or 1)}
+        group = [float(reward) for reward in rewards]
+        assert advantages(group) == pytest.approx(expected.tolist(), **close)
+        scores = [turn_scores(3, [], reward - float(np.mean(group))) for reward in group]
+        weights = turn_weights(scores, discount=1.0, normalize="deviation")
+        assert weights == [pytest.approx([e] * 3, **close) for e in expected.tolist()]
+
+
+def test_advantages_are_clipped_and_equal_rewards_have_none():
+    values = [1.0] + [0.0] * 24
+    assert advantages(values, clip=3)[0] == 3.0
+    assert advantages([-v for v in values], clip=3)[0] == -3.0
+    assert advantages(values)[0] == pytest.approx(4.8, abs=1e-4)
+    assert advantages([0.1] * 3) == advantages([0.0] * 3) == [0, 0, 0]
+    assert advantages([1.0]) == [0]
+
+
+def test_small_and_flat_groups_have_no_difference():
+    ones = {"least_group": 3, "least_deviation": 0.1}
+    assert not has_difference([1.0, 0.0], **ones)
+    assert not has_difference([0.5, 0.55, 0.6], **ones)
+    assert has_difference([1.0, 0.0, 0.0], **ones)
+    assert has_difference([0.5, 0.55], least_group=2, least_deviation=0.0)
+    assert not has_difference([0.1, 0.1, 0.1], least_group=2, least_deviation=0.0)
+    assert not has_difference([0.5], least_group=1, least_deviation=0.0)
 
 
 @pytest.mark.parametrize(

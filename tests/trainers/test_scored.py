@@ -11,8 +11,8 @@ from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.records import Message, ScoredDatum, Tool, ToolCall
 from dataenvgym.trainers.compute import workers
 from dataenvgym.trainers.examples import IGNORED, Example, Scored, scored_examples
-from dataenvgym.trainers.objectives import padder
-from dataenvgym.trainers.scored import ScoredTurns
+from dataenvgym.trainers.objectives import CrossEntropy, padder
+from dataenvgym.trainers.scored import ScoredLoss, ScoredTurns
 
 CPU = torch.device("cpu")
 
@@ -43,9 +43,9 @@ class Uniform:
         return []
 
 
-def objective(scored: list[Scored], model: Any, **options: Any) -> ScoredTurns:
+def objective(scored: list[Scored], model: Any, base: Any = None, **options: Any) -> ScoredTurns:
     with workers(2, CPU) as run:
-        return ScoredTurns(scored, TrainingConfig(**options), padder(0, CPU), model, run)
+        return ScoredTurns(scored, TrainingConfig(**options), padder(0, CPU), model, run, base)
 
 
 def loss(of: ScoredTurns, model: Any, *batches: list[int], parts: int = 1) -> float:
@@ -162,6 +162,127 @@ def test_beyond_the_clip_nothing_more_is_learned():
     assert gradient_at_zero(0.2, 0.5) == 0.0
     assert gradient_at_zero(0.5, 0.5) < 0.0  # ... and 1.419 < 1.5
     assert gradient_at_zero(0.2, -2.0) < 0.0  # too unlikely a good turn is still drawn back
+
+
+# --- the loss of tokens ---
+
+GROUP_RELATIVE = {
+    "reduction": "token_mean", "clip": 0.2, "clip_high": 0.28, "clip_dual": 10.0, "kl": 1e-4,
+}  # fmt: skip
+
+
+def of_two_tokens(weights: tuple[float, float], ratios: tuple[float, float], **options: Any) -> Any:
+    """The loss of two turns of one token each, of which one half was likely, and its gradient."""
+    loss = ScoredLoss(**options)
+    logs = torch.tensor(ratios).mul(0.5).log().requires_grad_()
+    sampled = torch.tensor([0.5, 0.5]).log()
+    total = loss.summed(logs, *loss.of_turns(weights, [1, 1]), sampled, sampled)
+    total = total / loss.divisor(1, 2)
+    (gradient,) = torch.autograd.grad(total, [logs])
+    return float(total.detach()), gradient.tolist()
+
+
+def test_two_tokens_by_hand():
+    options = {**GROUP_RELATIVE, "kl": None}
+    # at sampling time r = 1: -(2 * 1 - 1 * 1) / 2 = -.5; d/dlog p = -w r / 2
+    assert of_two_tokens((2.0, -1.0), (1.0, 1.0), **options) == (-0.5, [-1.0, 0.5])
+    # r = 1.25 < 1.28 and r = .9 > .8: -(2 * 1.25 - .9) / 2 = -.8, with -w r / 2
+    total, gradient = of_two_tokens((2.0, -1.0), (1.25, 0.9), **options)
+    assert total == pytest.approx(-0.8)
+    assert gradient == pytest.approx([-1.25, 0.45])
+    # r = 1.5 > 1.28 and r = .7 < .8: -(2 * 1.28 - .8) / 2 = -.88, and nothing more is learned
+    assert of_two_tokens((2.0, -1.0), (1.5, 0.7), **options) == (pytest.approx(-0.88), [0.0, 0.0])
+    # symmetric: 1.25 > 1.2: -(2 * 1.2 - .9) / 2 = -.75
+    total, gradient = of_two_tokens((2.0, -1.0), (1.25, 0.9), clip=0.2)
+    assert (total, gradient) == (pytest.approx(-0.75), [0.0, pytest.approx(0.45)])
+
+
+def test_the_dual_bound_ends_what_a_bad_token_costs():
+    # w = -1 and r = 1.9 costs 1.9, but 1.5 if the bound is 1.5; a good token has no such bound
+    one = {"reduction": "token_mean", "clip": 0.2}
+    assert of_two_tokens((0.0, -1.0), (1.0, 1.9), **one) == (
+        pytest.approx(0.95),
+        pytest.approx([0.0, 0.95]),
+    )
+    bounded = of_two_tokens((0.0, -1.0), (1.0, 1.9), **one, clip_dual=1.5)
+    assert bounded == (pytest.approx(0.75), [0.0, 0.0])
+    assert of_two_tokens((1.0, 0.0), (1.9, 1.0), **one, clip_dual=1.1)[0] == pytest.approx(-0.6)
+
+
+def test_the_penalty_of_two_tokens_by_hand():
+    # p = .25 and base .5: x = log 2, e^x - x - 1 = .30685; of p = .5: 0. (.5 / 2) * .30685
+    total, gradient = of_two_tokens((0.0, 0.0), (0.5, 1.0), reduction="token_mean", kl=0.5)
+    assert total == pytest.approx(0.076713, abs=1e-6)
+    # d/dlog p of e^(b - l) - (b - l) - 1 is 1 - e^x = -1, here by .25
+    assert gradient == pytest.approx([-0.25, 0.0])
+    # a turn that was not scored teaches nothing
+    total, gradient = of_two_tokens((None, 0.0), (0.5, 1.0), reduction="token_mean", kl=0.5)
+    assert (total, gradient) == (0.0, [0.0, 0.0])
+
+
+def test_random_tokens_have_the_loss_of_verl():
+    """Its dual-clip policy loss, token-mean, with its `low_var_kl`, from the published formulas."""
+    torch.manual_seed(0)
+    n, half = 200, 100
+    weights = torch.randn(n) * 2
+    sampled, base = torch.rand(2, n).log()
+    logs = sampled + torch.randn(n)
+    ratio = torch.exp(logs - sampled)
+    losses = torch.max(-weights * ratio, -weights * torch.clamp(ratio, 0.8, 1.28))
+    losses = torch.where(weights < 0, torch.min(losses, -weights * 10.0), losses)
+    losses = losses + 1e-4 * (torch.exp(base - logs) - (base - logs) - 1)
+    loss = ScoredLoss(**GROUP_RELATIVE)
+    tokens = [loss.of_turns([float(w) for w in row], [1] * half) for row in weights.chunk(2)]
+    of_tokens, shares = (torch.cat(each) for each in zip(*tokens, strict=True))
+    total = loss.summed(logs, of_tokens, shares, sampled, base) / loss.divisor(2, n)
+    assert float(total) == pytest.approx(float(losses.mean()), abs=1e-5)
+
+
+def test_by_token_mean_a_longer_turn_counts_more():
+    # 1 and 3 tokens of weights 1 and .5, each 1.38629: (1 + 3 * .5) / 4 * 1.38629 = .86643
+    scored = [uniform_turns([1.0], [1]), uniform_turns([0.5], [3])]
+    of = objective(scored, Uniform(), scored_reduction="token_mean")
+    assert loss(of, Uniform(), [0, 1]) == pytest.approx(0.86643, abs=1e-5)
+    assert loss(of, Uniform(), [0], [1]) == pytest.approx(0.86643, abs=1e-5)  # one update
+
+
+def test_by_token_mean_weights_of_1_are_supervised_learning(model, tokenizer):
+    ones = [d.model_copy(update={"weights": (1.0,) * len(d.weights)}) for d in DIALOGUES]
+    scored = scored_examples(ones, tokenizer, 200)
+    of = objective(scored, model, scored_reduction="token_mean")
+    plain = CrossEntropy([one.example for one in scored], padder(0, CPU))
+    (scale,) = plain.scales([[0, 1, 2]])
+    expected = scale * float(plain.loss(model, [0, 1, 2], None))
+    assert loss(of, model, [0, 1, 2]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_base_for_the_penalty_may_be_another_model(model, other_model, tokenizer):
+    scored = scored_examples(DIALOGUES, tokenizer, 200)
+    still, moved = (
+        objective(scored, model, base=base, scored_kl=1.0) for base in (None, other_model)
+    )
+    plain = objective(scored, model)
+    assert loss(still, model, [0, 1, 2]) == pytest.approx(loss(plain, model, [0, 1, 2]), abs=1e-5)
+    assert loss(moved, model, [0, 1, 2]) > loss(still, model, [0, 1, 2]) + 1e-3
+
+
+def test_the_sum_is_the_reward_weighted_loss_of_epo(model, tokenizer):
+    """EPO's code finds a turn as a run of labels, and divides by its length and their number."""
+    scored = scored_examples([DIALOGUES[0], DIALOGUES[1]], tokenizer, 200)
+    expected = 0.0
+    for one in scored:
+        rows = model(input_ids=torch.tensor([one.example.tokens])).logits[0].log_softmax(-1)
+        runs: list[list[float]] = []
+        for i, label in enumerate(one.example.labels):
+            if label == IGNORED:
+                continue
+            if one.example.labels[i - 1] == IGNORED:
+                runs.append([])
+            runs[-1].append(float(rows[i - 1, label]))
+        turns = zip(one.weights, runs, strict=True)
+        expected -= sum(w * sum(run) / len(run) for w, run in turns) / len(runs)
+    of = objective(scored, model, scored_reduction="sum")
+    assert loss(of, model, [0, 1]) == pytest.approx(expected, abs=1e-4)
 
 
 # --- examples ---

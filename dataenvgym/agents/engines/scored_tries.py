@@ -24,6 +24,7 @@ from dataenvgym.tasks.turn_scores import (
     DISCOUNT,
     NORMALIZATION,
     Normalization,
+    has_difference,
     turn_scores,
     turn_weights,
 )
@@ -99,14 +100,23 @@ class ScoredTriesEngine(SelfTeachingEngine):
         task, samples, temperature, tries: see `SelfTeachingEngine`.
         discount: the factor on a turn's score for each turn before it, in 0..1.
         normalize: divide weights by the largest absolute value of the `group`, which is the tries
-            at one problem, or of the `dialogue`, as EPO does, or not at all (`none`).
+            at one problem, or of the `dialogue`, as EPO does, or by the sample standard deviation
+            of the group's rewards (`deviation`, with `baseline`), or not at all (`none`).
         baseline: subtract the mean reward of the problem's tries from each reward, so that tries
-            below the mean get negative weights. Of GRPO's advantage this is the mean only: weights
-            are divided by what `normalize` says, never by the standard deviation of the rewards.
+            below the mean get negative weights. With normalize=deviation, discount=1 and
+            name_turns=False, each turn's weight is the advantage of its try, as in GRPO.
         name_turns: ask the judge, if the task has one, for critical turns.
         most_named: the most turns of a try that the judge can name; None allows all.
+        least_deviation: leave out the tries at a problem if the sample standard deviation of their
+            rewards is not above this value; 0 leaves out equal rewards only (DAPO's dynamic
+            sampling). None leaves out nothing.
         repeat: play problems again in later iterations, with the current student.
+
+    Attributes:
+        least_group: with `least_deviation`, the smallest number of tries that is learned from.
     """
+
+    name = "scored_tries"  # in warnings
 
     def __init__(
         self,
@@ -120,24 +130,35 @@ class ScoredTriesEngine(SelfTeachingEngine):
         baseline: bool = False,
         name_turns: bool = True,
         most_named: int | None = None,
+        least_deviation: float | None = None,
         repeat: bool = True,
     ) -> None:
         super().__init__(task, samples=samples, temperature=temperature, tries=tries)
         turn_weights([[1.0]], discount=discount, normalize=normalize)  # refuses impossible values
         check_at_least(1, most_named=1 if most_named is None else most_named)
+        if normalize == "deviation" and not baseline:
+            raise ConfigurationError(
+                "normalize is 'deviation' and baseline is False, expected True: set baseline=true"
+            )
+        if least_deviation is not None and not least_deviation >= 0:
+            raise ConfigurationError(
+                f"least_deviation is {least_deviation}, expected 0 or more, or None"
+            )
         self.discount = discount
         self.normalize: Normalization = normalize
         self.baseline = baseline
         self.most_named = most_named
+        self.least_deviation = least_deviation
+        self.least_group = 2
         self.judge = judge_of(self.task) if name_turns else None
         self.records_per_problem = samples
         self.learns_once = not repeat
-        self._lost = LostTries("scored_tries")
+        self._lost = LostTries(self.name)
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        self._lost = LostTries("scored_tries")
+        self._lost = LostTries(self.name)
         records = super().generate(plan, predictor, rng)
         self._lost.warn(records)
         return records
@@ -168,11 +189,22 @@ class ScoredTriesEngine(SelfTeachingEngine):
             for tries, prompt in zip(played, prompts, strict=True)
         ]
 
+    def is_trained_on(self, rewards: Sequence[float]) -> bool:
+        """True if the rewards of a problem's tries differ enough; counts the group if not."""
+        self._lost.n_groups += 1
+        if self.least_deviation is None or has_difference(
+            rewards, least_group=self.least_group, least_deviation=self.least_deviation
+        ):
+            return True
+        self._lost.n_flat += 1
+        return False
+
     def _records(self, tries: Sequence[_Try], prompt: Conversation) -> list[ScoredDatum]:
         """Make the records of one problem."""
-        if not tries:
+        rewards = [one.done.reward for one in tries]
+        if not tries or not self.is_trained_on(rewards):
             return []
-        mean = fmean(one.done.reward for one in tries) if self.baseline else 0.0
+        mean = fmean(rewards) if self.baseline else 0.0
         scores = [
             turn_scores(len(one.turns), one.named or (), one.done.reward - mean) for one in tries
         ]
@@ -198,7 +230,7 @@ class LostTries:
 
     def __init__(self, engine: str) -> None:
         self.engine = engine
-        self.n_tries = 0
+        self.n_tries = self.n_groups = self.n_flat = 0
         self.failed: list[str] = []
         self.unscored: list[str] = []
         self.astray: list[str] = []
@@ -224,6 +256,11 @@ class LostTries:
         if lost:
             warn_run(
                 f"{self.engine}: of {self.n_tries} tries, {' and '.join(lost)}; they are left out"
+            )
+        if self.n_flat:
+            warn_run(
+                f"{self.engine}: of {self.n_groups} groups of tries, {self.n_flat} are too small "
+                "or have almost equal rewards; they have no record"
             )
         if self.n_tries and not records:
             warn_run(f"{self.engine}: {self.n_tries} tries gave no record")

@@ -15,24 +15,23 @@ from dataenvgym.domains.orchestrate.rewards import (
     LEAST_GROUP,
     RewardName,
     Try,
-    advantages,
-    has_difference,
     rewards,
 )
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Provenance, ScoredDatum
 from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.turn_scores import advantages
 
 
 class OrchestrateTriesEngine(ScoredTriesEngine):
     """Writes scored records of the student's tries at requests, for group-relative learning.
 
-    The tries at one problem are a group; their rewards become advantages (see `rewards`). Each turn
-    of a try is a record of its own, because each has its own rebuilt prompt; its weight is the
-    advantage of the try. Groups smaller than 3, or with a standard deviation of `least_deviation`
-    or less, have no records, and neither have tries with an invalid call; those count in their
-    group. Failed tries do not.
+    The tries at one problem are a group; their rewards become advantages (see `tasks.turn_scores`).
+    Each turn of a try is a record of its own, because each has its own rebuilt prompt; its weight
+    is the advantage of the try. Groups smaller than 3, or with a standard deviation of
+    `least_deviation` or less, have no records, and neither have tries with an invalid call; those
+    count in their group. Failed tries do not.
 
     Args:
         task, samples, temperature, tries: see `ScoredTriesEngine`.
@@ -41,6 +40,8 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
         least_deviation: of the rewards of a group that is trained on, more than this.
         repeat: play problems again in later iterations, with the current student.
     """
+
+    name = "orchestrate_tries"
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
             temperature=temperature,
             tries=tries,
             name_turns=False,
+            least_deviation=least_deviation,
             repeat=repeat,
         )
         domain = self.task.domain
@@ -70,26 +72,22 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
             )
         check_one_of(get_args(RewardName), reward=reward)
         check_at_least(LEAST_GROUP, samples=samples)
-        if not clip > 0 or not least_deviation >= 0:
-            raise ConfigurationError(
-                f"clip is {clip} and least_deviation {least_deviation}, expected more than 0 and "
-                "0 or more"
-            )
+        if not clip > 0:
+            raise ConfigurationError(f"clip is {clip}, expected more than 0")
         self._domain = domain
         self.reward: RewardName = reward
         self.clip = clip
-        self.least_deviation = least_deviation
+        self.least_group = LEAST_GROUP
 
     def learn_all(
         self, problems: Sequence[Sequence[CompletedTaskInstance]]
     ) -> list[Sequence[ScoredDatum]]:
         groups = [[done for done in tries if self._lost.keeps(done)] for tries in problems]
         found: list[Sequence[ScoredDatum]] = []
-        n_flat = n_invalid = 0
+        n_invalid = 0
         for group in groups:
             values = self.rewards_of(group)
-            if not has_difference(values, deviation=self.least_deviation):
-                n_flat += 1
+            if not self.is_trained_on(values):
                 found.append([])
                 continue
             records: list[ScoredDatum] = []
@@ -100,11 +98,10 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
                 else:
                     records += self._records_of(done, weight)
             found.append(records)
-        if n_flat or n_invalid:
+        if n_invalid:
             warn_run(
-                f"orchestrate_tries: of {len(groups)} groups of tries, {n_flat} are too small or "
-                f"have almost equal rewards; {n_invalid} more tries have an invalid call. They "
-                "have no record"
+                f"orchestrate_tries: {n_invalid} tries in groups that are trained on have an "
+                "invalid call; they have no record"
             )
         return found
 

@@ -6,15 +6,14 @@
                  tool, the outcome, minus the cost and minus the time, each min-max normalized over
                  the whole group (0 where all are equal)
 
-The advantage of a try is its reward minus the group's mean, divided by the sample standard
-deviation, and clipped.
+Rewards become advantages by `tasks.turn_scores`; ToolOrchestra clips them to 3, and trains on
+groups of 3 or more with a deviation above 0.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
 from typing import Literal, get_args
 
 from dataenvgym.domains.orchestrate.preferences import (
@@ -119,18 +118,3 @@ def normalized(values: Sequence[float]) -> list[float]:
     """The values from 0 (smallest) to 1 (largest); all 0 if they are equal."""
     low, high = min(values), max(values)
     return [(value - low) / (high - low) if high > low else 0.0 for value in values]
-
-
-def advantages(values: Sequence[float], *, clip: float = CLIP) -> list[float]:
-    """The advantages of a group, of at least two; all 0 if the rewards are equal."""
-    mean, deviation = fmean(values), stdev(values)
-    if not deviation:
-        return [0.0] * len(values)
-    return [max(-clip, min(clip, (value - mean) / deviation)) for value in values]
-
-
-def has_difference(
-    values: Sequence[float], *, least: int = LEAST_GROUP, deviation: float = LEAST_DEVIATION
-) -> bool:
-    """Whether a group is large and different enough to be trained on."""
-    return len(values) >= least and stdev(values) > deviation

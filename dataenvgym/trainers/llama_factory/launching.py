@@ -26,7 +26,7 @@ POLL_SECONDS = 0.25
 
 
 class Launcher(Protocol):
-    """Runs `llamafactory-cli` with some arguments until it ends."""
+    """Runs `llamafactory-cli`, or a script that takes its place, until it ends."""
 
     def run(
         self,
@@ -41,6 +41,7 @@ class Launcher(Protocol):
         If this is interrupted, the process and all its children are ended first.
 
         Args:
+            arguments: of `llamafactory-cli`; or the path of a script in this folder and its own.
             environment: variables in addition to those of this process.
             watch: called regularly while it runs.
         """
@@ -49,6 +50,22 @@ class Launcher(Protocol):
     def close(self) -> None:
         """End running processes."""
         ...
+
+
+def interpreter(command: Sequence[str]) -> Path:
+    """The Python interpreter of the environment of `llamafactory-cli`, given its command.
+
+    Raises:
+        ConfigurationError: if it cannot be found.
+    """
+    python = Path(command[0]).with_name("python")
+    if len(command) > 1 or not python.is_file():
+        raise ConfigurationError(
+            f"there is no Python interpreter beside {' '.join(command)!r}, which the warm worker "
+            "and stage 'scored' need: give `command` as the path of `llamafactory-cli` in its "
+            "environment, or set warm=False; for scored records, set scored_as"
+        )
+    return python
 
 
 class CommandLine:
@@ -84,7 +101,8 @@ class CommandLine:
     ) -> int:
         import sh
 
-        command = guarded([*self.command, *arguments])
+        program = [str(interpreter(self.command))] if arguments[0].endswith(".py") else self.command
+        command = guarded([*program, *arguments])
         with log.open("ab") as stream:
             running = _started(command, environment, _out=stream, _err_to_out=True)
             self._running.append(running)

@@ -20,6 +20,7 @@ _RESUME = "resume_from_checkpoint"
 
 # Files of LLaMA-Factory's output to keep with an adapter; the others repeat the student's files.
 _REPORTS = ("trainer_log.jsonl", "trainer_state.json", "all_results.json", "training_loss.png")
+_LEFT_OVER = ("training_args.bin", "scored_log_probabilities.pt")  # beside a whole student, too
 
 
 def stage(config: TrainingConfig, staging: Path, staged: Path) -> None:
@@ -74,7 +75,7 @@ def publish(staging: Path, output: Path, log: Path) -> None:
     for path in staging.iterdir():
         if path.is_dir():  # first out of sight: half a checkpoint cannot be continued
             shutil.rmtree(path.replace(path.with_name(f".{path.name}")))
-        elif path.name == "training_args.bin" or (is_adapter and path.name not in ADAPTER_FILES):
+        elif path.name in _LEFT_OVER or (is_adapter and path.name not in ADAPTER_FILES):
             path.unlink()
     shutil.rmtree(output, ignore_errors=True)
     staging.replace(output)

@@ -35,6 +35,7 @@ from dataenvgym.trainers.llama_factory.launching import (
     Launcher,
     WarmWorker,
     explain_failure,
+    interpreter,
 )
 from dataenvgym.trainers.llama_factory.staging import publish, stage
 from dataenvgym.trainers.support import check_before
@@ -135,21 +136,21 @@ class LlamaFactoryTrainer:
         It contains an adapter, or, with `finetuning_type` "full" or "freeze", a whole student.
 
         Raises:
-            UnsupportedStageError: for stage `scored`, and for pairs of several turns.
+            UnsupportedStageError: for pairs of several turns, and for an option that stage `scored`
+                does not support.
+            ConfigurationError: if stage `scored` finds no Python interpreter next to `command`.
             TrainingError: if there is no adapter or student at the end, naming the log; the same
                 training can be started again.
         """
         config = TrainingConfig.read(config_path)
         if not config.output_dir:
             raise ConfigurationError(f"{config_path}: output_dir is not set")
-        if config.stage == "scored":
-            raise UnsupportedStageError(
-                "stage is 'scored', and LLaMA-Factory has no stage that learns from weights: set "
-                "scored_as (trainer.scored_as) to 'sft', 'kto' or 'dpo', which turns scored "
-                "records into what it learns from, or use the in-process trainer "
-                "(trainer=in_process)"
-            )
         _refuse_segments(config)
+        arguments = ["train"]
+        if config.stage == "scored":
+            _refuse_unscored(config)
+            interpreter(self.command)
+            arguments = [str(Path(__file__).with_name("scored_training.py")), "train"]
         output = Path(config.output_dir)
         log = output.parent / LOG
         staged = output.parent / f".{config_path.name}"
@@ -164,7 +165,7 @@ class LlamaFactoryTrainer:
         log.unlink(missing_ok=True)
         progress = _Progress(staging / "trainer_log.jsonl")
         code = self._launcher.run(
-            ["train", str(staged)], log=log, environment=self.environment, watch=progress.look
+            [*arguments, str(staged)], log=log, environment=self.environment, watch=progress.look
         )
         progress.look()
         if code != 0:
@@ -181,13 +182,7 @@ class LlamaFactoryTrainer:
         command_line = CommandLine(self.command)
         if not self.warm or len(self.command) > 1 or _TORCHRUN in self.environment:
             return command_line
-        python = Path(self.command[0]).with_name("python")
-        if not python.is_file():
-            raise ConfigurationError(
-                f"there is no Python interpreter beside {self.command[0]}, which the warm worker "
-                "needs: set warm=False"
-            )
-        return WarmWorker(python, environment=self.environment)
+        return WarmWorker(interpreter(self.command), environment=self.environment)
 
     def _variables(self) -> dict[str, str]:
         folder = str(Path(self.command[0]).parent)
@@ -252,6 +247,26 @@ def _words(command: str | Sequence[str]) -> tuple[str, ...]:
         raise ConfigurationError("command is empty, expected the path of `llamafactory-cli`")
     found = shutil.which(os.path.expanduser(words[0]))
     return (os.path.abspath(found) if found else words[0], *words[1:])
+
+
+# Options of LLaMA-Factory's stage `sft` that would change the loss, or its records.
+_UNSCORED = (
+    *("train_on_prompt", "mask_history", "neat_packing", "streaming", "tokenized_path"),
+    *("val_size", "eval_dataset", "predict_with_generate", "compute_accuracy"),
+    *("use_dft_loss", "use_eaft_loss", "use_asft_loss", "label_smoothing_factor"),
+    *("use_mca", "use_hyper_parallel", "use_kt", "ref_model", "ref_model_adapters"),
+)
+
+
+def _refuse_unscored(config: TrainingConfig) -> None:
+    """Refuse options that stage `scored` does not support in LLaMA-Factory."""
+    options = {"packing": config.packing, **config.extra}
+    for name in ("packing", *_UNSCORED):
+        if options.get(name):
+            raise UnsupportedStageError(
+                f"{name} is {options[name]!r}, expected it unset in stage 'scored', where a weight "
+                "is for a whole turn and only the student's own turns are learned"
+            )
 
 
 def _refuse_segments(config: TrainingConfig) -> None:

@@ -6,6 +6,7 @@ and LLaMA-Factory:
     worker.py < one request a line > one message a line
 
     request   {"arguments": ["train", "training.yaml"], "log": "log.txt", "environment": {...}}
+              (arguments of `llamafactory-cli`; or a script in this folder, and its own)
     messages  {"ready": {"pid": 7, "threads": ["MainThread"], ...}}, then {"code": 0} for each
               request; negative if a signal ended the child, as in `subprocess`
 
@@ -101,8 +102,11 @@ def _become_cli(request: dict[str, Any]) -> None:
         for here, there in ((nothing, 0), (log, 1), (log, 2)):
             os.dup2(here, there)
         os.environ.update(request["environment"])
-        sys.argv = ["llamafactory-cli", *request["arguments"]]
-        importlib.import_module("llamafactory.cli").main()
+        program, sys.argv = "llamafactory.cli", ["llamafactory-cli", *request["arguments"]]
+        if sys.argv[1].endswith(".py"):
+            sys.argv.pop(0)
+            program = Path(sys.argv[0]).stem  # in the folder of this file
+        importlib.import_module(program).main()
         code = 0
     except SystemExit as ending:
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)

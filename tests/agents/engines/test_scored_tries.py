@@ -11,7 +11,7 @@ from dataenvgym.agents import Agent, Assignment, FreePolicy, ScoredTriesEngine
 from dataenvgym.agents.engines.scored_tries import named_turns
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.episodes import run_episode
-from dataenvgym.errors import BudgetSpentError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import Message, ScoredDatum
@@ -76,6 +76,35 @@ def test_the_turns_that_the_judge_names_score_1():
     assert weights(records) == [(1.0, 0.4689), (0.0, 0.0)]
     records, _ = generate(Lamps(judge=named(1)), Tries(SOLD, WALKED), name_turns=False)
     assert weights(records) == [(0.99, 1.0), (0.0, 0.0)]
+
+
+RELATIVE = {"normalize": "deviation", "baseline": True, "discount": 1.0, "least_deviation": 0.0}
+
+
+def test_every_turn_has_the_advantage_of_its_try_in_the_group():
+    # rewards .875 and 0: a mean of .4375 and a sample deviation of .875 / sqrt(2) = .6187
+    records, warnings = generate(Lamps(), Tries(SOLD, WALKED), **RELATIVE)
+    assert weights(records) == [(0.7071, 0.7071), (-0.7071, -0.7071)]
+    assert warnings == []
+
+
+def test_groups_without_difference_are_counted_and_not_learned():
+    records, warnings = generate(Lamps(), Tries(SOLD, SOLD), **RELATIVE)
+    assert records == []
+    assert warnings == [
+        "scored_tries: of 3 groups of tries, 3 are too small or have almost equal rewards; they "
+        "have no record",
+        "scored_tries: 6 tries gave no record",
+    ]
+    assert len(generate(Lamps(), Tries(SOLD, SOLD), **RELATIVE | {"least_deviation": None})[0]) == 2
+    assert generate(Lamps(), Tries(SOLD, WALKED), **RELATIVE | {"least_deviation": 0.7})[0] == []
+
+
+def test_impossible_advantages_are_refused():
+    with pytest.raises(ConfigurationError, match=r"baseline is False.*set baseline=true"):
+        ScoredTriesEngine(Lamps(), normalize="deviation")
+    with pytest.raises(ConfigurationError, match=r"least_deviation is -1"):
+        ScoredTriesEngine(Lamps(), least_deviation=-1)
 
 
 @pytest.mark.parametrize("baseline", [False, True])

@@ -5,12 +5,11 @@ import pytest
 from dataenvgym.domains.orchestrate.preferences import Preference
 from dataenvgym.domains.orchestrate.rewards import (
     Try,
-    advantages,
     efficiency,
-    has_difference,
     rewards,
 )
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.turn_scores import advantages
 
 GROUP = [
     Try(True, 0.02, 40, {"search": 1}),
@@ -71,20 +70,3 @@ def test_a_reward_by_preference_needs_one():
         rewards("preference", GROUP)
     with pytest.raises(ConfigurationError, match=r"'efficency'.*efficiency"):
         rewards("efficency", GROUP)
-
-
-def test_advantages_are_clipped():
-    values = [1.0] + [0.0] * 24
-    assert advantages(values)[0] == 3.0
-    assert advantages(values, clip=9)[0] == pytest.approx(4.8)
-    assert advantages([0.5, 0.5]) == [0, 0]
-
-
-def test_one_success_of_eight_weighs_two_and_a_half():
-    assert advantages([1.0] + [0.0] * 7)[0] == pytest.approx(2.4749, abs=1e-4)
-
-
-def test_small_and_flat_groups_make_no_difference():
-    assert not has_difference([1.0, 0.0])
-    assert not has_difference([0.5, 0.55, 0.6])
-    assert has_difference([1.0, 0.0, 0.0])

@@ -1,7 +1,7 @@
 """Behaves at its edge as `llamafactory-cli train FILE` does, without LLaMA-Factory.
 
 The variable STAND_IN names its behavior; it also writes `seen.json` next to its output folder:
-its options and its environment.
+its options, its environment, and the name of the program.
 """
 
 import json
@@ -20,6 +20,7 @@ def main() -> None:
     options = read(Path(file))
     output = Path(options["output_dir"])
     seen = {"options": options, "environment": dict(os.environ), "pid": os.getpid()}
+    seen["program"] = Path(sys.argv[0]).name
     (output.parent / "seen.json").write_text(json.dumps(seen))
     print("[INFO] training\r 0%|     | 0/2\r100%|#####| 2/2")
     sys.stdout.flush()

@@ -212,13 +212,33 @@ def test_without_the_pinned_environment_the_command_that_builds_it_is_named(tmp_
         LlamaFactoryTrainer()
 
 
-def test_weights_are_refused_with_an_alternative(make, write_training):
-    path = write_training()
-    stock = TrainingConfig.read(path)
-    stock.with_options(stage="scored").write(path)
-    with pytest.raises(UnsupportedStageError, match=r"set scored_as.*'sft', 'kto' or 'dpo'"):
+def to_scored(path: Path, **options: Any) -> Path:
+    """The same training, in stage `scored`."""
+    TrainingConfig.read(path).with_options(stage="scored", **options).write(path)
+    return path
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_scored_records_are_trained_by_our_script_with_our_options(make, write_training, warm):
+    path = to_scored(write_training(), scored_reduction="token_mean", scored_clip=0.2)
+    assert make(warm=warm).train(path) == path.parent / "adapter"
+    found = seen(path.parent)
+    assert found["program"] == "scored_training.py"
+    assert found["options"]["scored_clip"] == "0.2"
+
+
+@pytest.mark.parametrize("name", ["train_on_prompt", "val_size", "use_dft_loss"])
+def test_options_that_stage_scored_does_not_support_are_refused(make, write_training, name):
+    path = to_scored(write_training(), extra={name: True})
+    with pytest.raises(UnsupportedStageError, match=f"{name} is True, expected it unset"):
         make().train(path)
     assert not (path.parent / "llama_factory.log").exists()
+
+
+def test_scored_records_need_the_interpreter_of_llama_factory(make, write_training, command):
+    path = to_scored(write_training())
+    with pytest.raises(ConfigurationError, match=r"no Python interpreter beside .*set scored_as"):
+        make(command=["env", command]).train(path)
 
 
 def test_pairs_of_several_turns_are_refused_with_an_alternative(make, tiny_student, tmp_path):
