@@ -89,7 +89,7 @@ def test_a_value_whose_comment_names_null_takes_null_under_an_experiment(experim
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     chosen = [f"experiment={experiment}"]
     config = compose(chosen)
-    comments = _Comments(chosen_options(chosen), files_by_group())
+    comments = _Comments(chosen_options(chosen), files_by_group(), "config")
     comments.explain(config)
     nullable = [key for key in keys_of(config) if "null" in comments.about.get(key, "")]
     assert len(nullable) > 5

@@ -3,6 +3,7 @@
 import pytest
 
 from dataenvgym.agents.engines.branched_tries import ReplayedPredictor
+from dataenvgym.domains.orchestrate.task import MeteredPredictor
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.interfaces import ForwardingPredictor, Reply, SamplingParameters
 from dataenvgym.interfaces.forwarding import CAPABILITIES, METHODS
@@ -17,13 +18,19 @@ class Plain:
 
 
 Able = type("Able", (Plain,), {name: lambda self, *given: given for name in METHODS})
-WITHHELD = {TimedPredictor: set(), ShownStudent: {"close"}, ReplayedPredictor: {"submit"}}
+WITHHELD = {
+    TimedPredictor: set(),
+    ShownStudent: {"close"},
+    ReplayedPredictor: {"submit"},
+    MeteredPredictor: set(),
+}
 ALWAYS = {ShownStudent: {"trial", "remember_former"}}
 """Methods of their own."""
 
 
 def make(wrapper, predictor):
-    return wrapper(predictor, (), seed=0) if wrapper is ReplayedPredictor else wrapper(predictor)
+    more = {ReplayedPredictor: {"tries": (), "seed": 0}, MeteredPredictor: {"price": None}}
+    return wrapper(predictor, **more.get(wrapper, {}))
 
 
 def test_every_wrapper_is_here():
