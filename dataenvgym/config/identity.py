@@ -31,6 +31,9 @@ does not change its results."""
 ADDED = (
     ("task.pressure", None),
     ("task.pressure_on_records", True),
+    ("trainer.scored_clip_high", None),
+    ("trainer.scored_clip_dual", None),
+    ("trainer.scored_kl", None),
     ("student.format", "chat"),
     ("predictor.format", "chat"),
     ("task.others.*.format", "chat"),

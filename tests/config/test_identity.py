@@ -116,3 +116,20 @@ def test_a_run_from_before_an_option_was_added_has_the_same_name():
             delattr(before[section], name)
     assert run_name(before) == run_name(now)
     assert run_name(now) != run_name(compose(["task=pocket_math", "environment.gate=0.05"]))
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (["task=pocket_math"], "pocket_math-skill_list-seed0-0ee6b2bb"),
+        (["task=teach/traps", "agent=edge"], "teach_traps-edge-seed0-86cf16d7"),
+        (
+            ["task=pocket_tools", "trainer=llama_factory", "predictor=vllm"],
+            "pocket_tools-skill_list-seed0-2b9c26eb",
+        ),
+        (["student=smollm2", "task=smol_facts"], "smol_facts-skill_list-seed0-b002add4"),
+    ],
+)
+def test_a_run_keeps_its_name_and_resumes_when_options_are_added(given, name):
+    """An option that is new belongs into `ADDED`; a default that changes results changes this."""
+    assert run_name(compose(given)) == name
