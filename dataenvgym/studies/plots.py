@@ -46,12 +46,12 @@ def draw_study(results: StudyResults, path: Path) -> None:
         )
         axes = figure.subplots(n_rows, 2, squeeze=False, width_ratios=[1.25, 1.0])
         for row, task in zip(axes, results.tasks, strict=False):
-            styles = _styles(task)
+            styles = styles_of(task)
             _draw_curves(row[0], task, styles)
             _draw_gains(row[1], task, styles, results.baseline)
         if results.suite is not None:
-            styles = {k: v for task in reversed(results.tasks) for k, v in _styles(task).items()}
-            _draw_suite(axes[-1][0], axes[-1][1], results.suite, styles)
+            styles = {k: v for task in reversed(results.tasks) for k, v in styles_of(task).items()}
+            draw_suite(axes[-1][0], axes[-1][1], results.suite, styles)
         seeds = max(len(one.seeds) for task in results.tasks for one in task.strategies)
         what = "mean and 95% interval" if results.race is None else "race, mean of each strategy"
         figure.suptitle(
@@ -63,7 +63,7 @@ def draw_study(results: StudyResults, path: Path) -> None:
     write_bytes(path, png_of(figure))
 
 
-def _styles(task: TaskResult) -> dict[str, dict[str, Any]]:
+def styles_of(task: TaskResult) -> dict[str, dict[str, Any]]:
     """Color and marker of each strategy."""
     strategies = [one for one in task.strategies if one.role == "strategy"]
     styles: dict[str, dict[str, Any]] = {}
@@ -137,7 +137,7 @@ def _draw_gains(
     _finish_intervals(axes, names)
 
 
-def _draw_suite(left: Axes, right: Axes, suite: SuiteScores, styles: dict[str, Any]) -> None:
+def draw_suite(left: Axes, right: Axes, suite: SuiteScores, styles: dict[str, Any]) -> None:
     """Draw the performance profiles, and beside them the interquartile means."""
     shown = sorted(suite.overall, key=lambda one: one.iqm.value)
     for y, one in enumerate(shown):
