@@ -111,6 +111,11 @@ class Task:
         self.student = options.student
         self.pressure = pressure_of(options.pressure)
         self.pressure_on_records = options.pressure_on_records
+        if self.pressure is None and not self.pressure_on_records:
+            raise ConfigurationError(
+                "pressure_on_records is False, and there is no pressure: set pressure, or leave "
+                "pressure_on_records out"
+            )
         self._domain = domain
         self.others = speakers_of(options.others)
         own = type(self).make_environment is not Task.make_environment  # which may ask any model

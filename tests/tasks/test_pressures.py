@@ -296,6 +296,8 @@ def test_a_pressure_may_leave_records_alone():
     pressed = task_under("plateau")
     records = records_of(pressed, 40)
     assert received(spared, records) == list(records) != received(pressed, records)
+    with pytest.raises(ConfigurationError, match="there is no pressure"):
+        build_task(compose(["task=pocket_math", "task.pressure_on_records=false"]))
 
 
 def test_a_skill_that_the_task_does_not_have_and_a_task_without_skills_are_refused(tmp_path):
