@@ -14,12 +14,13 @@ One seed is one run of all arms: it chooses the contexts, and draws the edits an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
-from dataenvgym.adaptation.trials import EditResult, EditTrials
+from dataenvgym.adaptation.trials import EditResult, EditTrials, Work, asked
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import TeacherInterface
 from dataenvgym.llm.student_teacher import StudentTeacher
@@ -129,6 +130,39 @@ class Arms:
                 "Set arms.contexts lower, take another split, or leave rest_em out of arms.names"
             )
         return evaluated, left[: rest_em.contexts]
+
+    def work(self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int) -> Iterator[Work]:
+        """What each arm does with one seed, in the order of `run`; see `chosen`."""
+        evaluated, learned_from = self.chosen(task, engine, rest_em, seed)
+        n, questions = len(evaluated), asked(evaluated)
+
+        def of(arm: str, edits: int, is_written: bool = True) -> Work:
+            if self.at_once is None:
+                trainings, sets = n * edits, edits
+            else:
+                trainings, sets = ceil(n / (n if self.at_once == "all" else self.at_once)), 1
+            repeats = self.repeats
+            written = n * edits if is_written else 0
+            return Work(arm, n, written, trainings * repeats, questions * sets * repeats)
+
+        yield Work("base", n, 0, 0, questions)
+        for arm in ("context_only", "gold"):
+            if arm in self.names:
+                yield of(arm, 1, is_written=False)
+        for arm in ("self_edits", "teacher_edits"):
+            if arm in self.names:
+                yield of(arm, self.edits)
+        selected, asks = len(learned_from) * rest_em.edits, asked(learned_from)
+        for number in range(1, rest_em.rounds + 1 if "rest_em" in self.names else 1):
+            last = of(f"rest_em_{number}", self.edits)
+            yield Work(
+                last.arm,
+                len(learned_from) + n,
+                selected + last.edits,
+                selected * rest_em.repeats + 1 + last.trainings,  # 1 of the writer
+                # also those to both untouched students: the one that selects, and the trained one
+                asks * (1 + rest_em.edits * rest_em.repeats) + questions + last.questions,
+            )
 
     def run(
         self,

@@ -20,6 +20,7 @@ from dataenvgym.adaptation.arms import shuffled_contexts
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
 from dataenvgym.adaptation.inner_loop import Answer, accuracy, trained_by, trainer_of
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf, write_merged_student
+from dataenvgym.adaptation.trials import Work, asked
 from dataenvgym.errors import ConfigurationError, TrainingError, check_at_least, check_one_of
 from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface, TrainingRun
 from dataenvgym.llm.student_teacher import StudentTeacher
@@ -126,6 +127,13 @@ class Continual:
             )
         return found[: self.contexts]
 
+    def work(self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int) -> Iterator[Work]:
+        """What each way does with one seed, as `Arms.work`."""
+        contexts, n = self.chosen(task, engine, rest_em, seed), self.contexts
+        questions = asked(contexts) + sum(asked(contexts[:k]) for k in range(1, n + 1))
+        for name, replay in product(self.names, self.replays):
+            yield Work(_arm(name, replay), n, n * self.edits, n, questions)
+
     def run(
         self,
         task: Task,
@@ -150,7 +158,7 @@ class Continual:
         self.check_retry(retry_errors)
         contexts = self.chosen(task, engine, rest_em, seed)
         for name, replay in product(self.names, self.replays):
-            arm = f"{name}, replay {replay}" if replay else name
+            arm = _arm(name, replay)
             sequence = _Sequence(
                 task,
                 engine,
@@ -170,6 +178,10 @@ class Continual:
                     count.add(1)
             ids = tuple(context.id for context in contexts)
             yield SequenceResult(arm=arm, seed=seed, contexts=ids, rows=tuple(rows))
+
+
+def _arm(name: Join, replay: int) -> str:
+    return f"{name}, replay {replay}" if replay else name
 
 
 class _Sequence:

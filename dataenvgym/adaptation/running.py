@@ -8,8 +8,8 @@ records.jsonl, training/ and student/, the merged student
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from dataenvgym.adaptation.arms import ArmResult, Arms
 from dataenvgym.adaptation.continual import Continual, SequenceResult
 from dataenvgym.adaptation.edits import WritesEdits
 from dataenvgym.adaptation.report import AnyReport, report_of, write_report
-from dataenvgym.adaptation.rest_em import RestEM
+from dataenvgym.adaptation.rest_em import RestEM, StudentOf
 from dataenvgym.config import build_predictor, build_task, build_teacher, compose
 from dataenvgym.config.composition import options_by_group
 from dataenvgym.config.identity import decisive_values, digest, run_name, task_name
@@ -32,10 +32,11 @@ from dataenvgym.environments.identity import (
     write_identity,
 )
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Closes, TrainablePredictorInterface
+from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface
 from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.rollouts import close_speakers
 from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.tasks.base import Task
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -71,6 +72,21 @@ class Adaptation(NamedTuple):
     was_finished: bool
 
 
+class Prepared(NamedTuple):
+    """The parts of a run, which fit; no model was asked, and no file of the run was touched."""
+
+    directory: Path
+    settings: DictConfig
+    task: Task
+    arms: Arms | Continual
+    rest_em: RestEM
+    engine: WritesEdits
+    first: TrainablePredictorInterface
+    student: StudentOf
+    teacher: TeacherInterface | None
+    seeds: range
+
+
 def run_adaptation(
     overrides: Sequence[str] | DictConfig = (),
     *,
@@ -102,6 +118,44 @@ def run_adaptation(
         config = copy.deepcopy(overrides)
     else:
         config = adaptation_config(overrides, config_dir, continual=continual)
+    with prepared_adaptation(config, fresh=fresh, retry_errors=retry_errors) as parts:
+        directory, settings, arms = parts.directory, parts.settings, parts.arms
+        with ADAPTATIONS.opened(directory, settings, fresh=fresh):
+            identity = identity_of("adaptation", parts.task, parts.first, {})
+            if read_identity(directory) is None:
+                write_identity(directory, identity)
+            else:
+                refuse_another(directory, identity)
+            ADAPTATIONS.keep(directory, settings)
+            on_begin(directory)
+            results: list[ArmResult | SequenceResult] = []
+            for seed in parts.seeds:
+                results += arms.run(
+                    parts.task,
+                    parts.engine,
+                    parts.student,
+                    directory / f"seed-{seed}",
+                    rest_em=parts.rest_em,
+                    teacher=parts.teacher,
+                    seed=seed,
+                    retry_errors=retry_errors,
+                )
+            report = report_of(parts.task.name, results)
+            file = directory / "results.json"
+            before = file.read_bytes() if file.exists() else None
+            write_report(directory, report, results)
+            return Adaptation(directory, report, before == file.read_bytes())
+
+
+@contextmanager
+def prepared_adaptation(
+    config: DictConfig, *, fresh: bool = False, retry_errors: bool = False
+) -> Iterator[Prepared]:
+    """Build the parts of a run and check that they fit; its students are closed after the block.
+
+    Raises:
+        ConfigurationError, RunDirectoryError: as `run_adaptation`.
+    """
     seeds = config.seeds
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise ConfigurationError(f"seeds is {seeds!r}, expected a whole number, 1 or more")
@@ -133,33 +187,12 @@ def run_adaptation(
                 _with_student(config, directory, first)
         given = {"task": task, "teacher": teacher or StudentTeacher(first)}
         engine: WritesEdits = build_value(_plain(config.agent.engine), _ENGINE, given)
-        for seed in range(config.seed, config.seed + seeds):
+        each = range(config.seed, config.seed + seeds)
+        for seed in each:
             arms.chosen(task, engine, rest_em, seed)  # raises before any model is asked
-        stack.enter_context(ADAPTATIONS.opened(directory, settings, fresh=fresh))
-        identity = identity_of("adaptation", task, first, {})
-        if read_identity(directory) is None:
-            write_identity(directory, identity)
-        else:
-            refuse_another(directory, identity)
-        ADAPTATIONS.keep(directory, settings)
-        on_begin(directory)
-        results: list[ArmResult | SequenceResult] = []
-        for seed in range(config.seed, config.seed + seeds):
-            results += arms.run(
-                task,
-                engine,
-                student,
-                directory / f"seed-{seed}",
-                rest_em=rest_em,
-                teacher=teacher,
-                seed=seed,
-                retry_errors=retry_errors,
-            )
-        report = report_of(task.name, results)
-        file = directory / "results.json"
-        before = file.read_bytes() if file.exists() else None
-        write_report(directory, report, results)
-        return Adaptation(directory, report, before == file.read_bytes())
+        yield Prepared(
+            directory, settings, task, arms, rest_em, engine, first, student, teacher, each
+        )
 
 
 def adaptation_config(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -55,6 +56,26 @@ class EditResult(Model):
     @property
     def is_complete(self) -> bool:
         return self.error is None and not self.n_unscored
+
+
+class Work(NamedTuple):
+    """What an arm does with one seed, at most: an edit that failed trains nothing.
+
+    Attributes:
+        edits: to be written.
+        questions: to the student, trained or not; without those for an edit.
+    """
+
+    arm: str
+    contexts: int
+    edits: int
+    trainings: int
+    questions: int
+
+
+def asked(contexts: Sequence[Context]) -> int:
+    """The number of questions about these contexts."""
+    return sum(len(context.questions) for context in contexts)
 
 
 _Draft = tuple[EditResult, Context, Edit | None]

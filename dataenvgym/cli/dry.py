@@ -140,9 +140,9 @@ def _facts(
 
 def _speakers(config: DictConfig) -> Iterator[tuple[str, str]]:
     if config.teacher.get("_target_") is not None:
-        yield "teacher", _model(config.teacher)
+        yield "teacher", model_of(config.teacher)
     for who, section in (config.task.get("others") or {}).items():
-        yield str(who), _model(section)
+        yield str(who), model_of(section)
 
 
 def _state(config: DictConfig, directory: Path, *, fresh: bool) -> str:
@@ -167,7 +167,7 @@ def _problems(task: Task) -> str:
     return "; ".join(parts) or "your own class, which counts its problems itself"
 
 
-def _model(section: DictConfig) -> str:
+def model_of(section: DictConfig) -> str:
     """The model and its server, without keys in its address."""
     model, url = section.get("model"), section.get("base_url")
     if model is None:

@@ -105,6 +105,32 @@ def test_one_adapter_learns_contexts_at_once_and_each_has_its_result(tmp_path, a
     assert sorted(map(len, student.trained)) == sorted([*sizes, *sizes])
 
 
+@pytest.mark.parametrize(
+    "arms",
+    [
+        Arms(["context_only", "self_edits"], contexts=3, edits=2, repeats=2, at_once=2),
+        Arms(["self_edits"], contexts=3, edits=2, repeats=2, at_once="all"),
+        Arms(["context_only", "self_edits"], contexts=3, edits=3, repeats=2),
+    ],
+)
+def test_the_work_of_arms_is_what_they_do(tmp_path, arms):
+    heard = []
+
+    class Listening(Reader):
+        def reply(self, conversation):
+            heard.append(conversation[0].content.split()[0])
+            return super().reply(conversation)
+
+    student, rest_em = Listening(), RestEM(None)
+    work = [*arms.work(TASK, Engine(), rest_em, 1)]
+    found = [*arms.run(TASK, Engine(), lambda folder: student, tmp_path, rest_em=rest_em, seed=1)]
+    assert [one.arm for one in work] == [one.arm for one in found]
+    assert {one.contexts for one in work} == {3}
+    assert sum(one.edits for one in work) == heard.count("write")
+    assert sum(one.trainings for one in work) == len(student.trained)
+    assert sum(one.questions for one in work) == len(heard) - heard.count("write")
+
+
 def test_all_contexts_and_all_edits_train_one_adapter_and_failures_stay_with_their_context(
     tmp_path,
 ):
@@ -156,6 +182,9 @@ def test_each_row_asks_for_all_contexts_so_far(student_of, tmp_path):
         assert len({*result.contexts}) == 3
         assert not any(row.failure or row.n_unscored for row in result.rows)
     assert found["merged"].contexts == found["stacked"].contexts
+    n_asked = sum(2 * len(row.accuracies) for row in found["merged"].rows)
+    work = Continual(contexts=3, edits=2).work(TASK, Engine(), RestEM(None), 5)
+    assert [*work] == [("merged", 3, 6, 3, n_asked), ("stacked", 3, 6, 3, n_asked)]
     kept = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("student"))
     assert kept == ["merged/step-03/student", "stacked/step-03/student"]  # only the newest
 

@@ -57,3 +57,41 @@ def test_arms_are_compared_and_the_same_command_shows_them_again(dataenvgym, fol
 def test_what_cannot_be_is_refused_before_anything_is_written(dataenvgym, folder, said, typed):
     dataenvgym.refuses(said, "adapt", *typed)
     assert not (folder / "adaptations").exists()
+
+
+def test_a_dry_run_counts_what_the_arms_then_do(dataenvgym, folder, student):
+    names = "arms.names=[context_only,gold,self_edits,rest_em]"
+    command = ("adapt", *SMALL, *student, names, "arms.edits=2", "arms.repeats=2")
+    dry = dataenvgym.succeeds(*command, "--dry", "--prompts", "2")
+    assert not (folder / "adaptations").exists()
+    assert "adaptations/a (new)" in dry.out
+    assert "The writer's prompt 2 of" in dry.out
+    assert dry.out.count("Let's read the following passage") == 2
+    rows = _rows(dry.out)
+    assert set(rows) == {"base", "context_only", "gold", "self_edits", "rest_em_1", "all"}
+
+    dataenvgym.succeeds(*command)
+    done = folder / "adaptations/a/seed-0"
+    n_edits = sum(len(file.read_text().splitlines()) for file in done.rglob("edits.jsonl"))
+    loops = [json.loads(file.read_text()) for file in done.rglob("adapted.json")]
+    trained = [loop for loop in loops if loop["n_records"]]
+    bases = [json.loads(file.read_text()) for file in done.rglob("base_answers.json")]
+    n_asked = sum(len(loop["answers"]) for loop in trained) + sum(map(len, bases))
+    assert rows["rest_em_1"][0] == 4
+    assert rows["all"] == [n_edits, len(trained) + 1, n_asked]  # 1 training of the writer
+    assert "adaptations/a (continued)" in dataenvgym.succeeds(*command, "--dry").out
+
+
+def _rows(out):
+    """The numbers of each arm in the table."""
+    lines = out[out.index("arm  ") :].partition("At most")[0].splitlines()[2:]
+    return {name: list(map(int, numbers)) for name, *numbers in map(str.split, filter(None, lines))}
+
+
+def test_a_dry_run_refuses_what_a_run_refuses(dataenvgym, folder):
+    dry = ("adapt", "--dry", "task=pocket_knowledge")
+    dataenvgym.refuses("arms.contexts is 99", *dry, "arms.contexts=99")
+    dataenvgym.refuses("there is no teacher", *dry, "arms.names=[teacher_edits]")
+    dataenvgym.refuses("add --dry", "adapt", "task=pocket_knowledge", "--prompts", "2")
+    said = dataenvgym.succeeds(*dry, "arms.names=[gold]").out
+    assert "No prompt of a writer" in said
