@@ -51,14 +51,6 @@ from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.adapted_task import known_instances, task_of
 
 
-class SkillTreeOptions(EnvironmentOptions, total=False):
-    """Keyword arguments of `SkillTree`, for functions that make one."""
-
-    engine: Engine | None
-    train_sample: int
-    agent_name: str | None
-
-
 class SkillTree(TeachingEnvironment):
     """The agent sees the forest and acts on it; an engine writes the records.
 
