@@ -92,9 +92,9 @@ docs: setup
 docs-serve: setup
 	$(MKDOCS) serve
 
-# Two at once: each of mypy's two takes a minute. What each prints comes in one piece, at its end.
+# Two at once: each of mypy's two takes a minute.
 lint: setup
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync \
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going \
 	  lint-types lint-types-of-tests lint-style lint-imports
 
 lint-types:

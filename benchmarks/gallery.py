@@ -1,6 +1,6 @@
 """Draw a gallery of a suite's strategies: how each one learns, task by task.
 
-    python -m benchmarks.gallery studies/NAME docs/strategies_compared.png
+    python -m benchmarks.gallery studies/NAME FILE.png
 
 A panel for each strategy: the gain in validation score by iteration, divided by the gain of gold
 data (0: the base student, 1: gold data), mean over seeds; a thin line for each task and a thick one
@@ -9,7 +9,7 @@ for their mean. Below: performance profiles and interquartile means, as in the s
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -48,10 +48,7 @@ def draw_gallery(results: StudyResults, file: Path) -> None:
     tasks = [task for task in results.tasks if (ceilings.get(task.task) or 0) > 0]
     with default_settings():
         figure = Figure(figsize=(12.5, 11.5), dpi=110, layout="constrained")
-        rows = figure.subplots(3, 1, subplot_kw={"visible": False})
-        grid = rows[0].get_gridspec()
-        for axes in rows:
-            axes.remove()
+        grid = figure.add_gridspec(3, 1)
         panels = figure.add_subfigure(grid[:2]).subplots(
             2, -(-len(names) // 2), sharex=True, sharey=True, squeeze=False
         )
@@ -79,5 +76,10 @@ def draw_gallery(results: StudyResults, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    study, target = map(Path, sys.argv[1:])
-    draw_gallery(StudyResults.model_validate(read_json(study / "results.json")), target)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("study", type=Path, help="the folder of a finished study of a suite")
+    parser.add_argument("file", type=Path, help="the PNG to write")
+    given = parser.parse_args()
+    draw_gallery(StudyResults.model_validate(read_json(given.study / "results.json")), given.file)

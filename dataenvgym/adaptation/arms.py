@@ -132,7 +132,7 @@ class Arms:
         return evaluated, left[: rest_em.contexts]
 
     def work(self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int) -> Iterator[Work]:
-        """What each arm does with one seed, in the order of `run`; see `chosen`."""
+        """The work of each arm for one seed, in the order of `run`; see `chosen`."""
         evaluated, learned_from = self.chosen(task, engine, rest_em, seed)
         n, questions = len(evaluated), asked(evaluated)
 

@@ -128,7 +128,7 @@ class Continual:
         return found[: self.contexts]
 
     def work(self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int) -> Iterator[Work]:
-        """What each way does with one seed, as `Arms.work`."""
+        """The work of each way to join adapters for one seed, in the order of `run`."""
         contexts, n = self.chosen(task, engine, rest_em, seed), self.contexts
         questions = asked(contexts) + sum(asked(contexts[:k]) for k in range(1, n + 1))
         for name, replay in product(self.names, self.replays):

@@ -59,7 +59,7 @@ class EditResult(Model):
 
 
 class Work(NamedTuple):
-    """What an arm does with one seed, at most: an edit that failed trains nothing.
+    """The most work of an arm for one seed; an edit that fails trains nothing, so it may be less.
 
     Attributes:
         edits: to be written.

@@ -197,7 +197,7 @@ def _check_experiment(
     if experiment is None:
         return
     content: Any = OmegaConf.to_container(OmegaConf.load(groups["experiment"][experiment]))
-    if name != "adapt" and "rest_em" in content:
+    if name not in ("adapt", "continual") and "rest_em" in content:
         raise ConfigurationError(
             f"experiment={experiment} is for another command: dataenvgym adapt "
             f"experiment={experiment} (dataenvgym config --of adapt experiment={experiment} shows "

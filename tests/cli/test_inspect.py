@@ -51,6 +51,7 @@ def test_config_prints_the_composed_configuration_which_can_be_read_back(dataenv
         ("adapt", ["experiment=seal_knowledge_pocket"]),
         ("adapt", ["task=pocket_few_shot"]),
         ("continual", ["task=pocket_knowledge"]),
+        ("continual", ["experiment=seal_knowledge_pocket"]),
     ],
 )
 def test_config_prints_that_of_other_commands_too(dataenvgym, of, given):

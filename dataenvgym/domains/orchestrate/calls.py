@@ -1,4 +1,4 @@
-"""What calls of tools gave and cost: results as messages, and their account.
+"""Results of tool calls as messages, and an account of their tokens, money and seconds.
 
 The message of each call is a `Result` as JSON. So a transcript has everything: what the
 orchestrator is shown next (see `context`), what was called, and what it cost.
@@ -23,7 +23,7 @@ ERROR = "Error: "
 
 
 class Usage(Model):
-    """What calls took. None: it is unknown, at least of one of them; never 0 for that reason.
+    """Tokens, money and seconds of some calls; None where one of the calls does not say.
 
     Attributes:
         seconds: without retries.

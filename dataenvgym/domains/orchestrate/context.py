@@ -1,4 +1,4 @@
-"""What the orchestrator and the tiers are shown: documents, code with output, and attempts.
+"""The prompts of the orchestrator and the tiers: documents, code with output, and attempts.
 
 The context of each turn is rebuilt from the results so far. Tokens are counted as four characters
 each; what exceeds the budget is cut at the beginning, so the newest stays.

@@ -1,4 +1,4 @@
-"""What a user wants of an orchestration: weights on accuracy, cost, latency, tools and tiers.
+"""Preferences of a user of orchestrations: weights on accuracy, cost, latency, tools and tiers.
 
 A problem may state it as text, which the orchestrator reads, and as weights, which rewards and
 reports use: `{"text": "Be quick.", "weights": {"accuracy": 1, "latency": 0.5, "search": -1}}`.
@@ -22,7 +22,7 @@ DOLLARS_SCALE, SECONDS_SCALE = 5.0, 1 / 500
 
 
 class Preference(Model):
-    """What a user wants.
+    """The preference of a user.
 
     Attributes:
         weights: of `accuracy`, `cost` and `latency`, at least 0, and of calls of tools and tiers;

@@ -35,7 +35,7 @@ LEAST_DEVIATION = 0.1
 
 @dataclass(frozen=True)
 class Try:
-    """What a reward needs to know of one try.
+    """One try, as far as rewards depend on it.
 
     Attributes:
         cost, seconds: None if unknown.
