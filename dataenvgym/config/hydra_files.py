@@ -152,7 +152,7 @@ def _composed(
     from omegaconf import open_dict
 
     ours, *more = folders
-    texts = [_without_subgroups(o, ours) if "@" in o.text else o.text for o in choices]
+    texts = [o.text for o in choices]
     texts += [f"~hydra/{group}" for group in _GROUPS_OF_HYDRA]  # to compose them takes a third
     texts += [f"hydra.searchpath=['file://{folder}']" for folder in more]
     with (
@@ -168,16 +168,6 @@ def _composed(
         del config["hydra"]
     filled = pickle.dumps(fill(config))
     return filled, {g: option for g, option in options.items() if not g.startswith("hydra/")}
-
-
-def _without_subgroups(choice: Override, ours: Path) -> str:
-    """An option put elsewhere (`trainer@rest_em.trainer=llama_factory`) as its base, if it has one.
-
-    The option itself also chooses from groups below it, whose place does not move with it.
-    """
-    where, equals, name = choice.text.rpartition("=")
-    is_there = bool(equals) and (ours / choice.key / f"_{name}.yaml").exists()
-    return f"{where}=_{name}" if is_there else choice.text
 
 
 @contextmanager

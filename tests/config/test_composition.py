@@ -237,15 +237,3 @@ def test_one_choice_is_composed_once_and_each_caller_gets_a_copy(tmp_path, monke
     mine.write_text("# Mine\n_target_: my.Agent\nsize: 55\n")
     assert compose(["agent=mine"], config_dir=tmp_path).agent.size == 55
     assert len(calls) == 2
-
-
-@pytest.mark.parametrize("name", ["adapt", "continual"])
-def test_the_writer_may_have_another_trainer_than_the_inner_loops(name):
-    writer = ("trainer@rest_em.trainer=llama_factory", "rest_em.trainer.gpus=[0]")
-    before, config = compose(name=name), compose(writer, name=name)
-    assert config.trainer == before.trainer
-    both = compose([*writer, "trainer=llama_factory", "trainer/method=dora"], name=name)
-    assert (both.trainer.use_dora, both.rest_em.trainer.use_dora) == (True, False)
-    alone = compose(["trainer=llama_factory", "trainer.gpus=[0]"]).trainer
-    for each in (config, both):
-        assert each.rest_em.trainer == alone
