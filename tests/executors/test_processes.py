@@ -90,7 +90,8 @@ def test_ctrl_c_does_not_reach_the_forkserver_that_imports_and_the_driver_still_
     (status,) = (
         text
         for child in psutil.Process().children()
-        if "forkserver" in " ".join(child.cmdline())
+        # a process that has ended, a worker of before for instance, has no command line
+        if "forkserver" in " ".join(child.as_dict(["cmdline"])["cmdline"] or [])
         for text in [Path(f"/proc/{child.pid}/status").read_text()]
     )
     (blocked,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigBlk:"))
