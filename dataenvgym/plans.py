@@ -234,6 +234,16 @@ def generated(
     return parse_training_data(records)
 
 
+def warn_of_cut(planned: int, left: int, most: int) -> None:
+    """Warn the run if a policy planned more records than an iteration may have."""
+    if planned > left:
+        warn_run(
+            f"the policy asked for {planned:,} records in one iteration, and the plan was cut to "
+            f"{left:,}: agent.records_per_iteration is {most:,}. Raise it, or have the policy ask "
+            "for fewer"
+        )
+
+
 def warn_of_shortage(engine: object, plan: Plan, n_records: int) -> None:
     """Warn the run if an engine that follows plans wrote some of the plan's records, not all."""
     planned = sum(assignment.count for assignment in plan)

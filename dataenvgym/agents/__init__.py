@@ -51,6 +51,7 @@ from dataenvgym.agents.tree.policies import (
     ConfigurableTreePolicy,
     FillBalancedPolicy,
     RandomTreePolicy,
+    ThresholdPolicy,
 )
 from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation
 from dataenvgym.plans import Assignment, Engine, Plan, Policy, Situation
@@ -84,6 +85,7 @@ __all__ = [
     "RandomPolicy",
     "RandomSelection",
     "RandomTreePolicy",
+    "ThresholdPolicy",
     "RejectionSamplingEngine",
     "RetentionPolicy",
     "Rewriter",

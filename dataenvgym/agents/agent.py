@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import JsonValue
 
+from dataenvgym.agents.policies.plain import at_most
 from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, within_budget
 from dataenvgym.environments.skill_tree.actions import TreeAction
 from dataenvgym.errors import check_at_least
@@ -76,7 +77,8 @@ class Agent(PolicyAgent[Policy, Engine]):
         policy: turns completed instances into a plan.
         engine: turns the plan into records.
         name: is written into each record's provenance.
-        records_per_iteration: the most records that a call returns.
+        records_per_iteration: the most records that a plan has; a policy that plans more is cut, in
+            proportion, with a warning.
         seed: of its random choices.
     """
 
@@ -92,6 +94,7 @@ class Agent(PolicyAgent[Policy, Engine]):
             self.records_per_iteration,
             derive_rng(self.seed, self.iteration, "policy"),
         )
+        plan = at_most(plan, self.records_per_iteration)
         rng = derive_rng(self.seed, self.iteration, "engine")
         records = generated(self.engine, plan, predictor, rng)
         warn_of_shortage(self.engine, plan, len(records))

@@ -260,11 +260,15 @@ class IterationFiles:
 
         Does nothing that was done already, so that it can be killed at any point.
         """
-        for name, source in (("refused.jsonl", self), ("completed.jsonl", before)):
-            if name == "completed.jsonl" or not (self.directory / name).exists():
-                content = (source.directory / "completed.jsonl").read_bytes()
-                with self.marks.replacing(name) as path:
-                    write_bytes(path, content)
+        if not (self.directory / "refused.jsonl").exists():
+            self.repeat(self, "refused.jsonl")
+        self.repeat(before)
+
+    def repeat(self, other: IterationFiles, name: str = "completed.jsonl") -> None:
+        """Write the evaluated instances of another iteration as this one's."""
+        content = (other.directory / "completed.jsonl").read_bytes()
+        with self.marks.replacing(name) as path:
+            write_bytes(path, content)
 
     def write_completed(self, completed: Iterable[CompletedTaskInstance]) -> None:
         with self.marks.replacing("completed.jsonl") as path:

@@ -14,6 +14,7 @@ from dataenvgym.errors import (
     ConfigurationError,
     InvalidActionError,
     InvalidRecordError,
+    check_at_least,
     check_one_of,
     did_you_mean,
 )
@@ -75,6 +76,7 @@ class EnvironmentOptions(TypedDict, total=False):
     replay: int
     target_score: float | None
     max_records: int | None
+    generations_per_training: int
     gate: float | None
     held: Held
     similarity: float
@@ -94,8 +96,10 @@ class TeachingOptions:
     similarity: float = 0.9
     gate: float | None = None
     held: Held = "all"
+    generations_per_training: int = 1
 
     def __post_init__(self) -> None:
+        check_at_least(1, generations_per_training=self.generations_per_training)
         modes = get_args(Mode)
         if self.mode not in modes:
             raise ConfigurationError(
@@ -125,6 +129,16 @@ class TeachingOptions:
                 f"held is {self.held!r} without a gate, which alone holds skills: set gate too, "
                 "such as gate=0.05"
             )
+
+    def trains_in(self, iteration: int, records: int) -> bool:
+        """True if the student is trained in this iteration, False if it only gathers records.
+
+        Args:
+            records: the number of the episode's records with those of this iteration. If they reach
+                `max_records`, the episode ends, so the student is trained.
+        """
+        is_spent = self.max_records is not None and records >= self.max_records
+        return is_spent or iteration % self.generations_per_training == 0
 
     def end_at(self, last: IterationResult) -> bool:
         """True if the target score or the record budget is reached."""

@@ -93,7 +93,7 @@ class Student:
         clock: PhaseClock,
     ) -> int | None:
         """Train on the accepted records; return the iteration whose adapter is then active."""
-        if not accepted:
+        if not (accepted or history.gathered):
             return history.last.adapter
         run = training_run(self._options, files.number, files.directory, seed=seed, phase=clock)
         records = training_records(self._options, files.number, accepted, history, seed=seed)
@@ -131,12 +131,15 @@ def training_records(
 ) -> list[TrainingDatum]:
     """The records of an iteration's training: earlier ones as `options` say, then its own.
 
+    Its own are those gathered since the last training, and `accepted`.
+
     Args:
         history: of the iterations before this one.
     """
     if options.mode == "incremental":
         rng = derive_rng(seed, number, "replay")
-        return [*history.sample(options.replay, stage_of(accepted[0]), rng), *accepted]
+        own = [*history.gathered, *accepted]
+        return [*history.sample(options.replay, stage_of(own[0]), rng), *own]
     return [*history.records, *accepted]
 
 

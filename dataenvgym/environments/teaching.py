@@ -70,6 +70,9 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         replay: the size of this sample.
         target_score: the validation score at which the episode ends, or None.
         max_records: the most records that the episode trains on, or None.
+        generations_per_training: train in every n-th step only, on the records of n steps. The
+            steps between check and keep their records: no training, no evaluation, reward 0, and
+            the results of before.
         similarity: Jaccard threshold of the near-duplicate check.
         gate: refuse a trained student that got worse on held skills, by a test at this level, such
             as 0.05: the student before it stays, the reward is 0, and the records count against
@@ -97,6 +100,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         replay: int = 100,
         target_score: float | None = None,
         max_records: int | None = None,
+        generations_per_training: int = 1,
         similarity: float = 0.9,
         gate: float | None = None,
         held: Held = "all",
@@ -115,7 +119,14 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         self.task = task
         self.predictor = predictor
         self.options = TeachingOptions(
-            mode, replay, target_score, max_records, similarity, gate, held
+            mode,
+            replay,
+            target_score,
+            max_records,
+            similarity,
+            gate,
+            held,
+            generations_per_training,
         )
         self.labeler = labeler
         self.quality = tuple(quality)
@@ -199,7 +210,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             self.before_training(files, checked.accepted)
             taught = checked.accepted
             adapter = episode.train(files, taught)
-            completed, report = episode.evaluate(files)
+            completed, report = episode.evaluate(files, adapter)
             if refused := episode.refusal(completed, taught):
                 taught, adapter = (), episode.history.last.adapter
                 completed, report = episode.turn_back(files, refused)
@@ -305,6 +316,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         return tuple(self._episode.history.results) if self._episode else ()
 
     @property
+    def generations_per_training(self) -> int:
+        return self.options.generations_per_training
+
+    @property
     def is_over(self) -> bool:
         """True if the target score or the record budget is reached."""
         return self.options.end_at(self.results[-1])
@@ -319,6 +334,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         options = {**asdict(self.options), "seed": self._seed}
         if self.options.gate is None:  # as in runs from before there was a gate
             del options["gate"], options["held"]
+        if self.options.generations_per_training == 1:
+            del options["generations_per_training"]
         if self.labeler is not None and isinstance(self.labeler, Describes):
             options["skills"] = self.labeler.describe()
         if self.quality:
@@ -330,9 +347,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         return IterationFiles(self._folder.iterations, len(self.results))
 
     def _parse_records(self, records: Any) -> tuple[TrainingDatum, ...]:
-        # "accumulate" trains on the earlier records too, so all must have the same stage
+        # records that are trained on together must have the same stage
         history = self._in_progress("step").history
-        beside = history.records[:1] if self.options.mode == "accumulate" else ()
+        together = history.records if self.options.mode == "accumulate" else history.gathered
+        beside = together[:1]
         return parse_action(records, beside=beside)
 
     @property

@@ -36,7 +36,7 @@ from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, Refusal, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
-from dataenvgym.tasks.base import attempts_for
+from dataenvgym.tasks.base import Task, attempts_for
 
 _TRIED = (
     "records were tried on the student without being kept: each trial costs a training and an "
@@ -74,8 +74,7 @@ class TeachingEpisode:
     ) -> None:
         """Restore the state after finished iterations from their files."""
         root = self.folder.iterations
-        keeps_records = self.options.mode == "accumulate"
-        self.history = History.of(root, finished, keeps_records=keeps_records)
+        self.history = History.of(root, finished, self.options)
         self.checks = RecordChecks(
             self.task,
             others=test_tasks,
@@ -125,16 +124,28 @@ class TeachingEpisode:
         return checked.counting(judge.unjudged)
 
     def train(self, files: IterationFiles, accepted: Sequence[TrainingDatum]) -> int | None:
-        """Train on accepted records; return the iteration whose adapter is then active."""
+        """Train on accepted records; return the iteration whose adapter is then active.
+
+        An iteration that only gathers records does not train.
+        """
+        last = self.history.last
+        if not self.options.trains_in(files.number, last.n_records_total + len(accepted)):
+            return last.adapter
         with files.training():
             return self.student.train(
                 accepted, files, self.history, seed=self.seed, clock=self.clock
             )
 
     def evaluate(
-        self, files: IterationFiles
+        self, files: IterationFiles, adapter: int | None = None
     ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
         """Evaluate the student on the validation split, unless `files` has its answers.
+
+        A student that is unchanged and greedy would repeat its answers, and is not asked again; nor
+        is any student in an iteration that only gathers records.
+
+        Args:
+            adapter: the iteration whose adapter the student has; None for the base.
 
         Returns the completed instances, with the labeler's skills if there is one, and a report.
 
@@ -142,6 +153,8 @@ class TeachingEpisode:
             EvaluationError: if nothing could be scored. Nothing is saved then, so a resumed run
                 tries again.
         """
+        if self._repeats(files.number, adapter):
+            files.repeat(self._last_files)
         completed, report = self._evaluated(files, self.clock)
         self.checks.learn(completed)
         return completed, report
@@ -150,9 +163,11 @@ class TeachingEpisode:
         self, completed: Sequence[CompletedTaskInstance], accepted: Sequence[TrainingDatum]
     ) -> Refusal | None:
         """The gate's reason to refuse a student trained on `accepted`, if there is a gate."""
-        if self.options.gate is None or not accepted:
+        if self.options.gate is None:
             return None
-        taught = {record.provenance.skill for record in accepted}
+        taught = {record.provenance.skill for record in (*self.history.gathered, *accepted)}
+        if not taught:
+            return None
         before = self._answered(self._last_files)
         held = () if self.options.held == "all" else taught
         return refusal(before, completed, self.options.gate, held)
@@ -266,6 +281,14 @@ class TeachingEpisode:
         with clock("save"):
             files.write_completed(completed)  # as the task gave them
         return shown, report
+
+    def _repeats(self, number: int, adapter: int | None) -> bool:
+        """True if the results of the last iteration are this one's too."""
+        if not number or adapter != self.history.last.adapter:
+            return False
+        task = self.task
+        is_greedy = isinstance(task, Task) and not task.sampling.temperature and not task.others
+        return is_greedy or number % self.options.generations_per_training != 0
 
     @property
     def _last_files(self) -> IterationFiles:

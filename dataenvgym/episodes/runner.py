@@ -182,6 +182,12 @@ def run_episode(
     teaching = teaching_of(environment)
     if not isinstance(iterations, int) or iterations < 1:
         raise ConfigurationError(f"iterations is {iterations!r}, expected 1 or more")
+    each = getattr(teaching, "generations_per_training", 1)
+    if iterations % each:
+        raise ConfigurationError(
+            f"iterations is {iterations}, and generations_per_training is {each}: the records of "
+            f"the last iterations would not be trained on, so choose a multiple of {each}"
+        )
     refuse_misfit(environment, agent)
     is_temporary = teaching.is_temporary and directory is None
     folder = teaching.directory if directory is None else Path(directory)

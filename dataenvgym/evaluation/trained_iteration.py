@@ -67,7 +67,7 @@ class TrainedIteration:
         self.seed = int(identity.get("seed", run.summary.seed))
         self.root, self.number, self.files = directory / "iterations", number, files
         self.before = run.results[number - 1].adapter
-        history = History.of(self.root, run.iterations[:number])
+        history = History.of(self.root, run.iterations[:number], self.options)
         self.records: list[TrainingDatum] = training_records(
             self.options, number, files.read_records(), history, seed=self.seed
         )

@@ -163,6 +163,7 @@ class TrainingOptions(TypedDict, total=False):
 
     per_device_train_batch_size: int
     gradient_accumulation_steps: int
+    effective_batch_size: int | None
     learning_rate: float
     num_train_epochs: float
     max_steps: int

@@ -92,6 +92,8 @@ class TrainingConfig(Model):
         scored_threshold: the mean weight of a dialogue that is good enough for `scored_as="sft"`.
         quantization_bit: loads the student quantized to this number of bits (QLoRA).
         deepspeed: DeepSpeed's configuration, or the path of a file with it.
+        effective_batch_size: the number of records of an update, over all devices: the trainer sets
+            `gradient_accumulation_steps` by it. None leaves that as it is.
         max_steps: -1 uses `num_train_epochs`.
         warmup_steps: a number of steps, or, below 1, a share of all steps.
         seed: below 2**32, numpy's limit.
@@ -147,6 +149,7 @@ class TrainingConfig(Model):
 
     per_device_train_batch_size: int = Field(default=16, ge=1)
     gradient_accumulation_steps: int = Field(default=1, ge=1)
+    effective_batch_size: int | None = Field(default=None, ge=1)
     learning_rate: float = Field(default=1e-3, gt=0.0)
     num_train_epochs: float = Field(default=5.0, gt=0.0)
     max_steps: int = Field(default=-1, ge=-1)
@@ -205,10 +208,33 @@ class TrainingConfig(Model):
         """
         return TrainingConfig(**{**dict(self), **options})
 
+    def accumulating(self, n_devices: int) -> TrainingConfig:
+        """The configuration for so many devices: what `effective_batch_size` means there.
+
+        Raises:
+            ConfigurationError: if it is no multiple of the batches of all devices, or if
+                `gradient_accumulation_steps` is set too.
+        """
+        if (wanted := self.effective_batch_size) is None:
+            return self
+        together = self.per_device_train_batch_size * n_devices
+        if wanted % together:
+            raise ConfigurationError(
+                f"effective_batch_size is {wanted}, expected a multiple of {together}: "
+                f"per_device_train_batch_size is {self.per_device_train_batch_size}, and there "
+                f"{'is 1 device' if n_devices == 1 else f'are {n_devices} devices'}"
+            )
+        if self.gradient_accumulation_steps not in (1, wanted // together):
+            raise ConfigurationError(
+                f"gradient_accumulation_steps is {self.gradient_accumulation_steps} and "
+                f"effective_batch_size is {wanted}, expected one of them"
+            )
+        return self.with_options(gradient_accumulation_steps=wanted // together)
+
     def options(self) -> dict[str, JsonValue]:
         """All options in LLaMA-Factory's form, without those that are None."""
-        # used before a dataset is written
-        own = {"scored_as", "scored_threshold", "scored_segment"}
+        # used before a dataset is written, or before a training
+        own = {"effective_batch_size", "scored_as", "scored_threshold", "scored_segment"}
         if self.stage != "scored":
             own |= {name for name in type(self).model_fields if name.startswith("scored_")}
         return self.model_dump(exclude_none=True, exclude={"extra", *own}) | self.extra

@@ -69,7 +69,7 @@ class InProcessTrainer:
         refuse_options_of_one_training(options)
         self.threads = threads
         self.device = device
-        self.config = TrainingConfig(**options)
+        self.config = TrainingConfig(**options).accumulating(1)
         self.left_out: Collection[int] = ()
         refuse_unsupported(self.config, stages=STAGES)
 

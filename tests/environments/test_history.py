@@ -42,12 +42,13 @@ def files(tmp_path):
     return folders
 
 
-@pytest.mark.parametrize("keeps_records", [True, False])
-def test_read_from_files_it_is_what_was_appended(files, tmp_path, keeps_records):
-    appended = History(tmp_path, keeps_records=keeps_records)
+@pytest.mark.parametrize("mode", ["accumulate", "incremental"])
+def test_read_from_files_it_is_what_was_appended(files, tmp_path, mode):
+    options = TeachingOptions(mode=mode)
+    appended = History(tmp_path, options)
     for folder, batch in zip(files, BATCHES, strict=True):
         appended.append(folder.read_result(), batch)
-    resumed = History.of(tmp_path, files, keeps_records=keeps_records)
+    resumed = History.of(tmp_path, files, options)
     everything = [record for batch in BATCHES for record in batch]
     for history in (appended, resumed):
         assert history.records == everything
@@ -61,7 +62,7 @@ def test_read_from_files_it_is_what_was_appended(files, tmp_path, keeps_records)
 
 @pytest.mark.parametrize("size", [0, 1, 5, 19, 20, 50])
 def test_a_sample_is_drawn_from_all_records_of_the_stage_in_their_order(files, tmp_path, size):
-    history = History.of(tmp_path, files)
+    history = History.of(tmp_path, files, TeachingOptions())
     candidates = BATCHES[1] + BATCHES[4] + BATCHES[5]
     drawn = history.sample(size, "sft", np.random.default_rng(size))
     rng = np.random.default_rng(size)
@@ -83,7 +84,7 @@ def test_incremental_training_reads_only_the_records_that_it_replays(files, tmp_
         def train(self, training_data, run) -> None:
             trained.extend(training_data)
 
-    history = History.of(tmp_path, files)
+    history = History.of(tmp_path, files, TeachingOptions())
     read.clear()
     student = Student(
         MyStudent(lambda _: ""), EpisodeDirectory(tmp_path), TeachingOptions(replay=3)

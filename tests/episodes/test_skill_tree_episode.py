@@ -12,7 +12,10 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.storage import read_json
 
-AGENTS = ("skill_tree", "skill_tree_fill_balanced", "skill_tree_random", "skill_tree_configurable")
+AGENTS = (
+    *("skill_tree", "skill_tree_fill_balanced", "skill_tree_random", "skill_tree_threshold"),
+    "skill_tree_configurable",
+)
 
 
 class Student(ScriptedPredictor):

@@ -19,10 +19,11 @@ PLACES: dict[str, Any] = {
 }
 
 
-def test_every_field_is_an_option_that_llama_factory_knows_but_those_of_scored_records():
-    scored = {name for name in TrainingConfig.model_fields if name.startswith("scored_")}
-    assert not scored & KNOWN_OPTIONS
-    assert TrainingConfig.model_fields.keys() - {"extra"} - scored <= KNOWN_OPTIONS
+def test_every_field_is_an_option_that_llama_factory_knows_or_never_gets_into_its_files():
+    ours = {name for name in TrainingConfig.model_fields if name.startswith("scored_")}
+    ours |= {"effective_batch_size"}
+    assert not ours & KNOWN_OPTIONS
+    assert TrainingConfig.model_fields.keys() - {"extra"} - ours <= KNOWN_OPTIONS
 
 
 @pytest.mark.parametrize("stage", ["sft", "pt", "dpo", "kto", "rm", "ppo"])
@@ -173,3 +174,23 @@ def test_an_error_in_a_file_names_the_file(text, message, tmp_path):
 def test_bounds_of_a_clip_need_a_clip(name):
     with pytest.raises(ConfigurationError, match=rf"{name} is 2.0 and scored_clip is not set"):
         TrainingConfig(**{name: 2.0})
+
+
+@pytest.mark.parametrize(
+    ("devices", "each", "steps"), [(1, 1, 16), (8, 1, 2), (8, 2, 1), (2, 4, 2)]
+)
+def test_the_effective_batch_decides_how_many_batches_are_accumulated(devices, each, steps):
+    config = TrainingConfig(effective_batch_size=16, per_device_train_batch_size=each)
+    config = config.accumulating(devices)
+    assert config.gradient_accumulation_steps == steps
+    assert config.accumulating(devices) == config
+    assert "effective_batch_size" not in config.options()  # which LLaMA-Factory does not know
+
+
+def test_an_effective_batch_that_does_not_divide_is_refused():
+    config = TrainingConfig(effective_batch_size=16, per_device_train_batch_size=3)
+    with pytest.raises(ConfigurationError, match=r"is 16, expected a multiple of 24: .* 8 devices"):
+        config.accumulating(8)
+    config = TrainingConfig(effective_batch_size=16, gradient_accumulation_steps=4)
+    with pytest.raises(ConfigurationError, match="one of them"):
+        config.accumulating(1)

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
-from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation
+from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation, warn_of_cut
 from dataenvgym.records import CompletedTaskInstance
 
 Choice = Literal["all", "most_common", "highest_error", "random_below"]
@@ -45,11 +45,22 @@ class OpenEndedPolicy:
 
     The errors take turns in random order, so their numbers of records differ by one at most. If
     there are no errors, all instances take turns.
+
+    Args:
+        per_error: the number of records for each error, in place of a number in all. With more than
+            `agent.records_per_iteration` in all, the plan is cut. Without errors there is no plan.
     """
+
+    def __init__(self, *, per_error: int | None = None) -> None:
+        check_at_least(1, **_given(per_error=per_error))
+        self.per_error = per_error
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         tried = [c for c in situation.completed if c.error is None]
-        models = [c for c in tried if not c.was_correct] or tried
+        models = [c for c in tried if not c.was_correct]
+        if self.per_error is not None:
+            count = self.per_error * len(models)
+        models = models or tried
         if not models:
             return ()
         order = rng.permutation(len(models)).tolist()
@@ -58,10 +69,11 @@ class OpenEndedPolicy:
 
 
 class SkillListPolicy:
-    """Plans records in proportion to the weakness of each chosen skill.
+    """Plans records in proportion to the weakness of each chosen skill, or a number for each.
 
     A skill's share is `(1 - accuracy + floor) ** sharpness`, normalized; the largest remainders
-    round it to whole records.
+    round it to whole records. With `per_skill` or `per_error` it has that many records; with more
+    than `agent.records_per_iteration` in all, the plan is cut.
 
     Args:
         sharpness: 0 spreads evenly, 1 in proportion to the errors; more favors the weakest.
@@ -72,6 +84,9 @@ class SkillListPolicy:
             by name.
         skills: how many skills to choose at most; ignored with "all".
         below: "random_below" draws skills with an accuracy under this; above 0, at most 1.
+        per_skill: the number of records for each chosen skill.
+        per_error: the number of records for each error in a chosen skill; instead of `per_skill`.
+        most_per_skill: the most records for a skill, however the numbers were found.
     """
 
     fit = PolicyFit(needs_skills=True)
@@ -84,8 +99,17 @@ class SkillListPolicy:
         choose: Choice = "all",
         skills: int = 1,
         below: float = 0.8,
+        per_skill: int | None = None,
+        per_error: int | None = None,
+        most_per_skill: int | None = None,
     ) -> None:
         check_at_least(0, sharpness=sharpness, floor=floor)
+        counts = _given(per_skill=per_skill, per_error=per_error, most_per_skill=most_per_skill)
+        check_at_least(1, **counts)
+        if per_skill is not None and per_error is not None:
+            raise ConfigurationError(
+                f"per_skill is {per_skill} and per_error is {per_error}, expected one of them"
+            )
         check_one_of(get_args(Choice), choose=choose)
         if skills < 1 or not 0 < below <= 1:
             raise ConfigurationError(
@@ -97,11 +121,22 @@ class SkillListPolicy:
         self.choose = choose
         self.skills = skills
         self.below = below
+        self.per_skill = per_skill
+        self.per_error = per_error
+        self.most_per_skill = most_per_skill
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         groups = self._chosen(by_skill(situation.completed, "skill_list"), rng)
-        weakness = [1.0 - accuracy(group) + self.floor for group in groups.values()]
-        counts = apportion(np.array(weakness) ** self.sharpness, count)
+        if self.per_skill is not None:
+            counts = [self.per_skill] * len(groups)
+        elif self.per_error is not None:
+            errors = (sum(not c.was_correct for c in group) for group in groups.values())
+            counts = [self.per_error * n for n in errors]
+        else:
+            weakness = [1.0 - accuracy(group) + self.floor for group in groups.values()]
+            counts = apportion(np.array(weakness) ** self.sharpness, count)
+        if self.most_per_skill is not None:
+            counts = [min(n, self.most_per_skill) for n in counts]
         return skill_plan(groups, counts)
 
     def _chosen(self, groups: Groups, rng: np.random.Generator) -> Groups:
@@ -126,6 +161,10 @@ class FreePolicy:
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         return (Assignment(count),)
+
+
+def _given(**options: int | None) -> dict[str, int]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def by_skill(completed: Sequence[CompletedTaskInstance], policy: str) -> Groups:
@@ -163,6 +202,16 @@ def skill_plan(
         for (skill, group), n in zip(groups.items(), counts, strict=True)
         if n
     )
+
+
+def at_most(plan: Plan, count: int) -> Plan:
+    """Cut the plan to `count` records, in proportion, with a warning."""
+    counts = [assignment.count for assignment in plan]
+    if (planned := sum(counts)) <= count:
+        return plan
+    warn_of_cut(planned, count, count)
+    cut = apportion(np.array(counts, float), count)
+    return tuple(one.of(n) for one, n in zip(plan, cut, strict=True) if n)
 
 
 def apportion(weights: np.ndarray, count: int) -> list[int]:

@@ -161,6 +161,8 @@ class LLMTreePolicy:
 def shown_tree(tree: Tree) -> str:
     """Render the tree for a language model."""
     head = f"{tree.skill}: accuracy {_percent(tree.val_accuracy)}"
+    if tree.last_move and tree.reward is not None:
+        head += f" (the last step was to {tree.last_move}, and changed it by {tree.reward:+.0%})"
     if not tree.subskills:
         return f"{head}, no subskills yet" + (", and there are none" if tree.is_complete else "")
     lines = [

@@ -3,6 +3,7 @@
 - `AlternatingPolicy` explores and exploits in turns.
 - `FillBalancedPolicy` fills every subskill up to the same number of records.
 - `RandomTreePolicy` draws its moves, and ignores the student.
+- `ThresholdPolicy` exploits the skills whose last move paid, and explores the others.
 - `ConfigurableTreePolicy` follows its options, for every skill alike.
 
 `LLMTreePolicy` (in `llm_policy`) asks a teacher. A tree without subskills cannot be exploited, so
@@ -158,14 +159,28 @@ class RandomTreePolicy:
     Args:
         explore: the probability of exploring a tree that has subskills and may have more.
         subskills: the most subskills opened at a time.
+        active: the most subskills of a tree that an exploitation gives records to; None for all.
+        most_each: the most records for a subskill in a step: each number up to it, for new
+            subskills from 1 on, is drawn alike (as published). None shares out all records of the
+            iteration.
     """
 
-    def __init__(self, *, explore: float = 0.5, subskills: int = 3) -> None:
-        check_at_least(1, subskills=subskills)
+    def __init__(
+        self,
+        *,
+        explore: float = 0.5,
+        subskills: int = 3,
+        active: int | None = None,
+        most_each: int | None = None,
+    ) -> None:
+        limits = {"active": active, "most_each": most_each}
+        check_at_least(1, subskills=subskills, **{k: n for k, n in limits.items() if n is not None})
         if not 0 <= explore <= 1:
             raise ConfigurationError(f"explore is {explore}, expected between 0 and 1")
         self.explore = explore
         self.subskills = subskills
+        self.active = active
+        self.most_each = most_each
 
     def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
         trees = [t for t in situation.forest.trees if t.subskills or not t.is_complete]
@@ -176,12 +191,56 @@ class RandomTreePolicy:
             explores = not tree.is_complete and rng.random() < self.explore
             if explores or not tree.subskills:
                 n = int(rng.integers(1, self.subskills + 1))
-                moves.append(opening(tree.skill, n, max(0, share - tree.allocation)))
+                if self.most_each is None:
+                    moves.append(opening(tree.skill, n, max(0, share - tree.allocation)))
+                else:
+                    moves.append(_explore(tree, n, int(rng.integers(1, self.most_each + 1))))
             else:
-                counts = _scattered(share, len(tree.subskills), rng)
                 names = [s.name for s in tree.subskills]
+                if self.active is not None and self.active < len(names):
+                    names = rng.choice(names, self.active, replace=False).tolist()
+                if self.most_each is None:
+                    counts = _scattered(share, len(names), rng)
+                else:
+                    counts = rng.integers(0, self.most_each + 1, len(names)).tolist()
                 moves.append(reallocated(tree, dict(zip(names, counts, strict=True))))
         return tuple(move for move in moves if move is not None)
+
+
+class ThresholdPolicy:
+    """Exploits the skills whose last move paid, and explores the others (DataEnvGym's policy).
+
+    Args:
+        threshold: a skill is exploited if its `reward` in the last step is above this.
+        more: records added to each subskill of an exploited skill.
+        subskills, records_each: what an exploration opens.
+    """
+
+    def __init__(
+        self,
+        *,
+        threshold: float = 0.01,
+        more: int = 10,
+        subskills: int = 5,
+        records_each: int = 10,
+    ) -> None:
+        check_at_least(1, subskills=subskills)
+        check_at_least(0, more=more, records_each=records_each)
+        self.threshold = threshold
+        self.more = more
+        self.subskills = subskills
+        self.records_each = records_each
+
+    def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
+        moves: list[Explore | Exploit] = []
+        for tree in situation.forest.trees:
+            paid = tree.last_move and (tree.reward or 0.0) > self.threshold
+            if paid and tree.subskills:
+                changes = {s.name: self.more for s in tree.subskills}
+                moves.append(Exploit(skill=tree.skill, changes=changes))
+            elif not tree.is_complete:
+                moves.append(_explore(tree, self.subskills, self.records_each))
+        return tuple(moves)
 
 
 Turn = Literal["explore", "exploit", "keep"]

@@ -12,8 +12,8 @@ from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.interfaces import PredictorInterface
+from dataenvgym.plans import warn_of_cut
 from dataenvgym.records import CompletedTaskInstance
-from dataenvgym.run_warnings import warn_run
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,7 @@ def within_budget(forest: Forest, action: TreeAction, count: int) -> TreeAction:
             own = {s.name: share[tree.skill, s.name] for s in tree.subskills}
             found.append(reallocated(tree, own))
     cut = tuple(move for move in found if move is not None)
-    warn_run(
-        f"the policy asked for {asked:,} records in one iteration, and the plan was cut to "
-        f"{records_asked_for(forest, cut):,}: agent.records_per_iteration is {count:,}. Raise it, "
-        "or have the policy ask for fewer"
-    )
+    warn_of_cut(asked, records_asked_for(forest, cut), count)
     return cut
 
 

@@ -10,6 +10,7 @@ A forest is immutable; `transitions` computes the next one.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -46,6 +47,8 @@ class Tree(Model):
         skill: unique within its forest.
         category: of the skill, or None.
         is_complete: True if the engine last had fewer new subskills than requested.
+        last_move: the kind of the last step's move, or None if it had none.
+        reward: the change in `val_accuracy` in the last step; None if it is not known.
         val_accuracy, untaught_accuracy, train_accuracy: of the whole skill, as in `Subskill`.
     """
 
@@ -53,6 +56,8 @@ class Tree(Model):
     category: str | None = None
     subskills: tuple[Subskill, ...] = ()
     is_complete: bool = False
+    last_move: Literal["explore", "exploit"] | None = None
+    reward: float | None = None
     val_accuracy: float | None = None
     untaught_accuracy: float | None = None
     train_accuracy: float | None = None

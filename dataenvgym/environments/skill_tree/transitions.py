@@ -100,21 +100,22 @@ def apply_action(forest: Forest, action: TreeAction, names: Mapping[str, Sequenc
     moves = {move.skill: move for move in action}
     trees = []
     for tree in forest.trees:
-        changes: dict[str, Any] = {}
-        match moves.get(tree.skill):
-            case Explore() as move:
+        move = moves.get(tree.skill)
+        changes: dict[str, Any] = {"last_move": move and move.kind}
+        match move:
+            case Explore():
                 known = {subskill.name for subskill in tree.subskills}
                 new = [n for n in dict.fromkeys(names.get(tree.skill, ())) if n not in known]
                 opened = [Subskill(name=n, allocation=move.records_each) for n in new]
                 changes["subskills"] = (*tree.subskills, *opened[: move.subskills])
                 changes["is_complete"] = len(new) < move.subskills
-            case Exploit() as move:
+            case Exploit():
                 allocations = (s.allocation + move.changes.get(s.name, 0) for s in tree.subskills)
                 changes["subskills"] = tuple(
                     s.model_copy(update={"allocation": max(0, n)})
                     for s, n in zip(tree.subskills, allocations, strict=True)
                 )
-        trees.append(tree.model_copy(update=changes) if changes else tree)
+        trees.append(tree.model_copy(update=changes))
     return Forest(trees=tuple(trees))
 
 
@@ -136,8 +137,10 @@ def apply_results(forest: Forest, results: Results) -> Forest:
                 "train_accuracy": results.training.subskills.get(key),
             }
             subskills.append(s.model_copy(update=changes))
+        before = tree.val_accuracy
         update = {
             "subskills": tuple(subskills),
+            "reward": None if overall is None or before is None else overall - before,
             "val_accuracy": overall,
             "untaught_accuracy": results.untaught.skills.get(tree.skill),
             "train_accuracy": results.training.skills.get(tree.skill),

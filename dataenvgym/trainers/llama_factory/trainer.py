@@ -23,7 +23,7 @@ from dataenvgym.errors import (
     did_you_mean,
 )
 from dataenvgym.external import external_environment
-from dataenvgym.external.environments import Variant
+from dataenvgym.external.environments import Variant, has_cuda
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_dataset
 from dataenvgym.llama_factory.options import TEMPLATES
 from dataenvgym.options import Free
@@ -102,6 +102,13 @@ class LlamaFactoryTrainer:
                 f"{did_you_mean(template, TEMPLATES)} None takes the tokenizer's own chat template."
             )
         self.gpus = None if gpus is None else tuple(gpus)
+        if self.config.effective_batch_size is not None:
+            if self.gpus is None and has_cuda():
+                raise ConfigurationError(
+                    f"effective_batch_size is {self.config.effective_batch_size}, which needs the "
+                    "number of GPUs: set gpus (trainer.gpus=[0,1])"
+                )
+            self.config = self.config.accumulating(len(self.gpus or (0,)))
         self.threads = threads
         self.variant = variant
         self._own_environment = dict(environment or {})

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import OpenEndedPolicy, RandomPolicy, SkillListPolicy
-from dataenvgym.agents.policies.plain import apportion
+from dataenvgym.agents.policies.plain import apportion, at_most, skill_plan
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.run_warnings import listening
 
 from ...fakes import situation, tried
 
@@ -112,3 +113,31 @@ def test_without_a_choice_all_skills_share_and_no_random_number_is_drawn():
     assert SkillListPolicy().plan(situation(THREE), 10, generator)
     assert generator.bit_generator.state == rng().bit_generator.state
     assert chosen(THREE, choose="all") == chosen(THREE)
+
+
+def test_a_number_for_each_skill_or_each_error_replaces_the_shares():
+    assert chosen(THREE, per_skill=4) == {"a": 4, "b": 4, "c": 4}
+    assert chosen(THREE, per_error=2) == {"a": 6, "b": 4, "c": 8}
+    assert chosen(THREE, per_error=2, most_per_skill=5) == {"a": 5, "b": 4, "c": 5}
+    assert chosen(THREE, most_per_skill=5) == {"a": 5, "b": 2, "c": 3}  # shares are cut too
+    assert chosen(THREE, choose="highest_error", per_skill=4) == {"a": 4}
+    with pytest.raises(ConfigurationError, match="per_skill is 1 and per_error is 2"):
+        SkillListPolicy(per_skill=1, per_error=2)
+
+
+def test_open_ended_gives_each_error_its_number_and_right_answers_none():
+    seen = completed("a", 5, 3, n_errors=4)
+    plan = OpenEndedPolicy(per_error=5).plan(situation(seen), 7, rng())
+    assert {a.examples[0].instance.id: a.count for a in plan} == {"a-5": 5, "a-6": 5, "a-7": 5}
+    assert OpenEndedPolicy(per_error=5).plan(situation(completed("a", 5, 0)), 7, rng()) == ()
+
+
+def test_a_plan_is_cut_in_proportion_and_both_numbers_are_said():
+    plan = skill_plan({"a": [], "b": [], "c": []}, [60, 30, 1])
+    warned = []
+    with listening(warned.append):
+        assert [a.count for a in at_most(plan, 9)] == [6, 3]
+        assert at_most(plan, 91) == plan
+    (text,) = warned
+    assert "asked for 91 records" in text
+    assert "agent.records_per_iteration is 9" in text

@@ -6,6 +6,7 @@ from dataenvgym.agents import (
     ConfigurableTreePolicy,
     FillBalancedPolicy,
     RandomTreePolicy,
+    ThresholdPolicy,
     TreeSituation,
 )
 from dataenvgym.agents.tree.situation import records_asked_for, within_budget
@@ -108,6 +109,8 @@ def test_alternating_widens_the_weakest_trees_that_may_have_more():
         AlternatingPolicy(informed=False, widen=None),
         FillBalancedPolicy(maximum=100, cap=30),
         RandomTreePolicy(),
+        RandomTreePolicy(active=2, most_each=30),
+        ThresholdPolicy(),
         ConfigurableTreePolicy(pattern=("explore", "exploit", "keep"), change=40),
     ],
     ids=lambda policy: type(policy).__name__,
@@ -153,3 +156,33 @@ def test_the_configurable_policy_does_its_turns_one_after_the_other():
     assert act(policy, forest, 1) == (Exploit(skill="s", changes={"a": 7}),)
     assert act(policy, forest, 2) == ()
     assert act(policy, forest, 3) == act(policy, forest, 1)
+
+
+def test_the_published_limits_of_the_random_policy_are_on_subskills():
+    forest, drawn = forest_of([0] * 6, [9] * 6), []
+    for seed in range(200):
+        policy = RandomTreePolicy(explore=0, active=4, most_each=3)
+        (move,) = act(policy, forest, seed=seed)
+        drawn.append([9 + change for change in move.changes.values()])
+    assert {n for counts in drawn for n in counts} == {0, 1, 2, 3}
+    assert max(sum(n > 0 for n in counts) for counts in drawn) == 4
+    new = [act(RandomTreePolicy(most_each=3), bare(0.5), seed=s)[0] for s in range(50)]
+    assert {move.records_each for move in new} == {1, 2, 3}
+
+
+def test_a_skill_whose_last_move_paid_gets_more_and_another_new_subskills():
+    tree = forest_of([10, 10], [10, 20]).trees[0].model_copy(update={"is_complete": False})
+    explored = (Explore(skill="s", subskills=5, records_each=10),)
+    more = (Exploit(skill="s", changes={"a": 10, "b": 10}),)
+
+    def chosen(**fields):
+        return act(ThresholdPolicy(), Forest(trees=(tree.model_copy(update=fields),)))
+
+    assert chosen() == explored  # the first move
+    assert chosen(last_move="explore", reward=0.02) == more
+    assert chosen(last_move="exploit", reward=0.02) == more
+    assert chosen(last_move="exploit", reward=0.01) == explored
+    assert chosen(last_move="explore", reward=None) == explored
+    assert chosen(last_move=None, reward=0.02) == explored  # it had no move
+    assert chosen(last_move="explore", reward=0.02, subskills=()) == explored
+    assert chosen(last_move="explore", reward=0.0, is_complete=True) == ()

@@ -83,6 +83,20 @@ def test_results_count_the_records_made_and_update_accuracies(forest):
     assert [s.val_accuracy for s in tree.subskills] == [None, 0.5]
 
 
+def test_a_tree_has_its_last_move_and_the_change_in_accuracy_that_followed(forest):
+    moved = apply_action(forest, (Exploit(skill="sum", changes={"one": 1}),), {})
+    assert [tree.last_move for tree in moved.trees] == ["exploit", None]
+    before = apply_results(moved, Results(validation=Accuracies({"sum": 0.5})))
+    assert [tree.reward for tree in before.trees] == [None, None]
+    moved = apply_action(before, (Explore(skill="sum", subskills=1, records_each=1),), {})
+    after = apply_results(moved, Results(validation=Accuracies({"sum": 0.75, "length": 1.0})))
+    assert [(tree.last_move, tree.reward) for tree in after.trees] == [
+        ("explore", 0.25),
+        (None, None),
+    ]
+    assert [t.last_move for t in apply_action(after, (), {}).trees] == [None, None]
+
+
 def test_a_report_adds_a_tree_for_each_new_skill_and_keeps_existing_ones(forest):
     assert plant(report("", "a", "b")).skills == ("a", "b")
     grown = plant(report("sum", "new"), forest)

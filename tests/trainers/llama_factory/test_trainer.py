@@ -264,3 +264,14 @@ def test_records_that_llama_factory_would_all_cut_stop_the_training(
     with pytest.raises(TrainingError, match=r"1 of 1 records .* cutoff_len \(4 tokens"):
         make().train(path)
     assert not (path.parent / "trainer_log.jsonl").exists()
+
+
+def test_the_effective_batch_size_is_over_all_gpus(make, monkeypatch):
+    options = {"effective_batch_size": 16, "per_device_train_batch_size": 1}
+    module = "dataenvgym.trainers.llama_factory.trainer"
+    monkeypatch.setattr(f"{module}.has_cuda", lambda: True)
+    assert make(gpus=range(8), **options).config.gradient_accumulation_steps == 2
+    with pytest.raises(ConfigurationError, match="set gpus"):
+        make(**options)
+    monkeypatch.setattr(f"{module}.has_cuda", lambda: False)
+    assert make(**options).config.gradient_accumulation_steps == 16

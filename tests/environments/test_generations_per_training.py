@@ -1,0 +1,173 @@
+"""Several generations for one training: the steps between only gather records."""
+
+import pytest
+
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.environments import IterationFiles, SkillList
+from dataenvgym.environments.teaching_episode import TeachingEpisode
+from dataenvgym.episodes import run_episode
+from dataenvgym.errors import ConfigurationError, InvalidRecordError
+from dataenvgym.interfaces import SamplingParameters
+
+from ..fakes import begun, files_below
+from .conftest import ImprovingStudent
+from .test_gate import MathStudent
+
+
+class Noting(ImprovingStudent):
+    """Notes the outputs of each training, and how many questions each evaluation asked."""
+
+    def __init__(self, task):
+        super().__init__(task)
+        self.taught = []
+        self.asked = []
+
+    def predict(self, conversations, sampling):
+        self.asked.append(len(conversations))
+        return super().predict(conversations, sampling)
+
+    def train(self, data, run):
+        self.taught.append([d.output for d in data])
+        super().train(data, run)
+
+
+@pytest.fixture
+def student(task):
+    return Noting(task)
+
+
+def batch(*numbers):
+    return [{"instruction": f"word{n} {n}?", "output": str(n)} for n in numbers]
+
+
+def outputs(*numbers):
+    return [str(n) for n in numbers]
+
+
+@pytest.mark.parametrize("mode", ["incremental", "accumulate"])
+def test_it_trains_in_each_nth_step_on_the_records_of_n_steps(task, student, tmp_path, mode):
+    environment = begun(
+        SkillList(task, student, directory=tmp_path, mode=mode, generations_per_training=2)
+    )
+    shown = []
+    for numbers in ((11, 12), (13,), (14, 15), (16,)):
+        shown.append(environment.step(batch(*numbers)))
+    assert [sorted(one) for one in student.taught] == [
+        outputs(11, 12, 13),
+        outputs(11, 12, 13, 14, 15, 16),
+    ]
+    assert student.taught[1][-3:] == outputs(14, 15, 16)  # its own, after the earlier ones
+    assert student.asked == [40] * 3  # the base, and twice after a training
+    assert [reward for _, reward, *_ in shown][::2] == [0.0, 0.0]
+    assert [reward > 0 for _, reward, *_ in shown][1::2] == [True, True]
+    assert shown[2][0]["completed"] == shown[1][0]["completed"]
+    assert [one.adapter for one in environment.results] == [None, None, 2, 2, 4]
+    assert [info["n_records_total"] for *_, info in shown] == [2, 3, 5, 6]
+
+
+def test_a_batch_without_records_still_trains_on_the_gathered_ones(task, student):
+    environment = begun(SkillList(task, student, generations_per_training=2))
+    environment.step(batch(11))
+    environment.step([])
+    assert student.taught == [outputs(11)]
+
+
+def test_a_spent_budget_trains_on_what_was_gathered(task, student):
+    environment = begun(SkillList(task, student, generations_per_training=3, max_records=3))
+    assert environment.step(batch(11, 12))[2] is False
+    assert environment.step(batch(13, 14))[2] is True
+    assert student.taught == [outputs(11, 12, 13)]
+
+
+def test_records_that_are_trained_on_together_have_one_stage(task, student):
+    environment = begun(SkillList(task, student, generations_per_training=2))
+    environment.step(batch(11))
+    with pytest.raises(InvalidRecordError, match="stage"):
+        environment.step([{"kind": "text", "text": "some text"}])
+    environment.step(batch(12))
+    environment.step([{"kind": "text", "text": "some text"}])
+
+
+@pytest.mark.parametrize("mode", ["incremental", "accumulate"])
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+@pytest.mark.parametrize("dies_in", ["check", "train", "evaluate", "finish"])
+def test_an_episode_killed_anywhere_ends_the_same(
+    task, tmp_path, monkeypatch, mode, number, dies_in
+):
+    batches = [batch(11, 12), batch(13), batch(14, 15), batch(16)]
+
+    def episode(folder):
+        options = {"mode": mode, "generations_per_training": 2, "replay": 2}
+        return SkillList(task, Noting(task), directory=tmp_path / folder, **options)
+
+    whole = begun(episode("whole"))
+    for one in batches:
+        whole.step(one)
+    phase = getattr(TeachingEpisode, dies_in)
+
+    def dying(self, files, *arguments, **options):
+        result = phase(self, files, *arguments, **options)
+        if files.number == number:
+            raise KeyboardInterrupt
+        return result
+
+    killed = begun(episode("killed"))
+    with monkeypatch.context() as patch:
+        patch.setattr(TeachingEpisode, dies_in, dying)
+        with pytest.raises(KeyboardInterrupt):
+            list(map(killed.step, batches))
+    resumed = begun(episode("killed"), resume=True)
+    for one in batches[len(resumed.results) - 1 :]:
+        resumed.step(one)
+    files = [files_below(tmp_path / name) for name in ("whole", "killed")]
+    for found in files:  # these have the seconds
+        assert [found.pop(f"iterations/{n:03d}/iteration.json") for n in range(5)]
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("mode", ["incremental", "accumulate"])
+def test_the_gate_refuses_all_that_was_gathered(mode):
+    task = PocketMathTask(n_validation=200, n_test=20)
+    student, skill = MathStudent(task), task.on("validation").instances[0].skill
+    environment = begun(SkillList(task, student, gate=0.05, mode=mode, generations_per_training=2))
+    for n, output in enumerate(("wrong", "right", "right", "right")):
+        record = {"instruction": f"word{n} {n}?", "output": output, "provenance": {"skill": skill}}
+        info = environment.step([record])[4]
+        assert info["refused"] == (n == 1)
+    assert student.outputs == ["right"] * 2  # the first two are not trained on again
+
+
+def test_a_number_of_iterations_that_leaves_records_untaught_is_refused(task, student):
+    environment = SkillList(task, student, generations_per_training=2)
+
+    class Agent:
+        def __call__(self, completed, predictor):
+            return batch(11)
+
+        def step(self): ...
+
+    with pytest.raises(ConfigurationError, match="multiple of 2"):
+        run_episode(environment, Agent(), iterations=3)
+    summary = run_episode(environment, Agent(), iterations=2)
+    assert [one.n_records for one in summary.iterations] == [0, 1, 0]  # the second is a duplicate
+    assert student.taught == [outputs(11)]
+
+
+def test_an_unchanged_student_is_asked_again_only_if_its_answers_are_drawn(task, student):
+    environment = begun(SkillList(task, student))
+    first = environment.step([])[0]["completed"]
+    assert environment.step([])[0]["completed"] == first
+    assert student.asked == [40]
+    drawn = PocketMathTask(n_validation=40, sampling=SamplingParameters(temperature=1.0))
+    environment = begun(SkillList(drawn, student))
+    environment.step([])
+    assert student.asked == [40, 40, 40]
+
+
+def test_the_files_of_a_gathering_step_have_the_results_of_before(task, student, tmp_path):
+    environment = begun(SkillList(task, student, directory=tmp_path, generations_per_training=2))
+    environment.step(batch(11))
+    files = [IterationFiles(tmp_path / "iterations", n) for n in (0, 1)]
+    assert files[0].read_completed() == files[1].read_completed()
+    assert not files[1].adapter.exists()
+    files[1].check()
