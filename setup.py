@@ -61,6 +61,7 @@ setup(
         "retrieval": ["bm25s>=0.2.13"],
         "rl": ["stable-baselines3>=2.4"],
         "smollm2": ["gguf>=0.19"],
+        "slurm": ["submitit>=1.5"],
         "skills": ["scikit-learn>=1.5"],
         "reasoning-gym": ["reasoning-gym>=0.1.25"],
         "tensorboard": ["tensorboard>=2.18"],

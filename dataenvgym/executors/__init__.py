@@ -21,6 +21,7 @@ from dataenvgym.executors.interface import (
 )
 from dataenvgym.executors.processes import ProcessExecutor
 from dataenvgym.executors.ray_executor import RayExecutor
+from dataenvgym.executors.slurm_executor import SlurmExecutor
 from dataenvgym.executors.together import TogetherExecutor
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "EpisodeOutcome",
     "ProcessExecutor",
     "RayExecutor",
+    "SlurmExecutor",
     "TogetherExecutor",
     "build_executor",
 ]

@@ -13,6 +13,7 @@ from dataenvgym.executors import (
     InProcessExecutor,
     ProcessExecutor,
     RayExecutor,
+    SlurmExecutor,
     TogetherExecutor,
 )
 from tests.run_contents import contents
@@ -53,12 +54,15 @@ def executor_of(request):
         "in_process": InProcessExecutor,
         "processes": partial(ProcessExecutor, workers=2),
         "ray": RayExecutor,
+        "slurm": partial(SlurmExecutor, cluster="local"),
         "together": partial(TogetherExecutor, workers=2, threads=1),
     }
 
     def make(name: str, **options: Any) -> ExecutorInterface:
         if name == "ray":
             request.getfixturevalue("cluster")
+        if name == "slurm":
+            pytest.importorskip("submitit", reason="needs the extra [slurm]")
         executor: ExecutorInterface = kinds[name](**options)
         return executor
 
@@ -66,7 +70,10 @@ def executor_of(request):
 
 
 @pytest.fixture(
-    params=["in_process", "processes", "together", pytest.param("ray", marks=pytest.mark.slow)]
+    params=[
+        *("in_process", "processes", "together"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("ray", "slurm")),
+    ]
 )
 def executor(request, executor_of):
     """Each of the executors."""

@@ -33,10 +33,10 @@ from tests.run_contents import contents
 
 from ..waiting import wait_for
 
-RAY = pytest.param("ray", marks=pytest.mark.slow)
+RAY, SLURM = (pytest.param(name, marks=pytest.mark.slow) for name in ("ray", "slurm"))
 FRAGILE = "agent._target_=my_students.Fragile"
 ENDLESS = "agent._target_=my_students.Endless"
-elsewhere = pytest.mark.parametrize("executor", ["processes", RAY], indirect=True)
+elsewhere = pytest.mark.parametrize("executor", ["processes", RAY, SLURM], indirect=True)
 
 
 def status_of(episode):
@@ -197,7 +197,13 @@ def test_warnings_while_an_episode_is_built_are_kept_with_the_run(executor, scri
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("processes", {}), pytest.param("ray", {"max_restarts": 0}, marks=pytest.mark.slow)],
+    [
+        ("processes", {}),
+        *(
+            pytest.param(name, {"max_restarts": 0}, marks=pytest.mark.slow)
+            for name in ("ray", "slurm")
+        ),
+    ],
 )
 def test_a_lost_process_fails_its_episode_alone_which_continues_later(
     executor_of, scripted, name, options
@@ -217,12 +223,13 @@ def test_a_lost_process_fails_its_episode_alone_which_continues_later(
 
 
 @pytest.mark.slow
-def test_ray_replaces_a_lost_process_by_one_that_continues(
-    executor_of, scripted, folder, undisturbed
+@pytest.mark.parametrize("name", ["ray", "slurm"])
+def test_a_cluster_replaces_a_lost_process_by_one_that_continues(
+    executor_of, scripted, folder, undisturbed, name
 ):
     hearing = Listener()
     killed = scripted(FRAGILE, "runs_dir=there", callbacks=[hearing])
-    (outcome,) = executor_of("ray").run([killed])
+    (outcome,) = executor_of(name).run([killed])
     outcome.result()
     assert (folder / "died-teaching").exists()
     assert contents(killed.directory) == undisturbed(FRAGILE)
