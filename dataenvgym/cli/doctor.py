@@ -63,7 +63,16 @@ _TELLING = (
     "deepspeed",
     "bitsandbytes",
 )
-_OPTIONAL = ("ray", "submitit", "datasets", "mcp", "reasoning-gym", "tensorboard", "wandb", "mlflow")
+_OPTIONAL = (
+    "ray",
+    "submitit",
+    "datasets",
+    "mcp",
+    "reasoning-gym",
+    "tensorboard",
+    "wandb",
+    "mlflow",
+)
 _COSTS = {
     "llamafactory": "6 GB to download, some minutes, once",
     "vllm": "3.4 GB to download, some minutes, once",

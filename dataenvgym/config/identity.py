@@ -20,7 +20,7 @@ from dataenvgym.secrets import without_secrets
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-FREE = ("name", "runs_dir", "episode.iterations", "episode.metrics")
+FREE = ("name", "runs_dir", "episode.iterations", "episode.metrics", "episode.test_each")
 """Keys without a class that may differ when the same run is called again. Those of classes are
 marked in their signatures (`dataenvgym.options.Free`)."""
 

@@ -118,5 +118,6 @@ def is_done(config: DictConfig, directory: Path | None = None, *, or_ended: bool
         int(config.episode.iterations),
         target_score=config.environment.get("target_score"),
         max_records=config.environment.get("max_records"),
+        test_each=bool(config.episode.get("test_each")),
         or_ended=or_ended,
     )

@@ -66,6 +66,7 @@ class Bookkeeping:
         seed: int,
         callbacks: Sequence[EpisodeCallback],
         test_task: TaskInterface | None = None,
+        test_each: bool = False,
     ) -> None:
         self.teaching = teaching
         self.agent_name = name_of(agent)
@@ -74,6 +75,7 @@ class Bookkeeping:
         self.clock = PhaseClock()
         self._log = EventLog(directory, waits=True)
         self._callbacks = CallbackList((self._log, *callbacks))
+        self._test_each = test_each
         self._tasks = {"validation": teaching.task, "test": test_task}
         self.warnings = WarningLog(
             self.directory, lambda warning: self._callbacks.tell("on_warning", warning)
@@ -157,17 +159,22 @@ class Bookkeeping:
     def conclude(self, ended: str | None) -> Summary:
         """Score the base student and the best iteration on the test split, and finish the summary.
 
+        With `test_each`, the other iterations too; a student that did not change is scored once.
+
         Args:
             ended: why the episode ended early, or None.
         """
         best = best_iteration(self.teaching.results)
         self.warnings.iteration = None
-        before = after = None
+        scores: dict[str, Any] = {}
         if (test_task := self._tasks["test"]) is not None:
-            before = self._test_score(test_task, 0)
-            after = self._test_score(test_task, best)
+            scores["test_score_before"] = self._test_score(test_task, 0)
+            scores["test_score_after"] = self._test_score(test_task, best)
+            if self._test_each:
+                first: dict[int | None, int] = {}
+                numbers = [first.setdefault(r.adapter, r.iteration) for r in self.teaching.results]
+                scores["test_scores"] = tuple(self._test_score(test_task, n) for n in numbers)
         self._load_student(len(self.teaching.results) - 1)
-        scores = {"test_score_before": before, "test_score_after": after}
         summary = self._summary("finished", **scores, ended=ended)
         self._write(summary)
         self._callbacks.end(summary)

@@ -149,11 +149,13 @@ def _draw_scores(axes: Axes, summary: Summary, forgetting: Sequence[float]) -> N
         shown += [value for value in values if value == value]
     tests = [(0, summary.test_score_before, "none", "test, before")]
     tests.append((best.iteration, summary.test_score_after, _TEST, "test, after"))
+    between = enumerate(summary.test_scores)
+    tests += [(n, value, _TEST, "") for n, value in between if n not in (0, best.iteration)]
     for x, y, fill, name in tests:
         if y is not None:
             axes.plot([x], [y], marker="D", markersize=8, markerfacecolor=fill,
                       markeredgecolor=_TEST, markeredgewidth=1.8, linestyle="none",
-                      label=f"{name}: {y:.3f}", zorder=4)  # fmt: skip
+                      label=f"{name}: {y:.3f}" if name else None, zorder=4)  # fmt: skip
             shown.append(y)
     room = max(max(shown) - min(shown), 0.05)
     axes.set_ylim(min(shown) - 0.12 * room, max(shown) + 0.15 * room)

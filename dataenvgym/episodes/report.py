@@ -218,12 +218,14 @@ def _iterations(run: RunFiles) -> Iterator[str]:
             counts(one.dropped),
             score(mean_loss(lost) if i else None),
             *[refusal_text(one.refused) if one.refused else "-"] * bool(run.summary.n_refused),
+            *map(score, run.summary.test_scores[i : i + 1]),
         )
         for i, (one, lost) in enumerate(zip(iterations, run.losses, strict=False))
     ]
     names = ["iteration", "validation", "change", *named]
     names += ["failed calls", "records", "in all", "dropped", "forgetting"]
     names += ["refused by the gate"] * bool(run.summary.n_refused)
+    names += ["test"] * bool(run.summary.test_scores)
     yield from markdown_table(names, rows)
 
 

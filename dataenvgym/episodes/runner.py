@@ -143,6 +143,7 @@ def run_episode(
     iterations: int,
     seed: int = 0,
     test_task: TaskInterface | None = None,
+    test_each: bool = False,
     callbacks: Sequence[EpisodeCallback] = (),
     directory: str | Path | None = None,
     progress: bool | None = None,
@@ -161,6 +162,8 @@ def run_episode(
         test_task: is scored before and after, and never shown to the agent; records that give its
             problems away are dropped. None takes the test split of the environment's task, if it
             has one.
+        test_each: score each iteration on the test split, not only the base and the best one. This
+            happens at the end too, so no agent sees it.
         callbacks: are notified of every event. `events.jsonl` is written in any case.
         directory: the run directory, such as "runs/mine", for an environment without one;
             `dataenvgym report`, `show`, `export`, `compare` and `eval --run` read it.
@@ -208,7 +211,7 @@ def run_episode(
         if lock and not is_temporary:
             stack.enter_context(opened(folder))
         watchers = (*automatic_display(progress), *callbacks)
-        books = Bookkeeping(teaching, folder, agent, seed, watchers, test_task)
+        books = Bookkeeping(teaching, folder, agent, seed, watchers, test_task, test_each)
         # a temporary folder is not found again: each call there is a new episode
         if not is_temporary:
             books.refuse_another_agent()
@@ -221,6 +224,7 @@ def run_episode(
                     target_score=identity.get("target_score"),
                     max_records=identity.get("max_records"),
                     tested=test_task is not None,
+                    test_each=test_each,
                 ):
                     environment.reset(seed=seed, options=options)
                     refuse_damaged_run(folder)

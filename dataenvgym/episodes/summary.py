@@ -65,6 +65,7 @@ class Summary(Model):
         best_iteration: the earliest iteration with the best validation score.
         test_score_before, test_score_after: of the base student, and of `best_iteration`; None
             before the end, or if the task has no test split.
+        test_scores: of each iteration, if all were asked for; otherwise empty.
         ended: why a finished episode ended before its last iteration, such as a spent budget.
         teacher: the teacher's requests and cost, or None without a teacher.
         error: why a failed episode failed.
@@ -81,6 +82,7 @@ class Summary(Model):
     best_iteration: int
     test_score_before: float | None = None
     test_score_after: float | None = None
+    test_scores: tuple[float, ...] = Field(default=(), exclude_if=not_)
     ended: str | None = None
     teacher: TeacherUsage | None = None
     error: str | None = None
@@ -179,6 +181,7 @@ def is_finished(
     target_score: float | None = None,
     max_records: int | None = None,
     tested: bool = False,
+    test_each: bool = False,
     or_ended: bool = False,
 ) -> bool:
     """True if the run in a folder is finished and has reached one of the first three limits.
@@ -186,6 +189,7 @@ def is_finished(
     Args:
         iterations, target_score, max_records: of the episode; see `TeachingOptions`.
         tested: a test split is scored at the end.
+        test_each: if it is, each iteration is scored on it.
         or_ended: also accept an episode that ended early because its teacher's budget was spent.
     """
     summary = whole_summary(directory)
@@ -194,6 +198,9 @@ def is_finished(
     if len(summary.iterations) != count_iterations(directory):  # some were removed, to be redone
         return False
     if tested and summary.test_score_after is None:
+        return False
+    has_test = summary.test_score_after is not None
+    if test_each and has_test and len(summary.test_scores) != len(summary.iterations):
         return False
     last = summary.iterations[-1]
     if or_ended and summary.ended is not None:

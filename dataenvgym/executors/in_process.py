@@ -54,6 +54,7 @@ def run_here(episode: EpisodeJob, opened: AbstractContextManager[object]) -> Epi
                 agent,
                 iterations=config.episode.iterations,
                 seed=config.seed,
+                test_each=bool(config.episode.get("test_each")),
                 callbacks=(*episode.callbacks, early),
                 progress=False,
                 lock=False,  # `opened` holds it

@@ -15,7 +15,7 @@ def play():
     """Runs an episode in a directory, with fresh objects as after a restart."""
 
     def run(directory, *, iterations=3, agent=None, student=None, task=None, **options):
-        names = ("seed", "callbacks", "test_task", "progress", "lock")
+        names = ("seed", "callbacks", "test_task", "test_each", "progress", "lock")
         of_episode = {name: options.pop(name) for name in names if name in options}
         environment = SkillList(
             task or EchoTask(), student or Student(), directory=directory, replay=2, **options

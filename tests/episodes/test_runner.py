@@ -3,6 +3,7 @@ import pytest
 
 from dataenvgym.environments import SkillList
 from dataenvgym.episodes import EpisodeCallback, read_summary, run_episode
+from dataenvgym.episodes.report import write_report
 from dataenvgym.errors import ConfigurationError, EvaluationError, RunDirectoryError, TrainingError
 from dataenvgym.interfaces import Failure
 from dataenvgym.progress import counting
@@ -54,6 +55,26 @@ def test_the_best_iteration_is_the_earliest_with_the_best_score(play, tmp_path):
     assert scores[1] == scores[2] == scores[3]
     assert summary.best_iteration == 1
     assert summary.best.val_score - scores[0] == summary.val_score_gain
+
+
+def test_each_iteration_is_scored_on_the_test_split_if_asked_for_also_later(play, tmp_path):
+    whole = play(tmp_path / "run", test_each=True)
+    assert [round(score * 12) for score in whole.test_scores] == [2, 5, 9, 11]
+    header = write_report(tmp_path / "run").read_text().split("## Iterations")[1].split("\n")[2]
+    assert header.rstrip(" |").endswith("| test")
+    assert play(tmp_path / "later").test_scores == ()
+    assert "test_scores" not in read_json(tmp_path / "later" / "summary.json")
+    assert play(tmp_path / "later", test_each=True).test_scores == whole.test_scores
+    assert play(tmp_path / "run", iterations=4, test_each=True).test_scores[:4] == whole.test_scores
+
+
+def test_a_student_that_did_not_change_is_tested_once(play, tmp_path):
+    class Silent(Writer):
+        def __call__(self, completed, predictor):
+            return ()
+
+    assert play(tmp_path / "run", agent=Silent(), test_each=True).test_scores == (2 / 12,) * 4
+    assert [path.name for path in (tmp_path / "run" / "test").iterdir()] == ["000.jsonl"]
 
 
 def test_the_agent_never_sees_a_test_instance(play, tmp_path):
