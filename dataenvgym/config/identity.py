@@ -39,6 +39,7 @@ ADDED = (
     ("task.others.*.format", "chat"),
     ("environment.gate", None),
     ("environment.held", "all"),
+    ("task.wording", "pocket"),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""
