@@ -44,6 +44,7 @@ ADDED = (
     ("environment.generations_per_training", 1),
     ("environment.gate", None),
     ("environment.held", "all"),
+    ("task.wording", "pocket"),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

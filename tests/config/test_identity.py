@@ -122,6 +122,7 @@ def test_a_run_from_before_an_option_was_added_has_the_same_name():
     ("given", "name"),
     [
         (["task=pocket_math"], "pocket_math-skill_list-seed0-0ee6b2bb"),
+        (["task=pocket_code"], "pocket_code-skill_list-seed0-6b866799"),
         (["task=teach/traps", "agent=edge"], "teach_traps-edge-seed0-86cf16d7"),
         (
             ["task=pocket_tools", "trainer=llama_factory", "predictor=vllm"],

@@ -6,6 +6,9 @@ the result in symbols (`max solve(xs) =`) or in one of several plain-word phrasi
 solve(xs) that returns the biggest item."). Some skills take a digit ("the items above 5"). Hidden
 calls judge the function in the sandbox.
 
+For language models, `wording="english"` asks for the same functions in plain English, with names
+that say what they do ("Write a Python function largest(numbers) that returns ...").
+
 Training, validation and test never share names: `split_of` assigns each pair of a function's and an
 argument's name to exactly one split, for all skills.
 """
@@ -14,19 +17,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any
+from functools import cache, cached_property, partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from dataenvgym.domains.code.domain import CodeDomain
 from dataenvgym.domains.code.environment import CodeOptions
-from dataenvgym.domains.code.pocket_skills import SKILLS, PocketCodeSkill
+from dataenvgym.domains.code.pocket_skills import ENGLISH_SKILLS, SKILLS, PocketCodeSkill
 from dataenvgym.domains.code.problem import CallTest, CodeProblem
+from dataenvgym.errors import check_one_of
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
+from dataenvgym.records import TaskInstance
 from dataenvgym.sandbox import Limits
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task, training_problems
@@ -38,18 +43,9 @@ LIMITS = Limits(seconds=3.0, memory=256 * 2**20)
 CALLS = 4
 """Hidden calls of each problem: enough to distinguish any two skills."""
 
-FUNCTIONS = (
-    "solve", "answer", "make", "build", "run", "work", "get", "compute", "helper", "main",
-    "process", "handle", "task", "apply", "result", "create", "derive", "obtain", "produce",
-    "convert", "extract", "prepare", "serve", "step",
-)  # fmt: skip
-ARGUMENTS = (
-    "xs", "ys", "data", "values", "given", "source", "entry", "record", "thing", "stuff", "parts",
-    "content", "series", "batch", "input", "row",
-)  # fmt: skip
-
 Signature = tuple[str, str]
 """The names of a function and of its argument."""
+Wording = Literal["pocket", "english"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +55,13 @@ class PocketCodeOptions(PocketOptions, CodeOptions):
     Attributes:
         sampling: how the student answers; the longest answer takes 23 tokens.
         limits: of each run; the functions need only a fraction of them.
+        wording: of the questions: `pocket` (the words that pocket students know) or `english`, for
+            language models.
     """
 
     sampling: SamplingParameters = SamplingParameters(max_tokens=40)
     limits: Limits | Mapping[str, Any] = LIMITS
+    wording: Wording = "pocket"
 
 
 class PocketCodeTask(Task):
@@ -72,33 +71,33 @@ class PocketCodeTask(Task):
 
     @takes(PocketCodeOptions)
     def __init__(self, options: PocketCodeOptions) -> None:
-        source = POCKET_CODE.source(options.sizes, seed=options.seed)
-        self.set_up(
-            source,
-            PocketCodeDomain(partial(training_problems, self), options),
-            options,
-            name=options.name,
-        )
+        check_one_of(get_args(Wording), wording=options.wording)
+        family = ENGLISH_CODE if options.wording == "english" else POCKET_CODE
+        source = family.source(options.sizes, seed=options.seed)
+        domain = PocketCodeDomain(partial(training_problems, self), options, family)
+        self.set_up(source, domain, options, name=options.name)
 
 
 class PocketCodeDomain(CodeDomain):
     """Code problems of the family, which it recognizes by their questions."""
 
-    @property
-    def family(self) -> PocketCode:
-        return POCKET_CODE
+    def __init__(
+        self, known: Callable[[], Iterable[TaskInstance]], options: CodeOptions, family: PocketCode
+    ) -> None:
+        super().__init__(known, options)
+        self.family = family
 
     def known_problem(self, question: str) -> CodeProblem | None:
         """A known problem, or one of the family, with calls of its own."""
         if (known := super().known_problem(question)) is not None:
             return known
-        if (found := POCKET_CODE.find(question)) is None:
+        if (found := self.family.find(question)) is None:
             return None
-        return _judged_by(found[0], derive_rng(0, POCKET_CODE.name, "calls", question))
+        return _judged_by(found[0], derive_rng(0, self.family.name, "calls", question))
 
     def overlap_key(self, text: str) -> str:
         """Two problems with the same names are the same; without such names, the same words."""
-        signature = signature_in(text)
+        signature = self.family.signature_in(text)
         return "{}({})".format(*signature) if signature else super().overlap_key(text)
 
 
@@ -137,22 +136,37 @@ class PocketCode(PocketFamily[PocketCodeProblem]):
     skills: Mapping[str, PocketCodeSkill] = SKILLS
 
     def pose(self, skill: str, split: Split, rng: np.random.Generator) -> PocketCodeProblem:
-        signatures = signatures_of(split)
+        posed = self.skills[skill]
+        signatures = signatures_of(posed, split)
         signature = signatures[int(rng.integers(len(signatures)))]
-        digit = int(rng.integers(2, 10)) if SKILLS[skill].has_digit else 0
-        return PocketCodeProblem(SKILLS[skill], signature, digit)
+        digit = int(rng.integers(2, 10)) if posed.has_digit else 0
+        return PocketCodeProblem(posed, signature, digit)
 
     def find(self, question: str) -> tuple[PocketCodeProblem, str] | None:
-        if (signature := signature_in(question)) is None:
+        if (signature := self.signature_in(question)) is None:
             return None
         shape = question.replace("{}({})".format(*signature), "{f}({a})")
         digits = re.findall("[0-9]", shape)
-        found = _SHAPES.get(re.sub("[0-9]", "{k}", shape))
+        found = self._shapes.get(re.sub("[0-9]", "{k}", shape))
         if found is None:
             return None
         skill, phrasing = found
         problem = PocketCodeProblem(skill, signature, int(digits[0]) if digits else 0)
         return (problem, phrasing) if problem.worded(phrasing) == question else None
+
+    def signature_in(self, text: str) -> Signature | None:
+        """The first `name(argument)` in a text whose names belong to the family."""
+        return next((call for call in _CALL.findall(text) if call in self._signatures), None)
+
+    @cached_property
+    def _signatures(self) -> frozenset[Signature]:
+        return frozenset(each for skill in self.skills.values() for each in skill.signatures)
+
+    @cached_property
+    def _shapes(self) -> Mapping[str, tuple[PocketCodeSkill, str]]:
+        return {
+            words: (skill, words) for skill in self.skills.values() for words in skill.phrasings
+        }
 
     def holds(self, exercise: Exercise, output: str) -> bool:
         """Whether it is the family's own solution, except for layout."""
@@ -168,34 +182,26 @@ class PocketCode(PocketFamily[PocketCodeProblem]):
         return {**super().fields(problem, question, rng), "data": data}
 
 
-POCKET_CODE = PocketCode()
+class EnglishCode(PocketCode):
+    """The same functions in plain English, for language models."""
+
+    name = "english_code"
+    skills = ENGLISH_SKILLS
+
+
+POCKET_CODE, ENGLISH_CODE = PocketCode(), EnglishCode()
+_CALL = re.compile(r"\b(\w++)\((\w++)\)")
 
 
 @cache
-def signatures_of(split: Split) -> tuple[Signature, ...]:
-    """The pairs of names that belong to a split."""
-    return tuple((f, a) for f in FUNCTIONS for a in ARGUMENTS if split_of((f, a)) == split)
+def signatures_of(skill: PocketCodeSkill, split: Split) -> tuple[Signature, ...]:
+    """The pairs of names of a skill that belong to a split."""
+    return tuple(pair for pair in skill.signatures if split_of(pair) == split)
 
 
 def split_of(signature: Signature) -> Split:
     """The one split that problems with these names belong to."""
     return split_by_hash("pocket-code {}({})".format(*signature))
-
-
-# --- parsing of questions -------------------------------------------------------------------------
-
-_CALL = re.compile(r"\b(\w++)\((\w++)\)")
-_SHAPES: Mapping[str, tuple[PocketCodeSkill, str]] = {
-    phrasing: (skill, phrasing) for skill in SKILLS.values() for phrasing in skill.phrasings
-}
-
-
-def signature_in(text: str) -> Signature | None:
-    """The first `name(argument)` in a text whose names belong to pocket code."""
-    for f, a in _CALL.findall(text):
-        if f in FUNCTIONS and a in ARGUMENTS:
-            return f, a
-    return None
 
 
 # --- the tests of a problem -----------------------------------------------------------------------

@@ -1,13 +1,27 @@
-"""The skills of pocket code: the results of functions of one argument, and their wordings."""
+"""The skills of pocket code: the results of functions of one argument, and their wordings.
+
+`SKILLS` use the few words that a pocket student knows, and names that say nothing.
+`ENGLISH_SKILLS` are the same functions for language models: plain English, and names that say
+what a function does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+FUNCTIONS = (
+    "solve", "answer", "make", "build", "run", "work", "get", "compute", "helper", "main",
+    "process", "handle", "task", "apply", "result", "create", "derive", "obtain", "produce",
+    "convert", "extract", "prepare", "serve", "step",
+)  # fmt: skip
+ARGUMENTS = (
+    "xs", "ys", "data", "values", "given", "source", "entry", "record", "thing", "stuff", "parts",
+    "content", "series", "batch", "input", "row",
+)  # fmt: skip
 _FRAMES = (
     "Write {f}({a}) that returns {wanted}.",
     "Define {f}({a}) to give {wanted}.",
@@ -20,7 +34,8 @@ class PocketCodeSkill:
     """One function: its result, and the wordings that ask for it.
 
     `expression` and `wants` contain `{a}` for the argument and, in some skills, `{k}` for a digit;
-    `arguments` makes a random argument to call it with.
+    `arguments` makes a random argument to call it with. Questions have `frames`, one for each of
+    `wants`, and any names of `functions` and `parameters`.
     """
 
     name: str
@@ -29,17 +44,25 @@ class PocketCodeSkill:
     wants: tuple[str, str, str]
     expression: str
     arguments: Callable[[np.random.Generator], Any]
+    frames: tuple[str, str, str] = _FRAMES
+    functions: tuple[str, ...] = FUNCTIONS
+    parameters: tuple[str, ...] = ARGUMENTS
 
     @property
     def has_digit(self) -> bool:
         return "{k}" in self.expression
 
     @property
+    def signatures(self) -> tuple[tuple[str, str], ...]:
+        """All pairs of the names of a function and of its argument."""
+        return tuple((f, a) for f in self.functions for a in self.parameters)
+
+    @property
     def phrasings(self) -> tuple[str, ...]:
         """The frames with the wanted result filled in; `{f}`, `{a}` and `{k}` remain."""
         return tuple(
             frame.replace("{wanted}", wanted)
-            for frame, wanted in zip(_FRAMES, self.wants, strict=True)
+            for frame, wanted in zip(self.frames, self.wants, strict=True)
         )
 
 
@@ -188,3 +211,96 @@ _SKILLS = (
 )  # fmt: skip
 
 SKILLS: dict[str, PocketCodeSkill] = {skill.name: skill for skill in _SKILLS}
+
+
+# --- the same skills in plain English -----------------------------------------------------------
+
+_ENGLISH_FRAMES = (
+    "Write a Python function {f}({a}) that returns {wanted}.",
+    "Define a Python function {f}({a}). It returns {wanted}.",
+    "I need a Python function {f}({a}) that returns {wanted}.",
+)
+_LISTS = (
+    "numbers", "values", "items", "data", "nums", "entries", "elements", "series", "array", "seq",
+    "sequence", "given",
+)  # fmt: skip
+_TEXTS = (
+    "text", "sentence", "phrase", "line", "message", "words", "string", "title", "content", "label",
+    "quote", "given",
+)  # fmt: skip
+_ENGLISH = {
+    "maximum": ("the largest number in the list", "largest biggest find_max maximum highest"),
+    "minimum": ("the smallest number in the list", "smallest find_min minimum lowest least"),
+    "summed": ("the sum of the numbers in the list", "total sum_list add_up sum_all sum_of"),
+    "distinct_count": (
+        "how many different numbers are in the list",
+        "count_distinct count_unique count_different distinct unique_count",
+    ),
+    "sorted_up": (
+        "the numbers in ascending order",
+        "sort_ascending ascending sort_up smallest_first in_order",
+    ),
+    "sorted_down": (
+        "the numbers in descending order",
+        "sort_descending descending sort_down largest_first reverse_sorted",
+    ),
+    "flipped": ("the list in reverse order", "reverse_list reverse backward flip reversed_list"),
+    "tail": (
+        "the list without its first item",
+        "without_first drop_first rest skip_first remove_first",
+    ),
+    "even_items": (
+        "a list of the even numbers",
+        "even_numbers evens get_evens only_even keep_even",
+    ),
+    "positive_items": (
+        "a list of the positive numbers",
+        "positive_numbers positives get_positives only_positive keep_positive",
+    ),
+    "items_over": (
+        "a list of the numbers greater than {k}",
+        "greater_than above over keep_greater filter_above",
+    ),
+    "items_under": (
+        "a list of the numbers less than {k}",
+        "less_than below under keep_less filter_below",
+    ),
+    "raised": (
+        "a list with {k} added to each number",
+        "add_to_each add_to_all increase increment raise_all",
+    ),
+    "scaled": (
+        "a list with each number multiplied by {k}",
+        "multiply_each multiply_all scale multiply times",
+    ),
+    "squared": (
+        "a list with the square of each number",
+        "squares square_all square_each squared square_list",
+    ),
+    "negated": (
+        "a list with the sign of each number changed",
+        "negate_all negate change_signs opposites negative_of_each",
+    ),
+    "capitals": ("the text in capital letters", "uppercase to_upper capitals upper shout"),
+    "word_count": (
+        "the number of words in the text",
+        "count_words word_count number_of_words how_many_words words_in",
+    ),
+    "repeated": ("the text repeated {k} times", "repeat repeat_text multiply_text again copies"),
+    "last_word": (
+        "the last word of the text",
+        "last_word final_word get_last_word ending_word find_last_word",
+    ),
+}  # fmt: skip
+"""What each function returns, and its names; a name belongs to one skill."""
+
+ENGLISH_SKILLS: dict[str, PocketCodeSkill] = {
+    name: replace(
+        SKILLS[name],
+        wants=(wanted,) * 3,
+        frames=_ENGLISH_FRAMES,
+        functions=tuple(functions.split()),
+        parameters=_TEXTS if SKILLS[name].category == "text" else _LISTS,
+    )
+    for name, (wanted, functions) in _ENGLISH.items()
+}

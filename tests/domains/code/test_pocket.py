@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
-from dataenvgym.domains.code.pocket import (
-    PocketCodeProblem,
-    PocketCodeTask,
-)
-from dataenvgym.domains.code.pocket_skills import SKILLS
+from dataenvgym.domains.code.pocket import ENGLISH_CODE, PocketCodeProblem, PocketCodeTask
+from dataenvgym.domains.code.pocket_skills import ENGLISH_SKILLS, SKILLS
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.environments import RecordChecks
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum
 
@@ -72,11 +70,45 @@ def test_the_overlap_key_has_the_names_for_every_question():
     assert key("No names here!") == "no names here"
 
 
-def test_the_pocket_engine_writes_its_records_and_none_touches_an_evaluation_instance():
-    task = PocketCodeTask()
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"wording": "english", "n_validation": 100, "n_test": 100}],
+    ids=["pocket", "english"],
+)
+def test_the_pocket_engine_writes_its_records_and_none_touches_an_evaluation_instance(options):
+    task = PocketCodeTask(**options)
     engine = PocketEngine(task)
     assert tuple(engine.skills) == tuple(SKILLS)
     plan = [Assignment(30, skill=skill) for skill in SKILLS]
     records = engine.generate(plan, None, np.random.default_rng(0))
     assert len({r.instruction for r in records}) == len(records) == 30 * len(SKILLS)
     assert RecordChecks(task).check(records).reasons == {}
+
+
+def test_plain_english_asks_for_the_same_functions_under_names_of_their_own():
+    assert list(ENGLISH_SKILLS) == list(SKILLS)
+    for name, skill in ENGLISH_SKILLS.items():
+        assert (skill.expression, skill.has_digit) == (
+            SKILLS[name].expression,
+            "{k}" in skill.wants[0],
+        )
+    functions = [f for skill in ENGLISH_SKILLS.values() for f in skill.functions]
+    assert len(functions) == len(set(functions))
+    task = PocketCodeTask(wording="english", n_train=400, n_validation=100, n_test=100)
+    names = {}
+    for split in ("train", "validation", "test"):
+        instances = task.on(split).instances
+        names[split] = {ENGLISH_CODE.signature_in(i.instruction) for i in instances}
+        read = [ENGLISH_CODE.read(i.instruction) for i in instances]
+        assert [(e.skill, e.output) for e in read] == [(i.skill, i.answer) for i in instances]
+    assert None not in set.union(*names.values())
+    assert len(set.union(*names.values())) == sum(map(len, names.values()))
+    assert task.domain.overlap_key("Define largest(data).") == task.domain.overlap_key(
+        "largest(data)"
+    )
+    assert PocketCodeTask().domain.overlap_key("largest(data)?") == "largest data"
+
+
+def test_an_unknown_wording_is_an_error():
+    with pytest.raises(ConfigurationError, match=r"wording is 'latin'.*english"):
+        PocketCodeTask(wording="latin")

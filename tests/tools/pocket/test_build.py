@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from dataenvgym.domains.code import pocket as code
-from dataenvgym.domains.code.pocket import signature_in
+from dataenvgym.domains.code.pocket import POCKET_CODE
 from dataenvgym.domains.math import pocket as math
 from dataenvgym.domains.social.pocket import POCKET_SOCIAL
 from dataenvgym.domains.social.procedural_skills import SKILLS
@@ -37,9 +37,13 @@ def test_the_curriculum_never_shows_operands_of_the_evaluation():
     curriculum = Curriculum(POCKET_V2, strong=STRONG)
     curriculum.adjust(dict.fromkeys(WEAK, 0.0))
     questions = [e.question for e in curriculum.draw(3000, derive_rng(0, "test"))]
-    names = {signature_in(q) for q in questions} - {None}
+    names = {POCKET_CODE.signature_in(q) for q in questions} - {None}
     assert {code.split_of(signature) for signature in names} == {"train"}
-    numbers = [tuple(map(int, re.findall("[0-9]+", q))) for q in questions if not signature_in(q)]
+    numbers = [
+        tuple(map(int, re.findall("[0-9]+", q)))
+        for q in questions
+        if not POCKET_CODE.signature_in(q)
+    ]
     assert {math.split_of(operands) for operands in numbers} == {"train"}
 
 
