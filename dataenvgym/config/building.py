@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload, runtime_checkable
 
+from omegaconf import DictConfig, OmegaConf
+
 from dataenvgym.config.identity import short_name
 from dataenvgym.config.instantiation import (
     build_section,
@@ -36,8 +38,6 @@ from dataenvgym.store.redis import RedisSettings, is_redis_url
 from dataenvgym.trainers import TrainerInterface
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from dataenvgym.judging import RubricJudge
 
 
@@ -48,8 +48,6 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskI
         directory: the run directory; speakers that are teachers save their transcript and usage in
             its `others/NAME`. None saves nothing.
     """
-    from omegaconf import OmegaConf
-
     section = cast(dict[str, Any], OmegaConf.to_container(config.task, resolve=True))
     format = OmegaConf.select(config, "predictor.format")
     _check_task(section, section_target(config, "task"), has_turns=format != "completion")
@@ -169,8 +167,6 @@ def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
     Raises:
         ConfigurationError: for impossible options, and for the student as a judge.
     """
-    from omegaconf import OmegaConf
-
     from dataenvgym.judging import RubricJudge
 
     section = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
