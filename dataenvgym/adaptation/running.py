@@ -11,7 +11,9 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.adaptation.arms import ArmResult, Arms
 from dataenvgym.adaptation.continual import Continual, SequenceResult
@@ -37,9 +39,6 @@ from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.rollouts import close_speakers
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 _SECTIONS = ("task", "student", "predictor", "trainer", "teacher", "arms", "rest_em")
 _ENGINE = "agent.engine"
@@ -112,8 +111,6 @@ def run_adaptation(
         RunDirectoryError: if the folder began with another configuration, student or problems, or
             another process writes to it.
     """
-    from omegaconf import DictConfig
-
     if isinstance(overrides, DictConfig):
         config = copy.deepcopy(overrides)
     else:
@@ -232,8 +229,6 @@ def with_engine(
 
 def _settings(config: DictConfig) -> DictConfig:
     """The settings that determine the results, to save with them."""
-    from omegaconf import OmegaConf
-
     content = {name: _plain(config[name]) for name in _SECTIONS}
     content |= {"engine": _plain(config.agent.engine), "seed": config.seed, "seeds": config.seeds}
     settings: DictConfig = OmegaConf.create(literal(content))
@@ -254,8 +249,6 @@ def _with_student(
     config: DictConfig, folder: Path, first: TrainablePredictorInterface
 ) -> DictConfig:
     """The configuration with the whole student in a folder in place of its own."""
-    from omegaconf import OmegaConf
-
     if "student" not in config.predictor or not hasattr(first, "student"):
         raise ConfigurationError(
             f"predictor is {config.predictor.get('_target_')}, which has no option `student` for "
@@ -273,8 +266,6 @@ def _with_student(
 
 
 def _plain(section: DictConfig) -> dict[str, Any]:
-    from omegaconf import OmegaConf
-
     found: Any = OmegaConf.to_container(section, resolve=True)
     assert isinstance(found, dict)
     return found

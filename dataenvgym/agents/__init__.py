@@ -25,12 +25,7 @@ from dataenvgym.agents.engines.pool_engine import (
 )
 from dataenvgym.agents.engines.preference import PreferenceEngine
 from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
-from dataenvgym.agents.engines.seeded import (
-    PocketRewriter,
-    Rewriter,
-    SeededEngine,
-    TeacherRewriter,
-)
+from dataenvgym.agents.engines.seeded import PocketRewriter, Rewriter, SeededEngine, TeacherRewriter
 from dataenvgym.agents.engines.self_teaching import (
     ContrastEngine,
     RejectionSamplingEngine,

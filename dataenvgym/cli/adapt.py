@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dataenvgym.adaptation.arms import Arms, shuffled_contexts
+from dataenvgym.adaptation.report import print_report
+from dataenvgym.adaptation.running import adaptation_config, prepared_adaptation, run_adaptation
+from dataenvgym.adaptation.trials import Work
 from dataenvgym.cli.console import quieten, showing_warnings
+from dataenvgym.cli.dry import lacking, model_of, show_facts, show_prompt
 from dataenvgym.cli.study import wide_console
+from dataenvgym.episodes.display import showing_progress
+from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, noting_needs
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from dataenvgym.adaptation.trials import Work
 
 
 def adapt(arguments: Namespace) -> None:
@@ -21,10 +27,6 @@ def adapt(arguments: Namespace) -> None:
     quieten()
     if arguments.prompts is not None and not arguments.dry:
         raise ConfigurationError("--prompts shows prompts without running: add --dry")
-    from dataenvgym.adaptation.report import print_report
-    from dataenvgym.adaptation.running import run_adaptation
-    from dataenvgym.episodes.display import showing_progress
-
     console = wide_console(plain=arguments.plain)
     if arguments.dry:
         with showing_warnings(console), noting_needs() as needs:
@@ -48,13 +50,6 @@ def adapt(arguments: Namespace) -> None:
 
 def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGymError]) -> None:
     """Show what would run, and the writer's first prompts; see `cli.dry.show_plan`."""
-    from rich.text import Text
-
-    from dataenvgym.adaptation.arms import Arms, shuffled_contexts
-    from dataenvgym.adaptation.running import adaptation_config, prepared_adaptation
-    from dataenvgym.cli.dry import lacking, model_of, show_facts, show_prompt
-    from dataenvgym.episodes.texts import several
-
     config = adaptation_config(
         arguments.overrides, arguments.config_dir, continual=arguments.continual
     )
@@ -104,9 +99,6 @@ def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGy
 
 def _show_work(work: Sequence[Sequence[Work]], console: Console) -> None:
     """Show a table of the work of each arm, over all seeds."""
-    from rich import box
-    from rich.table import Table
-
     sums = [
         (of_arm[0].arm, *(sum(values) for values in list(zip(*of_arm, strict=True))[1:]))
         for of_arm in zip(*work, strict=True)

@@ -7,15 +7,14 @@ from argparse import Namespace
 from dataenvgym.cli.console import quieten, showing_warnings
 from dataenvgym.cli.inspect import run_of
 from dataenvgym.cli.study import wide_console
+from dataenvgym.episodes.attribution import FOLDER, print_table
+from dataenvgym.episodes.display import showing_progress
+from dataenvgym.evaluation.attribution import attribute_run
 
 
 def attribute(arguments: Namespace) -> None:
     """Train again without each group of records, and show the effects."""
     quieten()
-    from dataenvgym.episodes.attribution import FOLDER, print_table
-    from dataenvgym.episodes.display import showing_progress
-    from dataenvgym.evaluation.attribution import attribute_run
-
     directory = run_of(arguments)
     console = wide_console()
     with showing_warnings(console), showing_progress(console, "training without records"):

@@ -7,12 +7,11 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
 
 from dataenvgym.run_warnings import listening
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def open_console(*, plain: bool = False, width: int | None = None) -> Console:
@@ -21,8 +20,6 @@ def open_console(*, plain: bool = False, width: int | None = None) -> Console:
     Args:
         plain: no live display and no colors, even on a terminal.
     """
-    from rich.console import Console
-
     terminal = False if plain else None
     return Console(force_terminal=terminal, highlight=False, markup=False, width=width)
 
@@ -30,8 +27,6 @@ def open_console(*, plain: bool = False, width: int | None = None) -> Console:
 @contextmanager
 def showing_warnings(console: Console) -> Iterator[None]:
     """Show warnings at once, each text once, in commands that run no episode."""
-    from rich.text import Text
-
     from dataenvgym.episodes.texts import plain
 
     shown: set[str] = set()

@@ -15,7 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from dataenvgym.cli.console import open_console, quieten
 from dataenvgym.errors import ConfigurationError, ExternalError, SandboxError
@@ -28,10 +32,6 @@ from dataenvgym.external import (
 )
 from dataenvgym.external.environments import has_cuda
 from dataenvgym.external.processes import end_process_tree, free_port, last_lines
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 State = Literal["ok", "missing", "problem"]
 
@@ -308,8 +308,6 @@ def doctor(arguments: Namespace) -> None:
 
 
 def _show(findings: list[Finding], console: Console) -> None:
-    from rich.table import Table
-    from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)

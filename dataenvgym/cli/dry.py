@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.environments import TeachingEnvironment, TeachingEnvironmentInterface
@@ -18,15 +23,10 @@ from dataenvgym.executors.interface import build_episode
 from dataenvgym.executors.prompt_preview import preview_prompts
 from dataenvgym.external.environments import has_cuda
 from dataenvgym.plans import engine_fit
+from dataenvgym.records import Conversation
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.source import Split
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-    from rich.console import Console
-
-    from dataenvgym.records import Conversation
 
 
 def show_plan(
@@ -46,8 +46,6 @@ def show_plan(
     Raises:
         ConfigurationError: if the run could not begin on any machine.
     """
-    from rich.text import Text
-
     directory, first = run_directory(config), None
     try:
         environment, agent = build_episode(config, directory)
@@ -79,9 +77,6 @@ def show_plan(
 
 def show_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
     """Show a table of names and what they are."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -178,8 +173,6 @@ def model_of(section: DictConfig) -> str:
 
 def show_prompt(console: Console, title: str, conversation: Conversation) -> None:
     """Show a conversation under a title."""
-    from rich.text import Text
-
     console.print(Text(f"\n{title}", style="bold cyan"))
     for message in conversation:
         show_turn(console, message.role, message.content)

@@ -5,35 +5,36 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
+
+from rich.console import Console
+from rich.text import Text
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
+from dataenvgym.cli.dry import lacking, show_facts, show_prompt
+from dataenvgym.cli.evaluation_tables import judge_lines, metric_table, score_tables, skill_table
+from dataenvgym.config import build_judge
 from dataenvgym.environments.iterations import write_completed
+from dataenvgym.episodes.display import showing_progress
 from dataenvgym.episodes.texts import counts, plain, several
 from dataenvgym.errors import DataEnvGymError, noting_needs
 from dataenvgym.evaluation import Evaluation, prepare_evaluation, run_evaluation
 from dataenvgym.evaluation.evaluated_run import ALL
 from dataenvgym.evaluation.running import EvaluationOptions
 from dataenvgym.metrics.sampling import instances_of
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.first_prompts import first_prompts
 
 
 def evaluate(arguments: Namespace) -> None:
     """Evaluate the student on the problems, with several samples; show its scores and metrics."""
     quieten()
-    from dataenvgym.episodes.display import showing_progress
-
     console = open_console()
     if arguments.dry:
         with showing_warnings(console), noting_needs() as needs:
             _show_plan(arguments, console, needs)
         return
-    with (
-        showing_warnings(console),
-        showing_progress(console, "the student answers"),
-    ):
+    with showing_warnings(console), showing_progress(console, "the student answers"):
         evaluation = run_evaluation(
             arguments.overrides,
             retry_errors=arguments.retry_errors,
@@ -60,11 +61,6 @@ def _options(arguments: Namespace) -> EvaluationOptions:
 
 def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGymError]) -> None:
     """Show what would be evaluated, and the first prompt; see `cli.dry.show_plan`."""
-    from dataenvgym.cli.dry import lacking, show_facts, show_prompt
-    from dataenvgym.config import build_judge
-    from dataenvgym.tasks.adapted_task import task_of
-    from dataenvgym.tasks.first_prompts import first_prompts
-
     try:
         prepared = prepare_evaluation(arguments.overrides, **_options(arguments))
         settings = prepared.settings
@@ -96,15 +92,6 @@ def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGy
 
 
 def _show(evaluation: Evaluation, console: Console) -> None:
-    from rich.text import Text
-
-    from dataenvgym.cli.evaluation_tables import (
-        judge_lines,
-        metric_table,
-        score_tables,
-        skill_table,
-    )
-
     report = evaluation.report
     title = Text(f"{report.task}, {_title(evaluation)}", style="italic")
     console.print(title, soft_wrap=True)

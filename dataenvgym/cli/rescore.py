@@ -5,16 +5,16 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.cli.evaluation_tables import change_table, judge_lines
+from dataenvgym.episodes.display import showing_progress
 from dataenvgym.episodes.texts import one_line, several
 from dataenvgym.evaluation import rescore_evaluation
 from dataenvgym.metrics.rescoring import REPLAYED, Rescored, RescoringResult
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 SHOWN = 20
 """Changed samples that are shown one by one."""
@@ -26,8 +26,6 @@ REASONS = 3
 def rescore(arguments: Namespace) -> None:
     """Judge the samples again, write the new scores beside the old ones, show what changed."""
     quieten()
-    from dataenvgym.episodes.display import showing_progress
-
     console = open_console()
     with showing_warnings(console), showing_progress(console, "judging"):
         outcome = rescore_evaluation(
@@ -40,8 +38,6 @@ def rescore(arguments: Namespace) -> None:
 
 
 def _show(outcome: RescoringResult, console: Console) -> None:
-    from rich.text import Text
-
     if (samples := outcome.after.samples) < outcome.asked:
         console.print(
             f"{samples} of {outcome.asked} samples are complete; only these are judged",

@@ -7,6 +7,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from omegaconf import DictConfig
+from rich.console import Console
+
 from dataenvgym import config as configuration
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.config.run_directory import check_run, run_directory
@@ -14,9 +17,6 @@ from dataenvgym.errors import ConfigurationError, noting_needs
 from dataenvgym.workspace import noting_interrupt
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-    from rich.console import Console
-
     from dataenvgym.episodes.callbacks import EpisodeCallback
 
 

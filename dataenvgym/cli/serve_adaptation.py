@@ -6,12 +6,13 @@ import os
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from dataenvgym.config import build_predictor, build_task, compose
+from dataenvgym.config.identity import decisive_values, digest, task_name
+from dataenvgym.llm import key_from
 
 _SECTIONS = ("task", "student", "predictor", "trainer")
 
@@ -21,8 +22,6 @@ def serve_adaptation(arguments: Namespace) -> None:
     quieten()
     from dataenvgym.adaptation.request_queue import opened_queue
     from dataenvgym.adaptation.server import AdaptationServer
-    from dataenvgym.config import build_predictor, build_task, compose
-    from dataenvgym.llm import key_from
 
     console = open_console(plain=True)
     token = key_from(arguments.token_variable, option="--token-variable")
@@ -49,8 +48,6 @@ def serve_adaptation(arguments: Namespace) -> None:
 
 def _directory(parent: str, config: DictConfig) -> Path:
     """The folder of the server: another task, student or trainer has another one."""
-    from dataenvgym.config.identity import decisive_values, digest, task_name
-
     values = decisive_values(config)
     own = {key: value for key, value in values.items() if key.partition(".")[0] in _SECTIONS}
     return Path(parent).expanduser() / f"server-{task_name(config)}-{digest(own)}"

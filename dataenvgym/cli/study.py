@@ -5,15 +5,12 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from dataenvgym.cli.console import open_console, quieten
 from dataenvgym.config.run_directory import find_run
 from dataenvgym.errors import IncompleteStudyError
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 WIDTH = 100
 """The default width of a study's tables."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, overload, runtime_checkable
+from typing import Any, Protocol, cast, overload, runtime_checkable
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.identity import short_name
 from dataenvgym.config.instantiation import (
@@ -28,17 +30,14 @@ from dataenvgym.interfaces import (
     TeachingAgent,
     TrainablePredictorInterface,
 )
+from dataenvgym.judging import RubricJudge
 from dataenvgym.options import marks, parameters_of
 from dataenvgym.pocket import students
+from dataenvgym.rollouts import speakers_of
 from dataenvgym.store import Store
 from dataenvgym.store.ledger import Ledger
 from dataenvgym.store.redis import RedisSettings, is_redis_url
 from dataenvgym.trainers import TrainerInterface
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from dataenvgym.judging import RubricJudge
 
 
 def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
@@ -48,8 +47,6 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskI
         directory: the run directory; speakers that are teachers save their transcript and usage in
             its `others/NAME`. None saves nothing.
     """
-    from omegaconf import OmegaConf
-
     section = cast(dict[str, Any], OmegaConf.to_container(config.task, resolve=True))
     format = OmegaConf.select(config, "predictor.format")
     _check_task(section, section_target(config, "task"), has_turns=format != "completion")
@@ -96,8 +93,6 @@ def _speakers(others: Any, directory: str | Path | None) -> dict[str, Any]:
             f"task.others is {others!r}, expected predictors or teachers by name, such as "
             "{user: {_target_: dataenvgym.llm.Teacher, model: NAME}}"
         )
-    from dataenvgym.rollouts import speakers_of
-
     for who, value in others.items():
         if isinstance(value, str):
             raise ConfigurationError(
@@ -169,10 +164,6 @@ def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
     Raises:
         ConfigurationError: for impossible options, and for the student as a judge.
     """
-    from omegaconf import OmegaConf
-
-    from dataenvgym.judging import RubricJudge
-
     section = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
     for name in section["teachers"]:
         if "predictor" in inspect.signature(section_target(config.teachers, name)).parameters:

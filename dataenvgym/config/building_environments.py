@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec, load_env_creator
+from omegaconf import DictConfig, OmegaConf
 from pydantic import ValidationError
 
 from dataenvgym.config.arguments import check_arguments
@@ -38,9 +39,6 @@ from dataenvgym.interfaces import (
 from dataenvgym.plans import Engine
 from dataenvgym.registration import TEACHING_ENVIRONMENTS
 from dataenvgym.skills.embeddings import EmbedderInterface
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 def build_environment(
@@ -129,8 +127,6 @@ make_skill_tree = partial(
 
 def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
     """The arguments of the environment's class: its section, skill labels and quality checks."""
-    from omegaconf import OmegaConf
-
     for name in ("target_score", "max_records"):
         value = config.environment.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
@@ -161,8 +157,6 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
 
 
 def _at_least(minimum: int, config: DictConfig, key: str) -> int:
-    from omegaconf import OmegaConf
-
     value = OmegaConf.select(config, key)
     if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
         raise ConfigurationError(f"{key} is {value!r}, expected {minimum} or more")

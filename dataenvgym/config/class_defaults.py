@@ -11,7 +11,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.instantiation import imported
 from dataenvgym.config.resolved import literal
@@ -19,14 +21,9 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.options import Option, options_of
 from dataenvgym.registration import TEACHING_ENVIRONMENTS
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
 
 def fill(config: DictConfig) -> DictConfig:
     """Copy the configuration, with the defaults of all classes in it; references are kept."""
-    from omegaconf import OmegaConf
-
     made: DictConfig = OmegaConf.create(filled(OmegaConf.to_container(config)))
     OmegaConf.set_struct(made, OmegaConf.is_struct(config))
     return made

@@ -13,17 +13,15 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.class_defaults import class_options, sections
 from dataenvgym.config.composition import chosen_options, compose, files_by_group
 from dataenvgym.config.resolved import literal
 from dataenvgym.shipped_configs import config_directory
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 WIDTH = 80
 FULL = 80
@@ -119,8 +117,6 @@ def annotated_yaml(
     Raises:
         ConfigurationError: as `compose`; with `resolve`, also if a value is missing.
     """
-    from omegaconf import OmegaConf
-
     config = compose(overrides, config_dir=config_dir, allow_missing=not resolve, name=name)
     if resolve:
         config = OmegaConf.create(literal(OmegaConf.to_container(config, resolve=True)))
@@ -160,8 +156,6 @@ class _Comments:
 
     def explain(self, config: DictConfig) -> None:
         """Add the docstrings of the classes for keys without a comment."""
-        from omegaconf import OmegaConf
-
         for key, section in sections(OmegaConf.to_container(config)):
             for name, option in class_options(section).items():
                 path = f"{key}.{name}"
@@ -258,8 +252,6 @@ def _comment(text: str, indent: int) -> Iterator[str]:
 
 def _leaf(key: str, value: Any) -> list[str]:
     """The lines of a key with a plain value; a text of several lines is a block if possible."""
-    from omegaconf import OmegaConf
-
     if isinstance(value, str) and "\n" in value:
         mark, text = "|" if value.endswith("\n") else "|-", value.removesuffix("\n").split("\n")
         lines = [f"{key}: {mark}", *(f"  {line}" if line else "" for line in text)]

@@ -13,7 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from dataenvgym.config.class_defaults import fill, filled
 from dataenvgym.config.explanations import explain_reference
@@ -42,9 +45,6 @@ from dataenvgym.config.resolved import leaves
 from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.secrets import keep_secrets_of
 from dataenvgym.shipped_configs import config_directory
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 def compose(
@@ -160,8 +160,6 @@ def chosen_options(
 
 def _check_files(choices: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]) -> None:
     """Refuse a chosen file of the user that is not a section of options."""
-    from omegaconf import OmegaConf
-
     for choice in choices:
         file = groups[choice.key].get(choice.value or "")
         if file is None or file.is_relative_to(config_directory()):
@@ -190,8 +188,6 @@ def _check_experiment(
     overrides: Sequence[Override], groups: Mapping[str, Mapping[str, Path]], name: str
 ) -> None:
     """Refuse an experiment that is written for another command or another task."""
-    from omegaconf import OmegaConf
-
     chosen = {o.key: o.value for o in overrides if o.key in ("experiment", "task")}
     experiment, task = chosen.get("experiment"), chosen.get("task")
     if experiment is None:
@@ -228,9 +224,6 @@ def _folders(config_dir: str | Path | None) -> list[Path]:
 
 
 def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None:
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-
     while True:
         try:
             # to look for missing keys takes longer than to see that no value is missing
@@ -258,8 +251,6 @@ def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None
 
 def _write_out(config: DictConfig, key: str) -> None:
     """Put the name of an environment variable in place of its value, which is not there."""
-    from omegaconf import OmegaConf
-
     section, _, name = key.rpartition(".")
     plain: Any = OmegaConf.to_container(OmegaConf.select(config, section))
     OmegaConf.update(config, key, re.sub(r"\$\{oc\.env:(\w+)\}", r"$\1", str(plain[name])))

@@ -30,6 +30,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
 from dataenvgym.config.class_defaults import fill
 from dataenvgym.config.explanations import explain_laying, explain_yaml
 from dataenvgym.config.overrides import Override
@@ -38,7 +41,6 @@ from dataenvgym.tasks.source import SPLITS
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override as HydraOverride
-    from omegaconf import DictConfig
 
 
 def is_base(name: str) -> bool:
@@ -48,8 +50,6 @@ def is_base(name: str) -> bool:
 
 def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
     """Read a file's values over those of its bases, all of them in `files`; references are kept."""
-    from omegaconf import OmegaConf
-
     contents = [OmegaConf.to_container(OmegaConf.load(files[each])) for each in layers(name, files)]
     values: Any = OmegaConf.to_container(
         OmegaConf.merge({}, *(content for content in contents if isinstance(content, dict)))
@@ -59,8 +59,6 @@ def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
 
 def layers(name: str, files: Mapping[str, Path]) -> list[str]:
     """The names of the file's bases, outer ones first, then its own."""
-    from omegaconf import OmegaConf
-
     content = OmegaConf.to_container(OmegaConf.load(files[name]))
     bases = _bases(content.get("defaults", ()) if isinstance(content, dict) else ())
     return [each for base in bases if base in files for each in layers(base, files)] + [name]
@@ -131,7 +129,6 @@ def explaining(overrides: Sequence[Override]) -> Iterator[None]:
     """Turn errors of Hydra and OmegaConf into ours, about the user's overrides."""
     import yaml
     from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
 
     try:
         yield
@@ -149,7 +146,6 @@ def _composed(
 ) -> tuple[bytes, dict[str, str]]:
     """The pickled configuration, which is copied faster than by `deepcopy`, and the options."""
     import hydra
-    from omegaconf import open_dict
 
     ours, *more = folders
     texts = [o.text for o in choices]
@@ -184,8 +180,6 @@ def _own_hydra() -> Iterator[None]:
 
 
 def _lay(config: DictConfig, override: HydraOverride) -> None:
-    from omegaconf import DictConfig, OmegaConf, open_dict
-
     key = override.key_or_group
     if override.is_sweep_override() or override.package is not None:
         raise ConfigurationError(
@@ -212,8 +206,6 @@ def _lay(config: DictConfig, override: HydraOverride) -> None:
 
 def _refuse_part_of_value(config: DictConfig, key: str) -> None:
     """Refuse `seed.x`, where `seed` is a number: it would vanish."""
-    from omegaconf import OmegaConf
-
     names = key.split(".")
     for n in range(1, len(names)):
         above = OmegaConf.select(config, ".".join(names[:n]), throw_on_missing=False)
@@ -237,8 +229,6 @@ def is_source(override: Override, config: DictConfig) -> bool:
 
 def apply_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
     """Apply these overrides to `config.task.sources`, in order."""
-    from omegaconf import OmegaConf
-
     if not overrides:
         return
     section: Any = OmegaConf.to_container(config.task)

@@ -10,8 +10,9 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from omegaconf import DictConfig, OmegaConf
 from pydantic import ValidationError
 
 from dataenvgym.config.arguments import check_arguments
@@ -23,9 +24,6 @@ from dataenvgym.errors import (
     need,
 )
 from dataenvgym.own_modules import import_own
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 _OPTION = re.compile(r"(\w+)(\.\w+)* is ")
 """The beginning of an error about an option, such as "limits.disk is -1, expected ..."."""
@@ -39,8 +37,6 @@ def build_section(config: DictConfig, section: str, **given: Any) -> Any:
     Inner sections with a `_target_` are built first. Every class also gets the `given` objects that
     it has a parameter for, unless its section sets them.
     """
-    from omegaconf import OmegaConf
-
     try:
         return build_value(OmegaConf.to_container(config[section], resolve=True), section, given)
     except (ConfigurationError, UnsupportedStageError) as error:

@@ -13,16 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import InterpolationResolutionError
 
 from dataenvgym.config.arguments import fits, named, takes_null
 from dataenvgym.config.short_names import is_model, model_overrides, speaker_overrides
 from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
 from dataenvgym.own_modules import import_own
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
 
 _PARTS = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=@]+)(?:@[^=]*)?(?:=(?P<value>.*))?", re.DOTALL)
 
@@ -122,8 +121,6 @@ def check_keys(
 
     `groups` has the options of each group; `options_with` names the options that would have a key.
     """
-    from omegaconf import OmegaConf
-
     known = list(keys_of(config))
     for override in overrides:
         if override.sign == "~" and override.key in config:
@@ -165,8 +162,6 @@ def check_keys(
 
 
 def _plus_for_own_class(override: Override, config: DictConfig) -> str:
-    from omegaconf import OmegaConf
-
     section = config.get(override.section)
     if not OmegaConf.is_dict(section) or "_target_" not in section.keys():  # noqa: SIM118
         return ""
@@ -205,8 +200,6 @@ def check_values(overrides: Sequence[Override], config: DictConfig, default: Dic
 
 def _of_a_class(config: DictConfig, key: str) -> bool:
     """True if the key is in a section with a `_target_`."""
-    from omegaconf import OmegaConf
-
     parts = key.split(".")
     sections = (".".join(parts[:n]) for n in range(1, len(parts)))
     return any(OmegaConf.select(config, f"{section}._target_") for section in sections)
@@ -227,8 +220,6 @@ def _expectation(before: Any, after: Any) -> str | None:
 
 def _may_be_none(config: DictConfig, key: str) -> bool:
     """True if the section's class has an option of this name that can be None."""
-    from omegaconf import OmegaConf
-
     section, _, name = key.rpartition(".")
     module, _, target = str(OmegaConf.select(config, f"{section}._target_") or "").rpartition(".")
     try:
@@ -239,9 +230,6 @@ def _may_be_none(config: DictConfig, key: str) -> bool:
 
 def _value(config: DictConfig, key: str) -> Any:
     """The value as plain Python; None if there is none."""
-    from omegaconf import OmegaConf
-    from omegaconf.errors import InterpolationResolutionError
-
     try:
         value = OmegaConf.select(config, key)
         return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
@@ -255,8 +243,6 @@ def _shown(value: Any) -> str:
 
 def keys_of(config: DictConfig, prefix: str = "") -> Iterator[str]:
     """The dotted keys of `config`, including sections."""
-    from omegaconf import DictConfig, OmegaConf
-
     for name in map(str, config):
         key = f"{prefix}{name}"
         yield key

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.secrets import without_secrets
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 def resolved_yaml(config: DictConfig, *, secrets: bool = True) -> str:
@@ -22,8 +21,6 @@ def resolved_yaml(config: DictConfig, *, secrets: bool = True) -> str:
     Args:
         secrets: False leaves out passwords and keys in URLs: for `config.yaml`.
     """
-    from omegaconf import OmegaConf
-
     values = OmegaConf.to_container(config, resolve=True)
     return OmegaConf.to_yaml(
         OmegaConf.create(literal(values if secrets else without_secrets(values)))

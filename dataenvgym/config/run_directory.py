@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig
 
 from dataenvgym.config.identity import decisive_values, follows, run_name
 from dataenvgym.config.workspaces import Workspaces
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError
 from dataenvgym.storage import is_temporary
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 def run_directory(config: DictConfig) -> Path:

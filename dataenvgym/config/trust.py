@@ -11,16 +11,15 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.class_defaults import filled
 from dataenvgym.config.composition import files_by_group
 from dataenvgym.config.overrides import Override
 from dataenvgym.config.resolved import leaves
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 _TARGET = "_target_"
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -56,8 +55,6 @@ def refuse_untrusted(
     Raises:
         ConfigurationError: names the key, and says what to do.
     """
-    from omegaconf import OmegaConf
-
     keys = [override.key for override in typed]
     known = _of_the_package() if config_dir is None else _named_in(config_dir)
     values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
@@ -82,8 +79,6 @@ def refuse_references(config: DictConfig, file: Path) -> None:
     Raises:
         RunDirectoryError: names the key.
     """
-    from omegaconf import OmegaConf
-
     for key, value in leaves(OmegaConf.to_container(config)):
         if isinstance(value, str) and _REFERENCE.search(value):
             raise RunDirectoryError(
@@ -121,8 +116,6 @@ def _of_the_package() -> list[tuple[str, Any]]:
 
 def _named_in(config_dir: str | Path | None) -> list[tuple[str, Any]]:
     """The values with a power in the YAML files, by the end of their key."""
-    from omegaconf import OmegaConf
-
     files = [file for group in files_by_group(config_dir).values() for file in group.values()]
     return [
         (_end(key), value)

@@ -10,16 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.resolved import resolved_yaml
 from dataenvgym.config.trust import refuse_references
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.storage import is_empty, write_text
 from dataenvgym.workspace import check_format, opened
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 class Workspaces(ABC):
@@ -56,8 +55,6 @@ class Workspaces(ABC):
         Raises:
             RunDirectoryError: if there is none, or it contains references.
         """
-        from omegaconf import DictConfig, OmegaConf
-
         path = directory / "config.yaml"
         if not path.exists():
             raise RunDirectoryError(

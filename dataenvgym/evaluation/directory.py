@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.composition import compose, overlay
 from dataenvgym.config.identity import decisive_values, digest, run_name, task_name
@@ -25,9 +27,6 @@ from dataenvgym.metrics.additions import EvaluationAddition
 from dataenvgym.metrics.files import EvaluationFiles
 from dataenvgym.metrics.metric import JUDGE
 from dataenvgym.storage import hash_files
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 _STUDENT = ("student", "predictor", "trainer")
 _SECTIONS = ("task", *_STUDENT)
@@ -58,8 +57,6 @@ def evaluation_settings(
     Raises:
         ConfigurationError: for an impossible value.
     """
-    from omegaconf import OmegaConf
-
     for name, value in (("samples", config.samples), ("chunk", config.chunk), ("--limit", limit)):
         is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**63
         if not is_number and (value is not None or name == "samples"):
@@ -128,8 +125,6 @@ def settings_to_rescore(
         ConfigurationError: for an unknown option, an option that does not change judging, a value
             of another type, or an untrusted task.
     """
-    from omegaconf import OmegaConf
-
     settings = EVALUATIONS.read(directory)
     parsed = parse_overrides(overrides)
     for who in new_speakers(parsed):
@@ -204,8 +199,6 @@ def with_judges(
     Raises:
         ConfigurationError: if judges are needed, but there are none.
     """
-    from omegaconf import OmegaConf
-
     choices = [o for o in overrides if o.section == "teacher" or o.key.startswith(_TEACHERS)]
     others = [o.text for o in overrides if o not in choices]
     has_judge = settings.get("judge") is not None
@@ -222,6 +215,4 @@ def with_judges(
 
 
 def _plain(section: DictConfig) -> dict[str, Any]:
-    from omegaconf import OmegaConf
-
     return cast(dict[str, Any], OmegaConf.to_container(section, resolve=True))

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.building import build_predictor, build_task
 from dataenvgym.config.composition import compose, files_by_group, overlay
@@ -33,10 +35,6 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.tasks.adapted_task import AdaptedTask, known_instances, task_of
 from dataenvgym.tasks.source import SPLITS, Split
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
 
 SECTIONS = ("task", "student", "predictor", "trainer")
 """The sections taken from a run."""
@@ -178,8 +176,6 @@ def _relink(config: DictConfig, sections: Sequence[str], config_dir: str | Path 
     A run saves them resolved. A value that differs from its reference was given by the user, and
     stays.
     """
-    from omegaconf import OmegaConf
-
     groups = files_by_group(config_dir)
     for section in sections:
         files = groups.get(section, {})

@@ -6,7 +6,9 @@ import copy
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config import build_judge, build_predictor, build_task, compose, find_run
 from dataenvgym.config.building import check_stored, ledger_of
@@ -46,9 +48,6 @@ from dataenvgym.options import refuse_unknown
 from dataenvgym.rollouts import close_speakers, student_speakers
 from dataenvgym.rollouts.speakers import FORMER
 from dataenvgym.tasks.adapted_task import task_of
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 class Prepared(NamedTuple):
@@ -92,8 +91,6 @@ def prepare_evaluation(
     overrides: Sequence[str] | DictConfig = (), **options: Unpack[EvaluationOptions]
 ) -> Prepared:
     """Check the options of an evaluation and build its task; see `run_evaluation`."""
-    from omegaconf import DictConfig, OmegaConf
-
     refuse_unknown(options, EvaluationOptions, "an evaluation")
     run, iteration = options.get("run"), options.get("iteration")
     adapter, config_dir = options.get("adapter"), options.get("config_dir")
@@ -229,8 +226,6 @@ def _doubt(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> s
 
     They are that files for the comparison are missing, or that a store gets no episodes.
     """
-    from omegaconf import OmegaConf
-
     try:
         instances_of(task, 1)
         predictor = build_predictor(config, trainable=False)

@@ -12,7 +12,10 @@ from dataenvgym import secrets
 from dataenvgym.config.building import check_stored
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
+from dataenvgym.episodes.report import write_report
+from dataenvgym.episodes.runner import run_episode, teaching_of
 from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome, build_episode
+from dataenvgym.rollouts import close_speakers
 from dataenvgym.run_warnings import listening, warn_run
 from dataenvgym.secrets import redact
 from dataenvgym.tasks.adapted_task import task_of
@@ -34,10 +37,6 @@ def run_here(episode: EpisodeJob, opened: AbstractContextManager[object]) -> Epi
         opened: locks the run directory. It is entered only after the configuration has been
             checked, so that a typo leaves no files.
     """
-    from dataenvgym.episodes.report import write_report
-    from dataenvgym.episodes.runner import run_episode, teaching_of
-    from dataenvgym.rollouts import close_speakers
-
     config, directory = episode.config, episode.directory
     try:
         early = _EarlyWarnings()

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
+from omegaconf import DictConfig
+
 from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.config import (
     build_agent,
@@ -26,7 +28,6 @@ from dataenvgym.interfaces import TeachingAgent
 
 if TYPE_CHECKING:
     import gymnasium
-    from omegaconf import DictConfig
 
     from dataenvgym.episodes.callbacks import EpisodeCallback
     from dataenvgym.episodes.summary import Summary

@@ -11,7 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
+
+from omegaconf import DictConfig
 
 from dataenvgym.agents import Agent, TreeAgent
 from dataenvgym.config import build_agent, build_environment
@@ -19,9 +21,6 @@ from dataenvgym.environments import TeachingEnvironment
 from dataenvgym.interfaces import SamplingParameters, TaskInterface, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.tasks.first_prompts import Enough, Stub, first_prompts, with_stubs
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 ANSWER = "(the student's answer)"
 """The placeholder of the student's answers in a teacher's prompt."""

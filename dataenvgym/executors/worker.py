@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from omegaconf import OmegaConf
+
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.summary import Summary
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
@@ -139,8 +141,6 @@ class WorkerRequest:
 
 def run_request(request: WorkerRequest) -> Summary | CarriedError:
     """Run the episode; an interrupt ends it and is sent to the driver like any error."""
-    from omegaconf import OmegaConf
-
     request.context.enter()
     config: Any = OmegaConf.create(request.config)
     episode = EpisodeJob(config, fresh=request.fresh)

@@ -43,10 +43,7 @@ from dataenvgym.interfaces.predictors import (
     TrainingRun,
     TriesRecords,
 )
-from dataenvgym.interfaces.tasks import (
-    EnvironmentInterface,
-    TaskInterface,
-)
+from dataenvgym.interfaces.tasks import EnvironmentInterface, TaskInterface
 
 __all__ = [
     "ActingAgentInterface",

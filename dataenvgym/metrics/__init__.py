@@ -20,13 +20,7 @@ k samples; the results count these instances.
 from dataenvgym.metrics.estimators import majority_at_k, pass_at_k, pass_hat_k
 from dataenvgym.metrics.files import EvaluationFiles
 from dataenvgym.metrics.judged_samples import JudgedSamples, judge_samples
-from dataenvgym.metrics.metric import (
-    JudgeResult,
-    Metric,
-    MetricResult,
-    parse_metric,
-    parse_metrics,
-)
+from dataenvgym.metrics.metric import JudgeResult, Metric, MetricResult, parse_metric, parse_metrics
 from dataenvgym.metrics.rescoring import rescore, rescore_folder
 from dataenvgym.metrics.results import EvaluationResults, sum_up
 from dataenvgym.metrics.samples import Sample

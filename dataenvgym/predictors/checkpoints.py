@@ -15,12 +15,7 @@ from typing import Any, Literal
 
 from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError
 from dataenvgym.interfaces import TrainingRun
-from dataenvgym.llama_factory import (
-    TrainingConfig,
-    WrittenDataset,
-    without_weights,
-    write_dataset,
-)
+from dataenvgym.llama_factory import TrainingConfig, WrittenDataset, without_weights, write_dataset
 from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import hash_files, publishing, write_json
@@ -135,11 +130,7 @@ def write_merged(student: str, checkpoint: Path, folder: Path) -> None:
     from transformers import AutoConfig
 
     from dataenvgym.trainers.adapters import Adapter, merge
-    from dataenvgym.trainers.student import (
-        load_base_model,
-        load_tokenizer,
-        without_progress_bar,
-    )
+    from dataenvgym.trainers.student import load_base_model, load_tokenizer, without_progress_bar
 
     dtype = getattr(AutoConfig.from_pretrained(student), "dtype", None) or torch.float32
     model = load_base_model(student, device=torch.device("cpu"), dtype=dtype)

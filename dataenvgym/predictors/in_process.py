@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.external import external_models
 from dataenvgym.interfaces import (
     AdapterJob,
     Failure,
@@ -17,6 +18,7 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TrainingRun,
 )
+from dataenvgym.pocket import students, tool_format_of
 from dataenvgym.predictors.adapted_student import AdaptedStudent, BaseStudent, RemembersFormer
 from dataenvgym.predictors.adapter_jobs import train_jobs
 from dataenvgym.predictors.answering import Answering
@@ -300,9 +302,6 @@ def resolve_student(student: str | Path) -> str:
         ConfigurationError: if a path names no folder.
         ExternalError: if it is a model of `external install` that is not installed.
     """
-    from dataenvgym.external import external_models
-    from dataenvgym.pocket import students
-
     if (pocket := students().get(str(student))) is not None:
         return str(pocket)
     if (model := external_models().get(str(student))) is not None:
@@ -318,8 +317,5 @@ def resolve_student(student: str | Path) -> str:
 
 def own_tool_format(student: str) -> str:
     """The tool format of a student (see `resolve_student`) by default."""
-    from dataenvgym.external import external_models
-    from dataenvgym.pocket import tool_format_of
-
     models = {model.folder.resolve(): model.tool_format for model in external_models().values()}
     return tool_format_of(student) or models.get(Path(student).resolve(), DEFAULT)

@@ -12,7 +12,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig
 
 from dataenvgym.config.identity import decisive_values
 from dataenvgym.config.run_directory import check_run
@@ -24,10 +26,6 @@ from dataenvgym.executors.interface import build_episode
 from dataenvgym.studies.measures import RunMeasures
 from dataenvgym.studies.plan import Cell, StudyPlan
 from dataenvgym.studies.state import Role, read_state
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
 
 EQUAL_SECTIONS = ("student", "predictor", "trainer", "task")
 EQUAL_KEYS = ("episode.iterations", "environment.target_score")

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.identity import decisive_values
 from dataenvgym.config.resolved import literal
@@ -42,9 +44,6 @@ from dataenvgym.studies.results import (
 )
 from dataenvgym.studies.state import Role, read_state
 from dataenvgym.studies.statistics import Test, choose_test
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 @dataclass(frozen=True)
@@ -314,8 +313,6 @@ def described_config(directory: Path) -> DictConfig:
     Raises:
         RunDirectoryError: without a summary, or if a file is damaged.
     """
-    from omegaconf import OmegaConf
-
     summary = read_summary(directory)
     identity = read_identity(directory) or {}
     options = asdict(TeachingOptions())

@@ -18,6 +18,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from omegaconf import OmegaConf
+
 from dataenvgym.config.composition import compose, options_by_group
 from dataenvgym.config.hydra_files import explaining
 from dataenvgym.config.identity import short_name, task_name
@@ -133,8 +135,6 @@ def _with_suite(
     Returns:
         The overrides; the suite's options of agents; its name if it sets the tasks.
     """
-    from omegaconf import OmegaConf
-
     typed = {override.key: override for text in texts for override in parse_overrides([text])}
     if (chosen := typed.pop("suite", None)) is None:
         return texts, (), None

@@ -17,10 +17,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from omegaconf import DictConfig
 from pydantic import ValidationError
 
 from dataenvgym.config.run_directory import is_hand_made, read_config
@@ -30,9 +31,6 @@ from dataenvgym.records import Model
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.checks import record_budget
 from dataenvgym.studies.measures import RunMeasures, difference, mean_validation_rewards
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 Measure = Literal["test_gain", "area"]
 _SPLITS: dict[Measure, str] = {"test_gain": "n_test", "area": "n_validation"}

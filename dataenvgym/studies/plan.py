@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack, cast
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.composition import compose
 from dataenvgym.config.identity import check_folder_name, free_keys
@@ -27,9 +29,6 @@ from dataenvgym.studies.grid import Choice, Grid, parse_grid
 from dataenvgym.studies.racing import least_seeds
 from dataenvgym.studies.state import Role, read_state
 from dataenvgym.studies.statistics import EXACT, Test
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 FLOOR, CEILING = "none", "gold"
 """The agents of the bounds."""
@@ -302,8 +301,6 @@ def _default_name(grid: Grid, config_dir: str | Path | None) -> str:
     tasks = [grid.suite] if grid.suite else [task.name for task in grid.tasks]
     name = "-".join(re.sub(r"[^\w.-]+", "_", task) for task in tasks).strip("._") or "all"
     fixed = [(text, _first(text)) for text in grid.fixed]
-    from omegaconf import OmegaConf
-
     first = grid.overrides(grid.strategies[0], grid.tasks[0])
     config = compose(first, config_dir=config_dir, allow_missing=True)
     free = free_keys(cast(dict[str, Any], OmegaConf.to_container(config)))

@@ -25,12 +25,7 @@ from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.executors import EpisodeJob, EpisodeOutcome, ExecutorInterface, build_executor
 from dataenvgym.executors.in_process import InProcessExecutor
 from dataenvgym.studies.budget import budget_notes, budget_warnings
-from dataenvgym.studies.checks import (
-    Difference,
-    check_study,
-    has_result,
-    record_budget,
-)
+from dataenvgym.studies.checks import Difference, check_study, has_result, record_budget
 from dataenvgym.studies.comparison import TaskRuns, raced_warning, sum_up
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
 from dataenvgym.studies.measures import RunMeasures, measure_run, run_area

@@ -16,10 +16,12 @@ from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
     Conversation,
+    LabeledAnswer,
     Provenance,
     SupervisedDatum,
     TaskInstance,
     TrainingDatum,
+    all_hold,
 )
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
@@ -240,11 +242,20 @@ class Domain(ABC):
 
     @property
     def judges_records(self) -> bool:
-        """Whether it overrides `judge_record`, so that it can tell right from wrong."""
-        return type(self).judge_record is not Domain.judge_record
+        """Whether it overrides `judge_record` or `judge_answer`: it can tell right from wrong."""
+        kind = type(self)
+        in_all = kind.judge_record is not Domain.judge_record
+        return in_all or kind.judge_answer is not Domain.judge_answer
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether the answer of a training record is right; None if that is unknown."""
+        """Whether a training record is right; None if that is unknown.
+
+        By default, all its answers must be what it says of them: right, or rejected and wrong.
+        """
+        return all_hold([one.holds(self.judge_answer(one)) for one in record.answers()])
+
+    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
+        """Whether an answer in a training record is right; None if that is unknown."""
         return None
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:

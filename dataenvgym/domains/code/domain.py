@@ -12,14 +12,7 @@ from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.static_analysis import normalized, problem_in, with_known_names
 from dataenvgym.errors import EvaluationError
-from dataenvgym.records import (
-    ChatDatum,
-    LabeledAnswer,
-    SupervisedDatum,
-    TaskInstance,
-    TrainingDatum,
-    all_hold,
-)
+from dataenvgym.records import ChatDatum, LabeledAnswer, SupervisedDatum, TaskInstance
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.sandbox.shared import SharedSandbox
 from dataenvgym.scoring.code.extraction import extract_code
@@ -73,22 +66,8 @@ class CodeDomain(Domain):
         """Close the sandbox; nothing can be judged afterwards."""
         self.sandbox.close()
 
-    def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether a training record is right: its code passes the tests of its question.
-
-        If the record's question is that of a known problem, such as one of the training split, that
-        problem's tests are run; otherwise the tests in the question (asserts or `>>>` examples).
-        Tests that use names defined neither by the code nor by Python are left out, and so are
-        tests that use no name defined by the code. None if there are no tests, if they cannot be
-        run, or if tests in the question inspect results that are not plain data, such as objects.
-
-        Raises:
-            SandboxError: if the sandbox failed; nothing was judged.
-        """
-        return all_hold([self._holds(answer) for answer in record.answers()])
-
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
-        """The record as a problem, with the tests that `judge_record` would run; or None."""
+        """The record as a problem, with the tests that `judge_answer` would run; or None."""
         if (plain := self.question_of_record(record)) is None:
             return None
         question = plain.instruction
@@ -122,8 +101,18 @@ class CodeDomain(Domain):
             ]
         return hashlib.sha256("\0".join(shown).encode("utf-8", "replace")).hexdigest()[:16]
 
-    def _holds(self, answer: LabeledAnswer) -> bool | None:
-        """Whether the label is true; None if that cannot be decided."""
+    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
+        """Whether an answer is right: its code passes the tests of its question.
+
+        If the question is that of a known problem, such as one of the training split, that
+        problem's tests are run; otherwise the tests in the question (asserts or `>>>` examples).
+        Tests that use names defined neither by the code nor by Python are left out, and so are
+        tests that use no name defined by the code. None if there are no tests, if they cannot be
+        run, or if tests in the question inspect results that are not plain data, such as objects.
+
+        Raises:
+            SandboxError: if the sandbox failed; nothing was judged.
+        """
         question = self.prompt_template.instruction_in(answer.question)
         known = self.known_problem(question)
         problem = known or problem_in(question)
@@ -131,7 +120,7 @@ class CodeDomain(Domain):
             return None
         code = extract_code(answer.text, problem.entry_point, starter=problem.starter)
         if code is None:
-            return not answer.is_right
+            return False
         if known is None and (problem := with_known_names(problem, code)) is None:
             return None
         try:
@@ -141,7 +130,7 @@ class CodeDomain(Domain):
             return None
         if known is None and any(result.is_no_data for result in verdict.results):
             return None
-        return verdict.passed == answer.is_right
+        return verdict.passed
 
     @cached_property
     def _known_problems(self) -> dict[str, CodeProblem]:

@@ -20,14 +20,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dataenvgym.domains.few_shot.problem import (
-    LARGEST,
-    Cells,
-    Grid,
-    Pair,
-    cells_of,
-    grid_of,
-)
+from dataenvgym.domains.few_shot.problem import LARGEST, Cells, Grid, Pair, cells_of, grid_of
 
 Change = Callable[[Cells], Cells]
 Group = Literal["basic", "size", "chain", "repeat"]

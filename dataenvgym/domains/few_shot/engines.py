@@ -22,12 +22,7 @@ from dataenvgym.domains.few_shot.self_edit import (
     examples_of,
     read_self_edit,
 )
-from dataenvgym.errors import (
-    BudgetSpentError,
-    ConfigurationError,
-    PredictionError,
-    check_at_least,
-)
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,

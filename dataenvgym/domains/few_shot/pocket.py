@@ -29,13 +29,7 @@ from dataenvgym.domains.few_shot.problem import (
 )
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
-from dataenvgym.records import (
-    ChatDatum,
-    SupervisedDatum,
-    TaskInstance,
-    TrainingDatum,
-    all_hold,
-)
+from dataenvgym.records import ChatDatum, LabeledAnswer, SupervisedDatum, TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import PocketOptions, PromptOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
@@ -188,12 +182,7 @@ class PocketFewShotDomain(FewShotDomain):
         rule = known[0].skill
         return problem.model_copy(update={"skill": rule.name, "category": rule.category})
 
-    def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether a record's grid follows the rule; None if it is not a puzzle of the family."""
-        verdicts: list[bool | None] = []
-        for answer in record.answers():
-            known = POCKET_FEW_SHOT.read(self.prompt_template.instruction_in(answer.question))
-            verdicts.append(
-                answer.holds(POCKET_FEW_SHOT.holds(known, answer.text) if known else None)
-            )
-        return all_hold(verdicts)
+    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
+        """Whether its grid follows the rule; None if it is not one to a puzzle of the family."""
+        known = POCKET_FEW_SHOT.read(self.prompt_template.instruction_in(answer.question))
+        return POCKET_FEW_SHOT.holds(known, answer.text) if known else None

@@ -28,14 +28,7 @@ import numpy as np
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
-from dataenvgym.records import (
-    ChatDatum,
-    Conversation,
-    SupervisedDatum,
-    TaskInstance,
-    TrainingDatum,
-    all_hold,
-)
+from dataenvgym.records import ChatDatum, Conversation, LabeledAnswer, SupervisedDatum, TaskInstance
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
@@ -315,15 +308,10 @@ class PocketKnowledgeDomain(Domain):
         value = named(problem.skill, asked.answer or "")
         return None if value is None else problem.model_copy(update={"answer": value})
 
-    def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether a record gives the right value; None if it is not a question of the family."""
-        verdicts: list[bool | None] = []
-        for answer in record.answers():
-            known = POCKET_KNOWLEDGE.read(self.prompt_template.instruction_in(answer.question))
-            verdicts.append(
-                answer.holds(POCKET_KNOWLEDGE.holds(known, answer.text) if known else None)
-            )
-        return all_hold(verdicts)
+    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
+        """Whether it gives the right value; None if it is not one to a question of the family."""
+        known = POCKET_KNOWLEDGE.read(self.prompt_template.instruction_in(answer.question))
+        return POCKET_KNOWLEDGE.holds(known, answer.text) if known else None
 
 
 class PocketKnowledgeEnvironment(TaskEnvironment):

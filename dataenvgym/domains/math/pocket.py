@@ -22,7 +22,7 @@ from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket_skills import SKILLS, Numbers, PocketSkill, spaced
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
-from dataenvgym.records import LabeledAnswer, TaskInstance, TrainingDatum, all_hold
+from dataenvgym.records import LabeledAnswer, TaskInstance
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
@@ -62,16 +62,13 @@ class PocketMathDomain(MathDomain):
     def family(self) -> PocketMath:
         return POCKET_MATH
 
-    def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether a training record is right; None if it is not a problem of the family."""
-        return all_hold([self._holds(answer) for answer in record.answers()])
-
-    def _holds(self, answer: LabeledAnswer) -> bool | None:
+    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
+        """Whether it is right; None if it is not one to a problem of the family."""
         question = self.prompt_template.instruction_in(answer.question)
         if (gold := solve(question)) is None:
             return None
         instance = TaskInstance(id="record", task=POCKET_MATH.name, instruction=question)
-        return answer.holds(self.gives(instance, answer.text, gold))
+        return self.gives(instance, answer.text, gold)
 
     def overlap_key(self, text: str) -> str:
         """Two problems on the same operands are the same; without numbers, the same words."""

@@ -102,10 +102,7 @@ class MeteredPredictor(ForwardingPredictor):
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:
-        replies = super().predict(conversations, sampling)
-        for conversation, reply in zip(conversations, replies, strict=False):
-            self._keep(conversation, reply)
-        return replies
+        return self._metered(conversations, super().predict(conversations, sampling))
 
     def own_submit(
         self, conversation: Conversation, sampling: SamplingParameters
@@ -126,9 +123,13 @@ class MeteredPredictor(ForwardingPredictor):
         conversations: Sequence[Conversation],
         sampling: SamplingParameters,
     ) -> Sequence[Reply | Failure]:
-        """Ask each adapter, and keep the usage of each reply."""
-        replies: Sequence[Reply | Failure]
         replies = self._predictor.predict_each(adapters, conversations, sampling)
+        return self._metered(conversations, replies)
+
+    def _metered(
+        self, conversations: Sequence[Conversation], replies: Sequence[Reply | Failure]
+    ) -> Sequence[Reply | Failure]:
+        """The same replies, whose usage is kept."""
         for conversation, reply in zip(conversations, replies, strict=False):
             self._keep(conversation, reply)
         return replies

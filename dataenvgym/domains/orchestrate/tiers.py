@@ -186,31 +186,14 @@ class ServerPool:
 
     Args:
         model: its name on the servers.
-        base_urls: the servers, with or without "/v1".
-        timeout: seconds that one try of one question may take.
-        retries: how often a server is asked again after a temporary failure.
-        api_key_variable: the environment variable with the key; None for servers without keys.
+        base_urls: the servers, which need no key, with or without "/v1".
     """
 
-    def __init__(
-        self,
-        model: str,
-        base_urls: Sequence[str],
-        *,
-        timeout: float = 600.0,
-        retries: int = 1,
-        api_key_variable: str | None = None,
-    ) -> None:
+    def __init__(self, model: str, base_urls: Sequence[str]) -> None:
         if isinstance(base_urls, str) or not base_urls:
             raise ConfigurationError(f"base_urls is {base_urls!r}, expected a list of servers")
         self.servers = [
-            OpenAIPredictor(
-                model,
-                base_url=url,
-                timeout=timeout,
-                retries=retries,
-                api_key_variable=api_key_variable,
-            )
+            OpenAIPredictor(model, base_url=url, timeout=600.0, retries=1, api_key_variable=None)
             for url in base_urls
         ]
         self._turns = itertools.count()

@@ -37,12 +37,11 @@ from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
     Conversation,
+    LabeledAnswer,
     Message,
     Provenance,
     SupervisedDatum,
     TaskInstance,
-    TrainingDatum,
-    all_hold,
 )
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.operand_family import OperandFamily, Operands
@@ -189,15 +188,12 @@ class ProceduralDomain(SocialDomain):
         """The scene of the family that a conversation begins with, or None."""
         return self._problem_in(record.prompt, id=record.provenance.id or "record")
 
-    def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether the student's messages in a record reach the goal; None if that is unknown."""
-        verdicts: list[bool | None] = []
-        for answer in record.answers():
-            problem = self._problem_in(answer.prompt)
-            replies = [m.content for m in answer.prompt if m.role == "assistant"]
-            held = problem and self.conversation(problem, (*replies, answer.text))
-            verdicts.append(answer.holds(held.was_correct if held else None))
-        return all_hold(verdicts)
+    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
+        """Whether it reaches the goal, after the messages before it; None if that is unknown."""
+        problem = self._problem_in(answer.prompt)
+        replies = [m.content for m in answer.prompt if m.role == "assistant"]
+        held = problem and self.conversation(problem, (*replies, answer.text))
+        return held.was_correct if held else None
 
     def overlap_key(self, text: str) -> str:
         """Two scenes on the same operands are the same; without any, the same words."""

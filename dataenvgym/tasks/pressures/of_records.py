@@ -7,13 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.records import (
-    ChatDatum,
-    KTODatum,
-    PreferenceDatum,
-    SupervisedDatum,
-    TrainingDatum,
-)
+from dataenvgym.records import ChatDatum, KTODatum, PreferenceDatum, SupervisedDatum, TrainingDatum
 from dataenvgym.tasks.pressures.pressure import (
     Instances,
     Pressure,

@@ -26,14 +26,7 @@ from dataenvgym.domains.tool_use.plans.plan import (
     plan_of,
 )
 from dataenvgym.errors import InvalidInstanceError, check_one_of
-from dataenvgym.records import (
-    CompletedTaskInstance,
-    Conversation,
-    LabeledAnswer,
-    TaskInstance,
-    TrainingDatum,
-    all_hold,
-)
+from dataenvgym.records import CompletedTaskInstance, Conversation, LabeledAnswer, TaskInstance
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
@@ -206,27 +199,24 @@ class PlansDomain(Domain):
         """None: plans with the same tools share long runs of words."""
         return None
 
-    def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether a training record is right; None if that is unknown.
+    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
+        """Whether it is the right plan; None if that is unknown.
 
-        If the record's request is in the training split, the gold plan decides. Otherwise a plan is
-        wrong if it cannot be parsed, calls a tool that is not in the tool list, or refers to a step
-        that is not an earlier one; any other plan is unknown.
+        If its request is in the training split, the gold plan decides. Otherwise a plan is wrong if
+        it cannot be parsed, calls a tool that is not in the tool list, or refers to a step that is
+        not an earlier one; any other plan is unknown.
         """
-        return all_hold([self._holds(answer) for answer in record.answers()])
-
-    def _holds(self, answer: LabeledAnswer) -> bool | None:
         problem = self._problems.get(self.prompt_template.instruction_in(answer.question))
         if problem is not None:
-            return answer.holds(self.judge(problem, answer.text))
+            return self.judge(problem, answer.text)
         plan = self.form.read(answer.text).plan
         try:
             check_tools(plan, self.tools)
         except PlanError:
-            return answer.holds(False)
+            return False
         texts = (comparable(value) for step in plan for value in step.args.values())
         is_possible = bool(plan) and not any(NOWHERE in text for text in texts)
-        return answer.holds(None if is_possible else False)
+        return None if is_possible else False
 
     @cached_property
     def _problems(self) -> dict[str, TaskInstance]:
