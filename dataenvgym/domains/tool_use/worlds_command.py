@@ -1,4 +1,4 @@
-"""`dataenvgym worlds` lists the worlds of tool use and audits their problems.
+"""`dataenvgym worlds` lists the worlds of tool use, audits their problems, and synthesizes worlds.
 
 `dataenvgym serve-world` serves a world's tools to any MCP client.
 """
@@ -40,24 +40,68 @@ _MOST_SHOWN = 50
 
 
 def worlds(arguments: Namespace) -> None:
-    """Audit worlds, or list them.
+    """Audit worlds, list them, or synthesize one.
 
     Raises:
-        EvaluationError: if an audit finds violations.
+        EvaluationError: if an audit finds violations, or a synthesis has no result.
     """
-    check_one_of(("audit", "list"), action=arguments.action)
+    check_one_of(("audit", "list", "synthesize"), action=arguments.action)
+    if arguments.action == "synthesize":
+        _synthesize(arguments)
+        return
+    if arguments.theme is not None or arguments.n is not None:
+        raise ConfigurationError("--theme and -n belong to `dataenvgym worlds synthesize`")
     names = arguments.worlds or list(WORLDS)
     if arguments.tasks is not None and len(arguments.worlds) != 1:
         raise ConfigurationError("--tasks is the file of one world: name that world")
     tasks = arguments.tasks
     found = (
-        (each, load_problems(problems_of(each.name) if tasks is None else Path(tasks), each.name))
-        for each in map(find_world, names)
+        (each, load_problems(problems_of(name) if tasks is None else Path(tasks), each.name))
+        for name, each in zip(names, map(find_world, names), strict=True)
     )
     if arguments.action == "list":
         _list(found)
     else:
         _audit(found, arguments.seed)
+
+
+def _synthesize(arguments: Namespace) -> None:
+    from dataenvgym.config.building import build_section
+    from dataenvgym.config.composition import compose
+    from dataenvgym.domains.tool_use.synthesis import synthesize
+    from dataenvgym.interfaces import TeacherInterface
+
+    folders = [each for each in arguments.worlds if "=" not in each]
+    overrides = [each for each in arguments.worlds if "=" in each]
+    if len(folders) != 1 or not arguments.theme:
+        raise ConfigurationError(
+            f"got the folders {folders} and the theme {arguments.theme!r}, expected one of each: "
+            'dataenvgym worlds synthesize FOLDER teacher=openai teacher.model=NAME --theme "a shop"'
+        )
+    n = 20 if arguments.n is None else arguments.n
+    if n < 1:
+        raise ConfigurationError(f"-n is {n}, expected 1 or more tasks")
+    if arguments.tasks is not None:
+        raise ConfigurationError("--tasks is a file of `audit`: -n is the number of tasks")
+    if wrong := [each for each in overrides if not each.lstrip("+").startswith("teacher")]:
+        raise ConfigurationError(f"got {', '.join(wrong)}: only options of the teacher are used")
+    config = compose(overrides)
+    if config.teacher.get("_target_") is None:
+        raise ConfigurationError("a synthesis needs a teacher: add teacher=openai or another one")
+    directory = Path(folders[0]) / "steps"
+    teacher = build_section(config, "teacher", directory=directory)
+    if not isinstance(teacher, TeacherInterface):
+        raise ConfigurationError(f"teacher is {type(teacher).__name__}, expected a teacher")
+    report = synthesize(folders[0], arguments.theme, teacher, tasks=n, seed=arguments.seed)
+    console = open_console()
+    console.print(
+        f"{folders[0]}: {report['accepted']} of {report['candidates']} candidates are accepted"
+    )
+    if report["rejections"]:
+        shown = table_of(("problem", "reason", "finding"), ())
+        for each in report["rejections"][:_MOST_SHOWN]:
+            shown.add_row(*map(Text, (each["id"], each["reason"], each["detail"])))
+        console.print(shown)
 
 
 def _list(found: Found) -> None:
