@@ -22,6 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from dataenvgym.domains.tool_use.audit import audit
 from dataenvgym.domains.tool_use.problem import to_instance
+from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds.folder import (
     PROBLEMS_FILE,
     WORLD_FILE,
@@ -34,13 +35,14 @@ from dataenvgym.domains.tool_use.worlds.folder import (
     read_world,
 )
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError, first_fault
-from dataenvgym.interfaces import SamplingParameters, TeacherInterface
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.llm.structured import ask_json
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.storage import read_json, write_json, write_jsonl
-from dataenvgym.tasks.row_source import SourceRow
+from dataenvgym.tasks.rows import SourceRow
 from dataenvgym.tasks.worlds.world import World
 
+_TRIES = 8  # of the reference policy
 _MOST_TRIES = 3  # answers to one step
 
 
@@ -157,7 +159,8 @@ def unstated(world: World[Any], instance: TaskInstance) -> list[str]:
     said = instance.instruction.casefold()
     tools = {each.name: each for each in spec.tools}
     missing: list[str] = []
-    for call in instance.data.get("gold", ()):
+    gold: Any = instance.data.get("gold", ())
+    for call in gold:
         found = tools.get(call["name"])
         if found is None or found.does in ("list", "read"):
             continue
@@ -244,13 +247,20 @@ class _Steps:
 
 
 def synthesize(
-    folder: str | Path, theme: str, teacher: TeacherInterface, *, tasks: int = 20, seed: int = 0
+    folder: str | Path,
+    theme: str,
+    teacher: TeacherInterface,
+    *,
+    tasks: int = 20,
+    seed: int = 0,
+    policy: PredictorInterface | None = None,
 ) -> dict[str, Any]:
     """Write a world about the theme into the folder; return its report.
 
     Args:
         tasks: how many tasks the teacher is asked for; as many harder variants are tried.
         seed: of the teacher's replies and of the audit.
+        policy: a reference student; a task that it solves in none of 8 tries is rejected.
 
     Raises:
         ConfigurationError: if the folder has a world of another theme or size.
@@ -259,7 +269,7 @@ def synthesize(
     folder = Path(folder)
     asked = {"theme": theme, "tasks": tasks, "seed": seed}
     steps = folder / "steps"
-    if folder.exists() and not (steps / "asked.json").exists() and any(folder.iterdir()):
+    if not (steps / "asked.json").exists() and any(each != steps for each in folder.glob("*")):
         raise ConfigurationError(f"{folder} is not empty: name a new folder")
     steps.mkdir(parents=True, exist_ok=True)
     if not (steps / "asked.json").exists():
@@ -308,11 +318,16 @@ def synthesize(
             break
         text = f"Intent: {intent}\nWrite {n} task{'s' * (n != 1)}. {_TASKS}\n\n{whole}"
         drafts += step(f"tasks_{number}", Tasks, text, lambda read: read).tasks[:n]
-    return _accept(folder, world, drafts, tasks, seed)
+    return _accept(folder, world, drafts, tasks, seed, policy)
 
 
 def _accept(
-    folder: Path, world: World[Any], drafts: Sequence[TaskDraft], tasks: int, seed: int
+    folder: Path,
+    world: World[Any],
+    drafts: Sequence[TaskDraft],
+    tasks: int,
+    seed: int,
+    policy: PredictorInterface | None,
 ) -> dict[str, Any]:
     """Judge the drafts and their harder variants; write the problems and the report."""
     candidates = [
@@ -332,6 +347,9 @@ def _accept(
     variants = harder(simple, tasks)
     accepted, more = judge_candidates(world, [*simple, *variants], seed=seed)
     rejected += more
+    if policy is not None and accepted:
+        accepted, more = _solved(folder, accepted, policy, seed)
+        rejected += more
     if not accepted:
         reasons = "; ".join(f"{each.id}: {each.reason}: {each.detail}" for each in rejected)
         raise EvaluationError(f"no task was accepted: {reasons or 'the teacher wrote none'}")
@@ -344,6 +362,30 @@ def _accept(
     }
     write_json(folder / "report.json", report)  # last: it says that the folder is complete
     return report
+
+
+def _solved(
+    folder: Path, rows: Sequence[dict[str, Any]], policy: PredictorInterface, seed: int
+) -> tuple[list[dict[str, Any]], list[Rejection]]:
+    """Separate the tasks that the policy solves in at least one of 8 tries (pass@8 > 0)."""
+    write_jsonl(folder / "steps" / PROBLEMS_FILE, rows)
+    task = ToolUseTask(str(folder), folder / "steps" / PROBLEMS_FILE).whole()
+    sampling = task.sampling.model_copy(update={"temperature": 1.0, "seed": seed})
+    tries = task.attempt(policy, samples=_TRIES, sampling=sampling)
+    solved = {each.instance.id for each in tries if each.was_correct}
+    failed = {c.instance.id: c.error for c in tries if c.error and c.instance.id not in solved}
+    if failed:
+        id, error = next(iter(failed.items()))
+        raise EvaluationError(
+            f"the reference policy failed at {len(failed)} tasks, such as {id!r}: {error}. Run the "
+            "command again when it answers"
+        )
+    rejected = [
+        Rejection(row["id"], "pass@8", f"the reference policy solves it in none of {_TRIES} tries")
+        for row in rows
+        if row["id"] not in solved
+    ]
+    return [row for row in rows if row["id"] in solved], rejected
 
 
 _TABLES = (

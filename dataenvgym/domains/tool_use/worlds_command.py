@@ -66,8 +66,8 @@ def worlds(arguments: Namespace) -> None:
 
 
 def _synthesize(arguments: Namespace) -> None:
-    from dataenvgym.config.building import build_section
     from dataenvgym.config.composition import compose
+    from dataenvgym.config.instantiation import build_section
     from dataenvgym.domains.tool_use.synthesis import synthesize
     from dataenvgym.interfaces import TeacherInterface
 

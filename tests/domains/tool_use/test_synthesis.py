@@ -11,8 +11,9 @@ from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.domains.tool_use.worlds.folder import WorldSpec, read_world
 from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.predictors import ScriptedPredictor
 
-from ...fakes import Teacher
+from ...fakes import Student, Teacher
 
 TITLES = ("Dune", "Emma", "Ulysses", "Beloved", "Walden", "Candide", "Middlemarch", "Rebecca")
 TITLES += ("Ivanhoe", "Villette")
@@ -288,3 +289,21 @@ def test_another_theme_in_the_same_folder_is_refused(tmp_path):
         synthesize(tmp_path / "w", "a library", scripted([]))
     with pytest.raises(ConfigurationError, match="name a new folder"):
         synthesize(tmp_path / "w", "a zoo", scripted([]))
+
+
+def test_a_task_that_the_reference_policy_never_solves_is_rejected(library, tmp_path):
+    silent = Student(lambda text, sampling: "I do not know.")
+    with pytest.raises(EvaluationError, match=r"no task was accepted: .*none of 8 tries"):
+        synthesize(tmp_path, "a library", scripted(answers()), tasks=6, policy=silent)
+    assert len(silent.asked) == 8 * library[1]["accepted"]
+
+
+def test_a_task_that_the_reference_policy_solves_once_is_kept(tmp_path):
+    replies = answers()
+    drafts = {"tasks": json.loads(replies[4])["tasks"][:2]}
+    replies = [*replies[:3], json.dumps({"intents": ["lend"]}), json.dumps(drafts)]
+    lend = '<tool_call>\n{"name": "lend", "arguments": {"id": "book_1"}}\n</tool_call>'
+    lender = ScriptedPredictor(lambda said: "Done." if said[-1].role == "tool" else lend)
+    report = synthesize(tmp_path, "a library", scripted(replies), tasks=2, policy=lender)
+    assert report["rejected"] == {"pass@8": 2}  # Emma, and both at once
+    assert report["accepted"] == 1

@@ -112,20 +112,24 @@ class WorldSpec(_Part):
             ("entry", [f"{each.table}.{each.id}" for each in self.entries]),
         ):
             wrong += [f"{what} {n!r} is there twice" for n in set(names) if names.count(n) > 1]
-        for each in (*self.entries, *self.tools):
-            is_tool = isinstance(each, ToolSpec)
-            what = f"tool {each.name!r}" if is_tool else f"entry {each.id!r}"
+        parts: tuple[Entry | ToolSpec, ...] = (*self.entries, *self.tools)
+        for each in parts:
+            is_add = isinstance(each, ToolSpec) and each.does == "add"
+            if isinstance(each, ToolSpec):
+                what, values = f"tool {each.name!r}", (*each.sets, *each.only_if)
+                given = {v.name for v in each.sets} | set(each.arguments)
+            else:
+                what, values = f"entry {each.id!r}", each.values
+                given = {v.name for v in values}
             if each.table not in fields:
                 wrong.append(f"{what}: there is no table {each.table!r}, only {', '.join(fields)}")
                 continue
             known = fields[each.table]
-            values = (*each.sets, *each.only_if) if is_tool else each.values
-            named = [v.name for v in values] + (list(each.arguments) if is_tool else [])
-            wrong += [f"{what}: {each.table} has no field {n!r}" for n in named if n not in known]
-            given = {v.name for v in each.sets} | set(each.arguments) if is_tool else set(named)
-            if (not is_tool or each.does == "add") and (lacks := known.keys() - given):
+            unknown = sorted((given | {v.name for v in values}) - known.keys())
+            wrong += [f"{what}: {each.table} has no field {name!r}" for name in unknown]
+            if (isinstance(each, Entry) or is_add) and (lacks := known.keys() - given):
                 wrong.append(f"{what} lacks {', '.join(sorted(lacks))}")
-            if is_tool and each.does == "change" and not given:
+            if isinstance(each, ToolSpec) and each.does == "change" and not given:
                 wrong.append(f"{what} changes nothing: give it arguments or sets")
             for v in values:
                 if v.name in known and not _has_type(v.value, known[v.name]):
