@@ -62,7 +62,7 @@ class ToolUseTask(Task):
         world = _world(options.world, options.tools, options.mcp)
         name = world.name if options.name is None else options.name
         domain = ToolUseDomain(world, options, judge_users="judge" in (options.others or {}))
-        place = options.world if isinstance(options.world, str) else world.name
+        place = str(getattr(world, "folder", world.name))
         source = RowSource(
             problems_of(place) if options.sources is None else options.sources,
             partial(to_instance, task=name, world=world.name),

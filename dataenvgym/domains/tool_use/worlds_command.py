@@ -56,8 +56,13 @@ def worlds(arguments: Namespace) -> None:
         raise ConfigurationError("--tasks is the file of one world: name that world")
     tasks = arguments.tasks
     found = (
-        (each, load_problems(problems_of(name) if tasks is None else Path(tasks), each.name))
-        for name, each in zip(names, map(find_world, names), strict=True)
+        (
+            each,
+            load_problems(
+                Path(tasks or problems_of(str(getattr(each, "folder", each.name)))), each.name
+            ),
+        )
+        for each in map(find_world, names)
     )
     if arguments.action == "list":
         _list(found)

@@ -52,12 +52,13 @@ def find_world(name: str) -> World[Any]:
 
 
 def problems_of(name: str) -> Path:
-    """The file with the problems of a world in the package.
+    """The file with the problems of a world in the package, or of a folder.
 
     Raises:
         ConfigurationError: if it does not have one.
     """
-    path = Path(name) / "problems.jsonl" if Path(name).is_dir() else _HERE / f"{name}.jsonl"
+    is_folder = name not in WORLDS and Path(name).is_dir()
+    path = Path(name) / "problems.jsonl" if is_folder else _HERE / f"{name}.jsonl"
     if not path.exists():
         raise ConfigurationError(
             f"world {name!r} comes without problems: name a file of problems "

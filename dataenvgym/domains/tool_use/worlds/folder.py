@@ -147,8 +147,9 @@ def _has_type(value: Scalar, field: FieldSpec) -> bool:
 
 
 class FolderWorld(World[State]):
-    """The base of all worlds from folders."""
+    """The base of all worlds from folders; `folder` is the place of its files."""
 
+    folder: ClassVar[Path]
     spec: ClassVar[WorldSpec]
     state_kind: ClassVar[type[State]]
 
@@ -187,6 +188,7 @@ def read_world(folder: str | Path) -> World[Any]:
         ) from None
     kind = world_class(spec)
     kind.__qualname__ = "at_" + str(path.parent).encode().hex()  # other processes find it by this
+    kind.folder = path.parent
     return kind()
 
 
