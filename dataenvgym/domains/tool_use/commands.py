@@ -25,11 +25,13 @@ def add_worlds(command: AddCommand) -> None:
     )
     worlds.add_argument("action", metavar="audit|list|synthesize", help="what to do")
     worlds.add_argument(
-        "worlds",
+        "overrides",  # of this name, so that words after an option belong to it as well
         nargs="*",
+        default=[],
         metavar="WORLD",
         help="a name, your class my_module.MyWorld, or the folder of a synthesized world "
-        "(default: all that ship); for synthesize, a new folder and the options of a teacher",
+        "(default: all that ship); for synthesize, a new folder, the options of a teacher, and "
+        "policy=MODEL for tasks that this model can solve in 8 tries",
     )
     worlds.add_argument(
         "--tasks", metavar="FILE", help="a file of problems (default: the world's own)"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,7 @@ _TRIED = (
     "mutations",
 )
 _MOST_SHOWN = 50
+_POLICY = "task.others.policy"  # where a model is named as policy=MODEL
 
 
 def worlds(arguments: Namespace) -> None:
@@ -51,8 +53,8 @@ def worlds(arguments: Namespace) -> None:
         return
     if arguments.theme is not None or arguments.n is not None:
         raise ConfigurationError("--theme and -n belong to `dataenvgym worlds synthesize`")
-    names = arguments.worlds or list(WORLDS)
-    if arguments.tasks is not None and len(arguments.worlds) != 1:
+    names = arguments.overrides or list(WORLDS)
+    if arguments.tasks is not None and len(arguments.overrides) != 1:
         raise ConfigurationError("--tasks is the file of one world: name that world")
     tasks = arguments.tasks
     found = (
@@ -71,14 +73,15 @@ def worlds(arguments: Namespace) -> None:
 
 
 def _synthesize(arguments: Namespace) -> None:
+    from dataenvgym.config.building import build_task
     from dataenvgym.config.composition import compose
-    from dataenvgym.config.instantiation import build_section
+    from dataenvgym.config.instantiation import build_section, check_protocol
     from dataenvgym.domains.tool_use.synthesis import synthesize
     from dataenvgym.interfaces import TeacherInterface
+    from dataenvgym.tasks.adapted_task import task_of
 
-    folders = [each for each in arguments.worlds if "=" not in each]
-    overrides = [each for each in arguments.worlds if "=" in each]
-    if len(folders) != 1 or not arguments.theme:
+    folders = [each for each in arguments.overrides if "=" not in each]
+    if len(folders) != 1 or not (arguments.theme or "").strip():
         raise ConfigurationError(
             f"got the folders {folders} and the theme {arguments.theme!r}, expected one of each: "
             'dataenvgym worlds synthesize FOLDER teacher=openai teacher.model=NAME --theme "a shop"'
@@ -88,24 +91,35 @@ def _synthesize(arguments: Namespace) -> None:
         raise ConfigurationError(f"-n is {n}, expected 1 or more tasks")
     if arguments.tasks is not None:
         raise ConfigurationError("--tasks is a file of `audit`: -n is the number of tasks")
-    if wrong := [each for each in overrides if not each.lstrip("+").startswith("teacher")]:
-        raise ConfigurationError(f"got {', '.join(wrong)}: only options of the teacher are used")
-    config = compose(overrides)
-    if config.teacher.get("_target_") is None:
-        raise ConfigurationError("a synthesis needs a teacher: add teacher=openai or another one")
-    directory = Path(folders[0]) / "steps"
-    teacher = build_section(config, "teacher", directory=directory)
-    if not isinstance(teacher, TeacherInterface):
-        raise ConfigurationError(f"teacher is {type(teacher).__name__}, expected a teacher")
-    report = synthesize(folders[0], arguments.theme, teacher, tasks=n, seed=arguments.seed)
-    console = open_console()
-    console.print(
-        f"{folders[0]}: {report['accepted']} of {report['candidates']} candidates are accepted"
+    overrides = [
+        re.sub(r"^(\+*)policy\b", rf"\1{_POLICY}", e) for e in arguments.overrides if "=" in e
+    ]
+    if wrong := [e for e in overrides if not re.match(rf"\+*(teacher\b|{_POLICY}\b)", e)]:
+        raise ConfigurationError(
+            f"got {', '.join(wrong)}: expected options of the teacher (teacher=openai) or of the "
+            "reference policy (policy=openai/NAME)"
+        )
+    try:
+        config = compose(["task=shop", *overrides])
+        if config.teacher.get("_target_") is None:
+            raise ConfigurationError("a synthesis needs a teacher: add teacher=openai or another")
+        steps = Path(folders[0]) / "steps"
+        policy = task_of(build_task(config, steps)).others.get("policy")
+        teacher = build_section(config, "teacher", directory=steps)
+    except ConfigurationError as error:
+        raise ConfigurationError(str(error).replace(_POLICY, "policy")) from None
+    if policy is None and any(_POLICY in each for each in overrides):
+        raise ConfigurationError("policy names several models or none, expected one: openai/NAME")
+    check_protocol(teacher, TeacherInterface, "teacher")
+    report = synthesize(
+        folders[0], arguments.theme, teacher, tasks=n, seed=arguments.seed, policy=policy
     )
-    if report["rejections"]:
+    console = open_console()
+    console.print(f"{folders[0]}: {report.accepted} of {report.candidates} candidates are accepted")
+    if report.rejections:
         shown = table_of(("problem", "reason", "finding"), ())
-        for each in report["rejections"][:_MOST_SHOWN]:
-            shown.add_row(*map(Text, (each["id"], each["reason"], each["detail"])))
+        for each in report.rejections[:_MOST_SHOWN]:
+            shown.add_row(*map(Text, (each.problem, each.check, each.detail)))
         console.print(shown)
 
 

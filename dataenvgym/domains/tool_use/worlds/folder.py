@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from keyword import iskeyword
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic import ValidationError as Invalid
@@ -20,11 +20,13 @@ from dataenvgym.tasks.worlds.state import Row, State, Table
 from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
 
 WORLD_FILE, PROBLEMS_FILE = "world.json", "problems.jsonl"
+PartT = TypeVar("PartT", bound="Part")
 _TYPES: dict[str, Any] = {"text": str, "integer": int, "number": float, "boolean": bool}
 
 
 def _free_name(name: str) -> str:
-    if iskeyword(name) or any(hasattr(kind, name) for kind in (World, State, Row)) or name == "now":
+    taken = iskeyword(name) or name in ("now", "self", "id", *FolderWorld.__annotations__)
+    if taken or any(hasattr(kind, name) for kind in (FolderWorld, State, Row)):
         raise ValueError(f"{name!r} is reserved: choose another name")
     return name
 
@@ -33,20 +35,20 @@ Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]{0,39}$"), AfterValidator(_f
 Scalar = str | bool | int | float
 
 
-class _Part(BaseModel):
-    """Strict, as servers that enforce a schema require: all fields, and no others."""
+class Part(BaseModel):
+    """Data of a world's folder. Strict, as servers that enforce a schema require: all fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Value(_Part):
+class Value(Part):
     """The value of a field or an argument."""
 
     name: str
     value: Scalar
 
 
-class FieldSpec(_Part):
+class FieldSpec(Part):
     """A field; `choices` are the only values of a text, empty for any."""
 
     name: Name
@@ -58,14 +60,14 @@ class FieldSpec(_Part):
         return Literal[self.choices] if self.choices else _TYPES[self.type]
 
 
-class TableSpec(_Part):
+class TableSpec(Part):
     """A table."""
 
     name: Name
     fields: tuple[FieldSpec, ...] = Field(min_length=1)
 
 
-class Entry(_Part):
+class Entry(Part):
     """A row of a table in the first state."""
 
     table: str
@@ -73,7 +75,7 @@ class Entry(_Part):
     values: tuple[Value, ...]
 
 
-class ToolSpec(_Part):
+class ToolSpec(Part):
     """A tool.
 
     Attributes:
@@ -93,7 +95,7 @@ class ToolSpec(_Part):
     only_if: tuple[Value, ...]
 
 
-class WorldSpec(_Part):
+class WorldSpec(Part):
     """world.json."""
 
     name: Name
@@ -118,9 +120,12 @@ class WorldSpec(_Part):
             if isinstance(each, ToolSpec):
                 what, values = f"tool {each.name!r}", (*each.sets, *each.only_if)
                 given = {v.name for v in each.sets} | set(each.arguments)
+                twice = [*(v.name for v in each.sets), *each.arguments]
             else:
                 what, values = f"entry {each.id!r}", each.values
                 given = {v.name for v in values}
+                twice = [v.name for v in values]
+            wrong += [f"{what}: {n!r} is there twice" for n in given if twice.count(n) > 1]
             if each.table not in fields:
                 wrong.append(f"{what}: there is no table {each.table!r}, only {', '.join(fields)}")
                 continue
@@ -156,7 +161,7 @@ class FolderWorld(World[State]):
     def initial(self) -> State:
         rows: dict[str, dict[str, Any]] = {table.name: {} for table in self.spec.tables}
         for entry in self.spec.entries:
-            rows[entry.table][entry.id] = _plain(entry.values)
+            rows[entry.table][entry.id] = plain(entry.values)
         return self.state_kind.model_validate(rows)
 
     @check
@@ -166,6 +171,30 @@ class FolderWorld(World[State]):
         return row is not None and bool(getattr(row, field) == value)
 
 
+def read_part(path: Path, kind: type[PartT]) -> PartT:
+    """The data in a file of a world's folder.
+
+    Raises:
+        ConfigurationError: naming the file and all that is wrong in it.
+    """
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+    except Invalid as error:
+        raise ConfigurationError(
+            f"{path} is damaged: {faults_of(error)}. Correct it, or synthesize the world again in "
+            "a new folder"
+        ) from None
+
+
+def faults_of(error: Invalid) -> str:
+    """All faults that pydantic found, in one line."""
+    return "; ".join(
+        ".".join(map(str, e["loc"])) + (": " if e["loc"] else "") + e["msg"] for e in error.errors()
+    )
+
+
 def read_world(folder: str | Path) -> World[Any]:
     """The world of a folder.
 
@@ -173,20 +202,7 @@ def read_world(folder: str | Path) -> World[Any]:
         ConfigurationError: naming the file and all that is wrong in it.
     """
     path = Path(folder).absolute() / WORLD_FILE
-    try:
-        spec = WorldSpec.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
-    except Invalid as error:
-        faults = "; ".join(
-            ".".join(map(str, e["loc"])) + (": " if e["loc"] else "") + e["msg"]
-            for e in error.errors()
-        )
-        raise ConfigurationError(
-            f"{path} is damaged: {faults}. Correct it, or synthesize the world again in a new "
-            "folder"
-        ) from None
-    kind = world_class(spec)
+    kind = world_class(read_part(path, WorldSpec))
     kind.__qualname__ = "at_" + str(path.parent).encode().hex()  # other processes find it by this
     kind.folder = path.parent
     return kind()
@@ -216,7 +232,7 @@ def world_class(spec: WorldSpec) -> type[FolderWorld]:
 def _method(spec: ToolSpec, table: TableSpec, row: type[Row]) -> Callable[..., Any]:
     """The tool as a method with a signature."""
     kinds = {f.name: f.kind for f in table.fields}
-    sets, needs = _plain(spec.sets), _plain(spec.only_if)
+    sets, needs = plain(spec.sets), plain(spec.only_if)
 
     def run(self: World[Any], **given: Any) -> Any:
         rows = getattr(self.state, spec.table)
@@ -257,5 +273,6 @@ def _method(spec: ToolSpec, table: TableSpec, row: type[Row]) -> Callable[..., A
     return tool(writes=spec.does in ("add", "change", "remove"))(run)
 
 
-def _plain(values: tuple[Value, ...]) -> dict[str, Scalar]:
+def plain(values: tuple[Value, ...]) -> dict[str, Scalar]:
+    """The values by name."""
     return {value.name: value.value for value in values}
