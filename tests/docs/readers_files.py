@@ -8,7 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dataenvgym.domains.social import shipped_profiles, write_profiles
+from dataenvgym.domains.tool_use.synthesis import synthesize
 
+from ..domains.tool_use.test_synthesis import answers, scripted
 from .pages import ROOT, blocks, files
 
 _AGENT = """
@@ -109,6 +111,16 @@ def _world() -> dict[str, str]:
     }
 
 
+def _worlds() -> dict[str, str]:
+    """The world, and a finished synthesis, so that the teacher is not asked."""
+    with TemporaryDirectory() as folder:
+        library = Path(folder) / "library"
+        synthesize(library, "a library", scripted(answers()))
+        made = [path for path in library.rglob("*") if path.is_file()]
+        texts = {str(path.relative_to(folder)): path.read_text() for path in made}
+    return _world() | texts
+
+
 def _world_with_a_user() -> dict[str, str]:
     written = _world()
     user = {"kind": "model", "instructions": "You are Ann. You want to pay bill_2."}
@@ -178,7 +190,7 @@ _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "docs/tool_use_mcp.md": _world_behind_a_server,
     "docs/tool_use_plans.md": _plans,
     "docs/tool_use_users.md": _world_with_a_user,
-    "docs/tool_use_worlds.md": _world,
+    "docs/tool_use_worlds.md": _worlds,
     "docs/tools_tutorial.md": _depot,
     "docs/write_your_own.md": _own_classes,
 }

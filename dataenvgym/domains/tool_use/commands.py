@@ -9,28 +9,38 @@ def add_worlds(command: AddCommand) -> None:
     """Add `worlds`."""
     worlds = command(
         "worlds",
-        "list the worlds of tool use, or audit worlds with their problems",
+        "list the worlds of tool use, audit or synthesize worlds with their problems",
         epilog=(
             "examples:\n"
             "  dataenvgym worlds list\n"
             "  dataenvgym worlds audit                 all that come with the package\n"
-            "  dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl\n\n"
+            "  dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl\n"
+            "  dataenvgym worlds synthesize library teacher=openai teacher.model=NAME \\\n"
+            '      --theme "a library"\n'
+            "  dataenvgym worlds audit library         a synthesized folder\n\n"
             "An audit checks for each problem that the gold calls earn the full reward in\n"
             "two runs; that doing nothing, changing one argument, and random calls earn 0;\n"
             "and that a broken verifier is noticed. It exits with 1 if a check fails."
         ),
     )
-    worlds.add_argument("action", metavar="audit|list", help="what to do")
+    worlds.add_argument("action", metavar="audit|list|synthesize", help="what to do")
     worlds.add_argument(
-        "worlds",
+        "overrides",  # of this name, so that words after an option belong to it as well
         nargs="*",
+        default=[],
         metavar="WORLD",
-        help="a name, or your class my_module.MyWorld (default: all that ship)",
+        help="a name, your class my_module.MyWorld, or the folder of a synthesized world "
+        "(default: all that ship); for synthesize, a new folder, the options of a teacher, and "
+        "policy=MODEL for tasks that this model can solve in 8 tries",
     )
     worlds.add_argument(
         "--tasks", metavar="FILE", help="a file of problems (default: the world's own)"
     )
     worlds.add_argument("--seed", type=int, default=0, metavar="N", help="of the random calls")
+    worlds.add_argument("--theme", metavar="TEXT", help="what a synthesized world is about")
+    worlds.add_argument(
+        "-n", type=int, metavar="N", help="tasks that the teacher writes (default: 20)"
+    )
     worlds.set_defaults(function="dataenvgym.domains.tool_use.worlds_command:worlds")
 
 

@@ -28,7 +28,8 @@ class WorldOptions(TaskOptions, RowOptions, ToolUseOptions):
     """Options of `ToolUseTask`.
 
     Attributes:
-        world: its name, its class as `my_module.MyWorld`, or a `World`; with tools=mcp, any name.
+        world: its name, its class as `my_module.MyWorld`, the folder of a synthesized one, or a
+            `World`; with tools=mcp, any name.
         sources: files of problems (see `loaders`); None: the problems shipped with the world.
         tools: "own", or "mcp": those of a server.
         mcp: the server, with tools=mcp (see `McpServer`).
@@ -61,8 +62,9 @@ class ToolUseTask(Task):
         world = _world(options.world, options.tools, options.mcp)
         name = world.name if options.name is None else options.name
         domain = ToolUseDomain(world, options, judge_users="judge" in (options.others or {}))
+        place = str(getattr(world, "folder", world.name))
         source = RowSource(
-            problems_of(world.name) if options.sources is None else options.sources,
+            problems_of(place) if options.sources is None else options.sources,
             partial(to_instance, task=name, world=world.name),
             options,
             name=name,

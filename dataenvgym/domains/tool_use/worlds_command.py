@@ -1,10 +1,11 @@
-"""`dataenvgym worlds` lists the worlds of tool use and audits their problems.
+"""`dataenvgym worlds` lists the worlds of tool use, audits their problems, and synthesizes worlds.
 
 `dataenvgym serve-world` serves a world's tools to any MCP client.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -37,27 +38,89 @@ _TRIED = (
     "mutations",
 )
 _MOST_SHOWN = 50
+_POLICY = "task.others.policy"  # where a model is named as policy=MODEL
 
 
 def worlds(arguments: Namespace) -> None:
-    """Audit worlds, or list them.
+    """Audit worlds, list them, or synthesize one.
 
     Raises:
-        EvaluationError: if an audit finds violations.
+        EvaluationError: if an audit finds violations, or a synthesis has no result.
     """
-    check_one_of(("audit", "list"), action=arguments.action)
-    names = arguments.worlds or list(WORLDS)
-    if arguments.tasks is not None and len(arguments.worlds) != 1:
+    check_one_of(("audit", "list", "synthesize"), action=arguments.action)
+    if arguments.action == "synthesize":
+        _synthesize(arguments)
+        return
+    if arguments.theme is not None or arguments.n is not None:
+        raise ConfigurationError("--theme and -n belong to `dataenvgym worlds synthesize`")
+    names = arguments.overrides or list(WORLDS)
+    if arguments.tasks is not None and len(arguments.overrides) != 1:
         raise ConfigurationError("--tasks is the file of one world: name that world")
     tasks = arguments.tasks
     found = (
-        (each, load_problems(problems_of(each.name) if tasks is None else Path(tasks), each.name))
+        (
+            each,
+            load_problems(
+                Path(tasks or problems_of(str(getattr(each, "folder", each.name)))), each.name
+            ),
+        )
         for each in map(find_world, names)
     )
     if arguments.action == "list":
         _list(found)
     else:
         _audit(found, arguments.seed)
+
+
+def _synthesize(arguments: Namespace) -> None:
+    from dataenvgym.config.building import build_task
+    from dataenvgym.config.composition import compose
+    from dataenvgym.config.instantiation import build_section, check_protocol
+    from dataenvgym.domains.tool_use.synthesis import synthesize
+    from dataenvgym.interfaces import TeacherInterface
+    from dataenvgym.tasks.adapted_task import task_of
+
+    folders = [each for each in arguments.overrides if "=" not in each]
+    if len(folders) != 1 or not (arguments.theme or "").strip():
+        raise ConfigurationError(
+            f"got the folders {folders} and the theme {arguments.theme!r}, expected one of each: "
+            'dataenvgym worlds synthesize FOLDER teacher=openai teacher.model=NAME --theme "a shop"'
+        )
+    n = 20 if arguments.n is None else arguments.n
+    if n < 1:
+        raise ConfigurationError(f"-n is {n}, expected 1 or more tasks")
+    if arguments.tasks is not None:
+        raise ConfigurationError("--tasks is a file of `audit`: -n is the number of tasks")
+    overrides = [
+        re.sub(r"^(\+*)policy\b", rf"\1{_POLICY}", e) for e in arguments.overrides if "=" in e
+    ]
+    if wrong := [e for e in overrides if not re.match(rf"\+*(teacher\b|{_POLICY}\b)", e)]:
+        raise ConfigurationError(
+            f"got {', '.join(wrong)}: expected options of the teacher (teacher=openai) or of the "
+            "reference policy (policy=openai/NAME)"
+        )
+    try:
+        config = compose(["task=shop", *overrides])
+        if config.teacher.get("_target_") is None:
+            raise ConfigurationError("a synthesis needs a teacher: add teacher=openai or another")
+        steps = Path(folders[0]) / "steps"
+        policy = task_of(build_task(config, steps)).others.get("policy")
+        teacher = build_section(config, "teacher", directory=steps)
+    except ConfigurationError as error:
+        raise ConfigurationError(str(error).replace(_POLICY, "policy")) from None
+    if policy is None and any(_POLICY in each for each in overrides):
+        raise ConfigurationError("policy names several models or none, expected one: openai/NAME")
+    check_protocol(teacher, TeacherInterface, "teacher")
+    report = synthesize(
+        folders[0], arguments.theme, teacher, tasks=n, seed=arguments.seed, policy=policy
+    )
+    console = open_console()
+    console.print(f"{folders[0]}: {report.accepted} of {report.candidates} candidates are accepted")
+    if report.rejections:
+        shown = table_of(("problem", "reason", "finding"), ())
+        for each in report.rejections[:_MOST_SHOWN]:
+            shown.add_row(*map(Text, (each.problem, each.check, each.detail)))
+        console.print(shown)
 
 
 def _list(found: Found) -> None:

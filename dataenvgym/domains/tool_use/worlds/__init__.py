@@ -26,17 +26,21 @@ _HERE = Path(__file__).parent
 
 
 def find_world(name: str) -> World[Any]:
-    """The world of that name, or of the class `my_module.MyWorld`.
+    """The world of that name, of the class `my_module.MyWorld`, or of a folder (see `folder`).
 
     Raises:
         ConfigurationError: if it does not exist, or cannot be made.
     """
+    if name not in WORLDS and Path(name).is_dir():
+        from dataenvgym.domains.tool_use.worlds.folder import read_world
+
+        return read_world(name)
     place = WORLDS.get(name, name)
     module, dot, attribute = place.rpartition(".")
     if not dot:
         raise ConfigurationError(
             f"there is no world {name!r}.{did_you_mean(name, WORLDS)} There are: "
-            f"{', '.join(WORLDS)}; name your own as my_module.MyWorld"
+            f"{', '.join(WORLDS)}; name your own as my_module.MyWorld, or a folder"
         )
     try:
         kind = getattr(import_own(module), attribute)
@@ -48,12 +52,13 @@ def find_world(name: str) -> World[Any]:
 
 
 def problems_of(name: str) -> Path:
-    """The file with the problems of a world in the package.
+    """The file with the problems of a world in the package, or of a folder.
 
     Raises:
         ConfigurationError: if it does not have one.
     """
-    path = _HERE / f"{name}.jsonl"
+    is_folder = name not in WORLDS and Path(name).is_dir()
+    path = Path(name) / "problems.jsonl" if is_folder else _HERE / f"{name}.jsonl"
     if not path.exists():
         raise ConfigurationError(
             f"world {name!r} comes without problems: name a file of problems "

@@ -1,0 +1,497 @@
+"""Writes a world and its problems with a teacher, and keeps the problems that pass the audit.
+
+    tables -> entries -> tools -> intents -> tasks -> harder variants
+
+The teacher answers the first five steps as JSON. Each answer, and each round of tries of a
+reference policy, is saved in `FOLDER/steps`, so a killed run continues with the next one. Harder
+variants are made of accepted tasks. Each candidate is read, then compared with its request
+(`unstated`), then audited with all others. `report.json` counts what was rejected by reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from dataenvgym.domains.tool_use.audit import Violation, audit
+from dataenvgym.domains.tool_use.domain import ToolUseDomain
+from dataenvgym.domains.tool_use.problem import to_instance
+from dataenvgym.domains.tool_use.task import ToolUseTask
+from dataenvgym.domains.tool_use.worlds.folder import (
+    PROBLEMS_FILE,
+    WORLD_FILE,
+    Entry,
+    FolderWorld,
+    Part,
+    PartT,
+    TableSpec,
+    ToolSpec,
+    Value,
+    WorldSpec,
+    faults_of,
+    plain,
+    read_part,
+    read_world,
+)
+from dataenvgym.errors import (
+    ConfigurationError,
+    DataEnvGymError,
+    EvaluationError,
+    InvalidInstanceError,
+)
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
+from dataenvgym.llm.structured import ask_json
+from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
+from dataenvgym.rollouts import describe_speakers
+from dataenvgym.storage import read_json, read_jsonl, remove_temporaries, write_json, write_jsonl
+from dataenvgym.tasks.base import sample_seed
+from dataenvgym.tasks.rows import SourceRow
+from dataenvgym.tasks.worlds.world import World
+
+Row = dict[str, Any]
+_TRIES = 8  # of the reference policy
+_MOST_ANSWERS = 3  # to one step
+_OTHER_FOLDER = "name a new folder, with another --seed or another teacher"
+
+
+class Tables(Part):
+    """The first answer of the teacher: the name, the rules and the schema of the world."""
+
+    name: str
+    policy: str
+    tables: tuple[TableSpec, ...]
+
+
+class Entries(Part):
+    """The rows of the first state."""
+
+    entries: tuple[Entry, ...] = Field(min_length=1)
+
+
+class Tools(Part):
+    """The tools."""
+
+    tools: tuple[ToolSpec, ...]
+
+
+class Intents(Part):
+    """Kinds of requests."""
+
+    intents: tuple[str, ...] = Field(min_length=1)
+
+
+class Call(Part):
+    """A gold call."""
+
+    name: str
+    arguments: tuple[Value, ...]
+
+
+class TaskDraft(Part):
+    """A task as the teacher writes it."""
+
+    instruction: str
+    skill: str
+    calls: tuple[Call, ...]
+
+
+class Tasks(Part):
+    """Tasks of one intent."""
+
+    tasks: tuple[TaskDraft, ...] = Field(min_length=1)
+
+
+class Report(Part):
+    """report.json, the last file of a synthesis.
+
+    Attributes:
+        rejected: the number of rejections by reason.
+        rejections: the reason (`check`), the id of the problem and the finding of each.
+    """
+
+    candidates: int
+    accepted: int
+    rejected: dict[str, int]
+    rejections: tuple[Violation, ...]
+
+
+def judge_candidates(
+    world: World[Any], rows: Iterable[Row], *, seed: int = 0
+) -> tuple[list[Row], list[Violation]]:
+    """Separate sound problems from broken ones.
+
+    Reasons besides the checks of the audit: `form` (it cannot be read), `repeated` (the id or the
+    request of another one), `unstated` (the request does not say what the gold calls need).
+
+    Raises:
+        EvaluationError: if the world itself fails the audit; all findings are in one message.
+    """
+    rejected: list[Violation] = []
+    kept: dict[str, tuple[Row, TaskInstance]] = {}
+    requests: set[str] = set()
+    for number, row in enumerate(rows):
+        id = str(row.get("id", number))
+        try:
+            source = SourceRow(id=id, where=f"candidate {number + 1}", values=row)
+            instance = to_instance(source, task=world.name, world=world.name)
+        except (InvalidInstanceError, ValidationError) as error:
+            rejected.append(Violation("form", id, str(error)))
+            continue
+        request = " ".join(instance.instruction.casefold().split())
+        if id in kept or request in requests:
+            rejected.append(Violation("repeated", id, "another task has its id or its request"))
+        elif missing := unstated(world, instance):
+            why = f"unsolvable as stated: {'; '.join(missing)}"
+            rejected.append(Violation("unstated", id, why))
+        else:
+            kept[id] = row, instance
+            requests.add(request)
+    while kept:
+        done = audit(world, [instance for _, instance in kept.values()], seed=seed)
+        found = [each for each in done.violations if each.problem in kept]
+        if not found and done.violations:
+            faults = "; ".join(map(str, done.violations))
+            raise EvaluationError(f"world {world.name!r} is unsound: {faults}: {_OTHER_FOLDER}")
+        if not found:
+            break
+        for each in found:
+            if kept.pop(each.problem, None):
+                rejected.append(each)
+    return [row for row, _ in kept.values()], rejected
+
+
+def unstated(world: World[Any], instance: TaskInstance) -> list[str]:
+    """What the gold calls write although the request does not say it, in words.
+
+    A row is named by its id, or by texts of it that no other row of its table has together; a text
+    or number is said literally. Truth values and choices are free to paraphrase.
+    """
+    if not isinstance(world, FolderWorld):
+        return []
+    try:
+        prepared = ToolUseDomain(world).prepared(instance)
+    except DataEnvGymError:
+        return []  # the audit says why
+    said = instance.instruction.casefold()
+    tools = {each.name: each for each in world.spec.tools}
+    missing: list[str] = []
+    for call in prepared.problem.gold:
+        tool = tools[call.name]
+        if tool.does in ("list", "read"):
+            continue
+        fields = {f.name: f for t in world.spec.tables if t.name == tool.table for f in t.fields}
+        texts = [name for name, field in fields.items() if field.type == "text"]
+        for name, value in call.arguments.items():
+            if _is_said(value, said):
+                continue
+            if name == "id":
+                rows = getattr(prepared.state, tool.table)
+                named = {
+                    id: {getattr(row, text) for text in texts if _is_said(getattr(row, text), said)}
+                    for id, row in rows.items()
+                }
+                others = [
+                    id for id in named if id != value and named.get(value, set()) <= named[id]
+                ]
+                if value in named and not named[value]:
+                    missing.append(f"{call.name} needs {value!r}, and names nothing of it")
+                elif value in named and others:
+                    fits = ", ".join(others)
+                    missing.append(f"{call.name} needs {value!r}, and the request also fits {fits}")
+            elif name in fields and not fields[name].choices and fields[name].type != "boolean":
+                missing.append(f"{call.name} needs {name} {value!r}, which is not said")
+    return missing
+
+
+def _is_said(value: Any, said: str) -> bool:
+    """Whether these words are in the request; an empty text is never said."""
+    text = str(value).casefold().strip()
+    return bool(text and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", said))
+
+
+def harder(spec: WorldSpec, rows: Sequence[Row], n: int) -> list[Row]:
+    """Up to n variants of the tasks, one of each kind in turn.
+
+    joined      two tasks as one request
+    lookalike   an entry resembles the wanted one
+    fallback    the wanted entry does not exist, and the request says what to do then
+    """
+    pairs = sorted(combinations(range(len(rows)), 2), key=lambda pair: (pair[1] - pair[0], pair))
+    kinds = (
+        (_joined(rows[i], rows[j]) for i, j in pairs),
+        filter(None, (_lookalike(spec, row) for row in rows)),
+        filter(None, (_fallback(spec, rows[i], rows[j]) for i, j in pairs)),
+    )
+    return list(islice(filter(None, (each for turn in zip_longest(*kinds) for each in turn)), n))
+
+
+def _joined(one: Row, other: Row) -> Row:
+    return {
+        "id": f"{one['id']}+{other['id']}",
+        "instruction": f"{one['instruction']}\nAlso: {other['instruction']}",
+        "skill": f"{one['skill']} and {other['skill']}",
+        "category": "joined",
+        "gold": [*one["gold"], *other["gold"]],
+    }
+
+
+def _wanted(spec: WorldSpec, row: Row) -> Entry | None:
+    """The entry that the only gold call is about."""
+    (call, *more) = row["gold"]
+    table = next(tool.table for tool in spec.tools if tool.name == call["name"])
+    found = (e for e in spec.entries if (e.table, e.id) == (table, call["arguments"].get("id")))
+    return None if more else next(found, None)
+
+
+def _lookalike(spec: WorldSpec, row: Row) -> Row | None:
+    if (entry := _wanted(spec, row)) is None:
+        return None
+    said, values = row["instruction"].casefold(), plain(entry.values)
+    free = [f.name for t in spec.tables if t.name == entry.table for f in t.fields if not f.choices]
+    named = [
+        name for name in free if isinstance(values[name], str) and _is_said(values[name], said)
+    ]
+    if not named:
+        return None
+    like = {**values, **{name: f"{values[name]} II" for name in named}}
+    state = {entry.table: {f"{entry.id}_ii": like}}
+    request = f"{row['instruction']}\nMind that a similar one exists."
+    own = {"instruction": request, "category": "lookalike", "state": state}
+    return {**row, "id": f"{row['id']}-lookalike", **own}
+
+
+def _fallback(spec: WorldSpec, one: Row, other: Row) -> Row | None:
+    entry = _wanted(spec, one)
+    if entry is None or any(call["arguments"].get("id") == entry.id for call in other["gold"]):
+        return None
+    return {
+        "id": f"{one['id']}-or-{other['id']}",
+        "instruction": f"{one['instruction']}\nIf there is none of that name, do this instead: "
+        f"{other['instruction']}",
+        "skill": f"{one['skill']} or {other['skill']}",
+        "category": "fallback",
+        "state": {entry.table: {entry.id: None}},
+        "gold": other["gold"],
+    }
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Asks the teacher for each step once, and saves its answers."""
+
+    folder: Path
+    theme: str
+    teacher: TeacherInterface
+    seed: int
+
+    def answer(
+        self, name: str, kind: type[PartT], text: str, fits: Callable[[PartT], object] = bool
+    ) -> PartT:
+        """The saved answer, or a new one that `fits` accepts."""
+        path = self.folder / f"{name}.json"
+        if path.exists():
+            return read_part(path, kind)
+        fault = "the call failed, or the reply is not JSON of the schema"
+        for i in range(_MOST_ANSWERS):
+            again = f"\n\nThe answer before was refused: {fault}" if i else ""
+            message = Message(
+                role="user", content=f"Theme of the world: {self.theme}\n\n{text}{again}"
+            )
+            sampling = SamplingParameters(temperature=1.0, max_tokens=8192, seed=self.seed + i)
+            schema = kind.model_json_schema()
+            (answer,) = ask_json(self.teacher, [(message,)], schema, sampling, purpose="synthesis")
+            if answer is None:
+                continue
+            try:
+                read = kind.model_validate(answer)
+                fits(read)
+            except ValidationError as error:
+                fault = faults_of(error)
+                continue
+            write_json(path, read.model_dump(mode="json"))
+            return read
+        raise EvaluationError(
+            f"step {name!r}: no usable answer of the teacher in {_MOST_ANSWERS} tries: {fault}. "
+            "Run the command again to ask once more, or use another teacher"
+        )
+
+
+def synthesize(
+    folder: str | Path,
+    theme: str,
+    teacher: TeacherInterface,
+    *,
+    tasks: int = 20,
+    seed: int = 0,
+    policy: PredictorInterface | None = None,
+) -> Report:
+    """Write a world about the theme into the folder; the same call continues a killed one.
+
+    Args:
+        tasks: how many tasks the teacher is asked for; as many harder variants are tried.
+        seed: of the teacher's replies, the policy's tries and the audit.
+        policy: a reference student; a task that it solves in none of 8 tries is rejected.
+
+    Raises:
+        ConfigurationError: if the folder has other files, or a world of another theme, size, seed
+            or policy.
+        EvaluationError: if the teacher gives no usable answer to a step, the policy fails, no task
+            is accepted, or the world is unsound.
+    """
+    folder = Path(folder)
+    described = None if policy is None else describe_speakers({"policy": policy})["policy"]
+    _begin(folder, {"theme": theme, "tasks": tasks, "seed": seed, "policy": described})
+    if (folder / "report.json").exists():
+        return read_part(folder / "report.json", Report)
+
+    step = _Steps(folder / "steps", theme, teacher, seed).answer
+
+    def spec_of(tables: Tables, **parts: Any) -> WorldSpec:
+        name = tables.tables[0].name if tables.tables else ""
+        look = ToolSpec(
+            name="look", description="", does="list", table=name, arguments=(), sets=(), only_if=()
+        )
+        given = {"entries": (), "tools": (look,), **parts}
+        return WorldSpec.model_validate({**tables.model_dump(), **given})
+
+    tables = step("tables", Tables, _TABLES, spec_of)
+    shown = tables.model_dump_json()
+    entries = step(
+        "entries",
+        Entries,
+        f"{_ENTRIES}\n\n{shown}",
+        lambda read: spec_of(tables, entries=read.entries),
+    ).entries
+    tools = step(
+        "tools",
+        Tools,
+        f"{_TOOLS}\n\n{shown}",
+        lambda read: spec_of(tables, entries=entries, tools=read.tools),
+    ).tools
+    spec = spec_of(tables, entries=entries, tools=tools)
+    write_json(folder / WORLD_FILE, spec.model_dump(mode="json"))
+    whole = spec.model_dump_json()
+    intents = step("intents", Intents, f"{_INTENTS}\n\n{whole}").intents
+    per_intent = -(-tasks // len(intents))
+    drafts: list[TaskDraft] = []
+    for number, intent in enumerate(intents):
+        n = min(per_intent, tasks - len(drafts))
+        if n < 1:
+            break
+        text = f"Intent: {intent}\nWrite {n} task{'s' * (n != 1)}. {_TASKS}\n\n{whole}"
+        drafts += step(f"tasks_{number}", Tasks, text).tasks[:n]
+    candidates = [
+        {
+            "id": f"task-{number}",
+            "instruction": draft.instruction,
+            "skill": draft.skill,
+            "category": "simple",
+            "gold": [
+                {"name": call.name, "arguments": plain(call.arguments)} for call in draft.calls
+            ],
+        }
+        for number, draft in enumerate(drafts)
+    ]
+    world = read_world(folder)
+    simple, rejected = judge_candidates(world, candidates, seed=seed)
+    variants = harder(spec, simple, tasks)
+    accepted, more = judge_candidates(world, [*simple, *variants], seed=seed)
+    rejected += more
+    if policy is not None and accepted:
+        accepted, more = _solved(folder, accepted, policy, seed)
+        rejected += more
+    if not accepted:
+        reasons = "; ".join(f"{each.problem}: {each.check}: {each.detail}" for each in rejected)
+        raise EvaluationError(f"no task was accepted: {reasons}: {_OTHER_FOLDER}")
+    write_jsonl(folder / PROBLEMS_FILE, accepted)
+    report = Report(
+        candidates=len(candidates) + len(variants),
+        accepted=len(accepted),
+        rejected=dict(sorted(Counter(each.check for each in rejected).items())),
+        rejections=tuple(rejected),
+    )
+    write_json(folder / "report.json", report.model_dump(mode="json"))  # last: it is complete
+    return report
+
+
+def _begin(folder: Path, asked: dict[str, Any]) -> None:
+    """Save what is asked for in a new folder, or compare it with what a folder was begun with."""
+    steps = folder / "steps"
+    asked = json.loads(json.dumps(asked, default=str))
+    if (steps / "asked.json").exists():
+        before: Any = read_json(steps / "asked.json")
+        if before != asked:
+            raise ConfigurationError(
+                f"{folder} was begun with {before}, got {asked}: name a new folder"
+            )
+    else:
+        if folder.exists() and (not folder.is_dir() or any(e != steps for e in folder.iterdir())):
+            raise ConfigurationError(f"{folder} is not an empty folder: name a new one")
+        steps.mkdir(parents=True, exist_ok=True)
+        write_json(steps / "asked.json", asked)
+    remove_temporaries(folder)
+
+
+def _solved(
+    folder: Path, rows: Sequence[Row], policy: PredictorInterface, seed: int
+) -> tuple[list[Row], list[Violation]]:
+    """Separate the tasks that the policy solves in at least one of 8 tries (pass@8 > 0).
+
+    Each round of tries, one for each task that is not solved yet, is saved.
+    """
+    steps = folder / "steps"
+    write_jsonl(steps / PROBLEMS_FILE, rows)
+    task = ToolUseTask(str(folder), steps / PROBLEMS_FILE).whole()
+    left = {instance.id: instance for instance in task.instances}
+    for number in range(_TRIES if left else 0):
+        path = steps / f"tries_{number}.jsonl"
+        if not path.exists():
+            changes = {"temperature": 1.0, "seed": sample_seed(seed, number)}
+            sampling = task.sampling.model_copy(update=changes)
+            done = task.attempt(policy, list(left.values()), sampling=sampling)
+            if failed := [each for each in done if each.error]:
+                raise EvaluationError(
+                    f"the reference policy failed at {len(failed)} tasks, such as "
+                    f"{failed[0].instance.id!r}: {failed[0].error}. Run the command again when it "
+                    "answers"
+                )
+            write_jsonl(path, (each.model_dump(mode="json") for each in done))
+        for each in map(CompletedTaskInstance.model_validate, read_jsonl(path)):
+            if each.was_correct:
+                left.pop(each.instance.id, None)
+        if not left:
+            break
+    why = f"the reference policy solves it in none of {_TRIES} tries"
+    rejected = [Violation("pass@8", id, why) for id in left]
+    return [row for row in rows if row["id"] not in left], rejected
+
+
+_TABLES = (
+    "Design the state of a small world for an assistant with tools: a name in lower case, a policy "
+    "(the rules of the assistant in a few sentences) and two or three tables with fields. Names "
+    "are in snake_case. `choices` lists the values of a text field that has few, else it is empty."
+)
+_ENTRIES = (
+    "Write six to ten entries for each of these tables. Each gives all fields. Names and titles of "
+    "two entries differ."
+)
+_TOOLS = (
+    "Write the tools over these tables. `does` is list, read, add, change or remove; all but list "
+    "and add take the argument `id` besides. `arguments` names fields that the caller gives; "
+    "`sets` gives fields a fixed value; `only_if` requires values of the row. An added row gets "
+    "each field from an argument or from `sets`."
+)
+_INTENTS = "Write six different intents of users of this world that change its state, a line each."
+_TASKS = (
+    "A task is a request of a user, a short skill, and the calls that solve it. The request says "
+    "every value that the calls write, literally, and names each row by its id, title or name. It "
+    "is possible in the state below, and changes it."
+)
