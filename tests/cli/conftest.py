@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -53,17 +54,21 @@ class Command:
         return result
 
 
+def enter(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    (folder / "my_students.py").write_text(MY_STUDENTS)
+    patch.chdir(folder)
+    patch.setattr(sys, "path", [p for p in sys.path if p != ""])
+    patch.delitem(sys.modules, "my_students", raising=False)
+    for name in SETTINGS:  # set and taken back, so that the command's own settings go too
+        patch.setenv(name, os.environ.get(name, SETTINGS[name]))
+    patch.setattr(logging.getLogger(), "handlers", logging.getLogger().handlers[:])
+    patch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A user's current folder, with `my_students.py`; global state of the process is restored."""
-    (tmp_path / "my_students.py").write_text(MY_STUDENTS)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [p for p in sys.path if p != ""])
-    monkeypatch.delitem(sys.modules, "my_students", raising=False)
-    for name in SETTINGS:  # set and taken back, so that the command's own settings go too
-        monkeypatch.setenv(name, os.environ.get(name, SETTINGS[name]))
-    monkeypatch.setattr(logging.getLogger(), "handlers", logging.getLogger().handlers[:])
-    monkeypatch.setenv("COLUMNS", "100")
+    enter(tmp_path, monkeypatch)
     return tmp_path
 
 
@@ -76,3 +81,21 @@ def dataenvgym(folder, capsys):
 def small():
     """A run of less than a second: a student by rule, 20 problems, 2 iterations."""
     return SMALL
+
+
+@pytest.fixture(scope="session")
+def finished_runs(tmp_path_factory):
+    """The folder `runs` with the finished run `r` of `SMALL`; not to be changed."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        enter(folder, patch)
+        assert main(["run", *SMALL, "name=r"]) == 0
+    sys.modules.pop("my_students", None)
+    return folder / "runs"
+
+
+@pytest.fixture
+def run(finished_runs, folder):
+    """The current folder has the finished run `r`; its directory."""
+    shutil.copytree(finished_runs, folder / "runs")
+    return folder / "runs" / "r"

@@ -2,14 +2,6 @@
 
 import json
 
-import pytest
-
-
-@pytest.fixture
-def run(dataenvgym, small, folder):
-    assert dataenvgym("run", *small, "name=r").code == 0
-    return folder / "runs" / "r"
-
 
 def test_effects_are_in_the_table_the_report_and_beside_the_records(dataenvgym, run):
     for command in ("report", "show"):

@@ -31,9 +31,8 @@ def test_it_shows_the_score_of_each_skill_and_writes_the_transcripts(dataenvgym,
     assert ids == [f"pocket_math-test-{i:05d}" for i in range(5)]
 
 
-def test_the_student_of_a_run_answers_as_it_did_there(dataenvgym, small, folder):
-    dataenvgym("run", *small, "name=r")
-    summary = read_json(folder / "runs" / "r" / "summary.json")
+def test_the_student_of_a_run_answers_as_it_did_there(dataenvgym, small, folder, run):
+    summary = read_json(run / "summary.json")
     scores = [round(i["val_score"], 3) for i in summary["iterations"]]
     assert overall(dataenvgym("eval", "--run", "r", "--trust").out) == max(scores)
     for iteration, score in enumerate(scores):
@@ -41,7 +40,7 @@ def test_the_student_of_a_run_answers_as_it_did_there(dataenvgym, small, folder)
         assert overall(result.out) == score
     missing = ("eval", "--run", "r", "--trust", "--iteration", "9")
     dataenvgym.refuses("has no iteration 9, only 0 to 2", *missing)
-    adapter = folder / "runs" / "r" / "iterations" / "001" / "adapter"
+    adapter = run / "iterations" / "001" / "adapter"
     assert overall(dataenvgym("eval", *small, "--adapter", str(adapter)).out) == scores[1]
     (folder / "own.jsonl").write_text('{"question": "Who?", "answer": "#### 1"}\n')
     task = ("task=math_jsonl", "task.sources={validation: own.jsonl}", "task.name=own")
@@ -63,8 +62,7 @@ def test_a_student_may_be_named_in_one_word(dataenvgym, folder, monkeypatch):
     assert len(read_completed(output)) == 20
 
 
-def test_a_model_that_learns_nothing_takes_up_no_adapter_and_no_run(dataenvgym, small):
-    dataenvgym("run", *small, "name=r")
+def test_a_model_that_learns_nothing_takes_up_no_adapter_and_no_run(dataenvgym, run):
     refused = ("OpenAIPredictor, which answers and learns nothing", "eval", "model=openai/gpt")
     for arguments in (("--adapter", "a"), ("--run", "r", "--trust", "--iteration", "0")):
         dataenvgym.refuses(*refused, *arguments)

@@ -8,12 +8,6 @@ from omegaconf import OmegaConf
 from dataenvgym.config import compose
 
 
-@pytest.fixture
-def run(dataenvgym, small, folder):
-    assert dataenvgym("run", *small, "name=r").code == 0
-    return folder / "runs" / "r"
-
-
 def test_show_prints_the_selected_records_and_transcripts(dataenvgym, run):
     everything = dataenvgym("show", "r", "--limit", "50")
     wrong = dataenvgym("show", "r", "--wrong", "--iteration", "1", "--skill", "sum")

@@ -44,55 +44,51 @@ def test_a_run_is_named_by_name_or_as_in_a_study_also_between_overrides(dataenvg
 
 
 def test_a_finished_run_only_shows_its_report_and_writes_one_that_a_kill_prevented(
-    dataenvgym, small, folder
+    dataenvgym, small, run
 ):
-    dataenvgym("run", *small)
-    before = {p: p.stat().st_mtime_ns for p in only_run(folder).rglob("*")}
-    result = dataenvgym("run", *small)
+    before = {p: p.stat().st_mtime_ns for p in run.rglob("*")}
+    result = dataenvgym("run", *small, "name=r")
     assert result.code == 0
     assert "This run is finished" in result.out
-    assert {p: p.stat().st_mtime_ns for p in only_run(folder).rglob("*")} == before
-    (only_run(folder) / "curve.png").unlink()
-    assert dataenvgym("run", *small).code == 0
-    assert (only_run(folder) / "curve.png").exists()
+    assert {p: p.stat().st_mtime_ns for p in run.rglob("*")} == before
+    (run / "curve.png").unlink()
+    assert dataenvgym("run", *small, "name=r").code == 0
+    assert (run / "curve.png").exists()
 
 
-def test_damaged_and_lost_files_of_a_finished_run_are_named(dataenvgym, small, folder):
-    dataenvgym("run", *small)
+def test_damaged_and_lost_files_of_a_finished_run_are_named(dataenvgym, small, run):
     for name in ("test/000.jsonl", "agent/001.json"):
-        path = only_run(folder) / name
+        path = run / name
         whole = path.read_bytes()
         path.write_bytes(b"")
-        result = dataenvgym("run", *small)
+        result = dataenvgym("run", *small, "name=r")
         assert result.code == 2
         assert f"{name} is damaged" in result.err.replace("\n", "")
         path.write_bytes(whole)
-    assert dataenvgym("run", *small).code == 0
-    damaged = only_run(folder) / "iterations" / "001" / "submitted.jsonl"
+    assert dataenvgym("run", *small, "name=r").code == 0
+    damaged = run / "iterations" / "001" / "submitted.jsonl"
     damaged.write_bytes(b"".join(damaged.read_bytes().splitlines(keepends=True)[:-1]))
-    for command in (("run", *small), ("compare", only_run(folder).name)):
+    for command in (("run", *small, "name=r"), ("compare", "r")):
         result = dataenvgym(*command)
         assert result.code == 2
         assert "iterations/001/submitted.jsonl is damaged" in result.err.replace("\n", "")
 
 
-def test_more_iterations_extend_a_run(dataenvgym, small, folder):
-    dataenvgym("run", *small)
-    scores = [i["val_score"] for i in read_json(only_run(folder) / "summary.json")["iterations"]]
-    assert dataenvgym("run", *small, "episode.iterations=3").code == 0
-    summary = read_json(only_run(folder) / "summary.json")
+def test_more_iterations_extend_a_run(dataenvgym, small, run):
+    scores = [i["val_score"] for i in read_json(run / "summary.json")["iterations"]]
+    assert dataenvgym("run", *small, "name=r", "episode.iterations=3").code == 0
+    summary = read_json(run / "summary.json")
     assert [i["val_score"] for i in summary["iterations"]][:3] == scores
     assert len(summary["iterations"]) == 4
-    dataenvgym.refuses("has done 3 iterations already", "run", *small)
+    dataenvgym.refuses("has done 3 iterations already", "run", *small, "name=r")
 
 
-def test_a_changed_configuration_is_refused_and_fresh_starts_over(dataenvgym, small, folder):
-    dataenvgym("run", *small, "name=r")
+def test_a_changed_configuration_is_refused_and_fresh_starts_over(dataenvgym, small, run):
     dataenvgym.refuses(
         "predictor.wit: (not there) -> 50", "run", *small, "name=r", "+predictor.wit=50"
     )
     assert dataenvgym("run", *small, "name=r", "+predictor.wit=50", "--fresh").code == 0
-    assert read_json(only_run(folder) / "summary.json")["iterations"][0]["val_score"] > 0.3
+    assert read_json(run / "summary.json")["iterations"][0]["val_score"] > 0.3
 
 
 def test_a_typo_leaves_nothing_behind(dataenvgym, small, folder):

@@ -3,7 +3,6 @@
 import re
 from functools import cache
 
-import pytest
 import yaml
 
 from dataenvgym.config.commented_yaml import read_comments
@@ -11,7 +10,9 @@ from dataenvgym.config.composition import files_by_group
 from dataenvgym.config.hydra_files import is_base
 from docs.generate.options import option_pages
 
-GROUPS = files_by_group()
+OPTIONS = [
+    (group, name, file) for group, files in files_by_group().items() for name, file in files.items()
+]
 option_pages = cache(
     option_pages
 )  # takes seconds, which a process without these tests does not need
@@ -33,9 +34,8 @@ def section(group: str, name: str) -> str:
     return str(found)
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_each_option_of_a_group_is_in_the_reference_with_its_keys_and_comments(group):
-    for name, file in GROUPS[group].items():
+def test_each_option_is_in_the_reference_with_its_keys_and_comments():
+    for group, name, file in OPTIONS:
         text = plain(section(group, name))
         comments = read_comments(file)
         for comment in (*comments.head, *comments.about.values()):
@@ -47,13 +47,11 @@ def test_each_option_of_a_group_is_in_the_reference_with_its_keys_and_comments(g
             )
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_the_overview_links_each_option_and_no_base(group):
+def test_the_overview_links_each_option_and_no_base():
     overview = option_pages()["reference/options.md"]
-    for name in GROUPS[group]:
-        part = group.partition("/")[0]
-        link = f"[`{name}`](config/{part}.md#{anchor(group, name)})"
-        assert (link in overview) == (not is_base(name))
+    for group, name, _ in OPTIONS:
+        link = f"[`{name}`](config/{group.partition('/')[0]}.md#{anchor(group, name)})"
+        assert (link in overview) == (not is_base(name)), link
 
 
 def test_defaults_are_shown_as_yaml():

@@ -110,7 +110,7 @@ def test_without_skills_all_problems_are_compared_together():
 def test_without_a_change_at_most_the_level_is_refused(level, is_partial):
     """Each problem has its chance of being right; trainings only draw the answers again."""
     rng = np.random.default_rng(5)
-    n, tries, refused = 500, 4 if is_partial else 1, 0
+    n, tries, refused = 250, 4 if is_partial else 1, 0
     for _ in range(n):
         chances = rng.beta(0.7, 0.7, 200)
         before, after = rng.binomial(tries, chances, (2, 200)) / tries

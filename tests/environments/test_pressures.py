@@ -1,6 +1,8 @@
 """Pressures in episodes: a resumed one and a trial see what an undisturbed step sees."""
 
 import re
+import shutil
+from functools import cache
 
 import pytest
 
@@ -13,8 +15,6 @@ from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.pressures import PRESSURES, Pressure
 
 from .conftest import ImprovingStudent
-
-ITERATIONS = 3
 
 
 class NotingStudent(ImprovingStudent):
@@ -34,18 +34,19 @@ def environment_under(pressure, directory, kind=SkillList, **options):
     return kind(task, NotingStudent(task), directory=directory, **options)
 
 
-def lesson(task, iteration):
+@cache
+def lesson(iteration):
     """200 records over 20 skills."""
-    rng, engine = derive_rng(iteration, "lesson"), PocketEngine(task)
+    rng, engine = derive_rng(iteration, "lesson"), PocketEngine(task_under(None))
     plan = RandomPolicy().plan(Situation((), engine.skills, None), 200, rng)
     return engine.generate(plan, None, rng)
 
 
-def taught(environment, first=1):
-    """The observations of the iterations from `first` on, and what the student was trained on."""
+def taught(environment, *iterations):
+    """The observations of the iterations, and what the student was trained on."""
     found = []
-    for iteration in range(first, ITERATIONS + 1):
-        observation, reward, *_ = environment.step(lesson(environment.task, iteration))
+    for iteration in iterations:
+        observation, reward, *_ = environment.step(lesson(iteration))
         found.append((observation, reward, environment.predictor.last))
     return found
 
@@ -55,15 +56,13 @@ def taught(environment, first=1):
 def test_a_resumed_episode_sees_the_same_as_an_undisturbed_one(pressure, mode, tmp_path):
     environment = environment_under(pressure, tmp_path / "one", mode=mode)
     environment.reset(seed=1)
-    undisturbed = taught(environment)
-    environment = environment_under(pressure, tmp_path / "two", mode=mode)
-    environment.reset(seed=1)
-    environment.step(lesson(environment.task, 1))
-    before, *_ = environment.step(lesson(environment.task, 2))
+    _, (before, *_) = taught(environment, 1, 2)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    undisturbed = taught(environment, 3)
     environment = environment_under(pressure, tmp_path / "two", mode=mode)
     observation, _ = environment.reset(seed=1, options={"resume": True})
-    assert observation == before == undisturbed[1][0]
-    assert taught(environment, first=3) == undisturbed[2:]
+    assert observation == before
+    assert taught(environment, 3) == undisturbed
 
 
 class Own(Pressure):
@@ -95,8 +94,8 @@ def test_an_episode_is_not_continued_under_another_pressure(before, now, tmp_pat
 def test_a_trial_trains_on_the_same_records_and_reports_the_same_as_the_step(pressure, tmp_path):
     environment = environment_under(pressure, tmp_path)
     environment.reset(seed=1)
-    environment.step(lesson(environment.task, 1))
-    records = lesson(environment.task, 2)
+    environment.step(lesson(1))
+    records = lesson(2)
     report = environment.trial(records)
     tried = environment.predictor.last
     observation, *_ = environment.step(records)
@@ -115,8 +114,8 @@ def test_what_was_taught_before_decides_over_the_same_records(pressure, tmp_path
         environment = environment_under(pressure, tmp_path / str(first))
         environment.reset(seed=1)
         for iteration in range(1, first + 1):
-            environment.step(lesson(environment.task, iteration))
-        environment.step(lesson(environment.task, 9))
+            environment.step(lesson(iteration))
+        environment.step(lesson(9))
         taught_last = records_of(tmp_path / str(first), first + 1)
         answers.append([(r.prompt, r.output) for r in taught_last])
     assert answers[0] != answers[1]
@@ -129,7 +128,7 @@ def test_under_a_drift_scores_compare_all_problems_and_the_agent_sees_a_changing
     environment = environment_under("drift", tmp_path, kind)
     observation, info = environment.reset(seed=1)
     seen, scores = [observation], [info["score"]]
-    for observation, reward, _ in taught(environment):
+    for observation, reward, _ in taught(environment, 1, 2, 3):
         seen.append(observation)
         scores.append(environment.results[-1].report.score)
         assert reward == scores[-1] - scores[-2]

@@ -215,7 +215,7 @@ def test_iterations_of_a_run_without_marks_of_its_files_are_told_apart(finished)
 
 def test_the_predictor_is_the_untouched_student_afterwards(run, attribute, student):
     predictor = student()
-    attribute(run, predictor, repeats=1)
+    attribute(run, predictor, groups=None, by="kind", repeats=1)
     assert predictor.former_adapter() is None
     predictor.save(run.parent / "after")
     assert kind_of(run.parent / "after") == "nothing"

@@ -115,7 +115,7 @@ def test_a_teacher_that_hangs_from_some_time_on_ends_with_its_budget_and_nothing
         return await silence() if author.written >= 50 else None
 
     server.respond = Author(hang)
-    summary = play(tmp_path / "run", server, timeout=0.3, max_requests=16)
+    summary = play(tmp_path / "run", server, timeout=1.0, max_requests=16)
     assert summary.status == "finished"
     assert "16" in summary.ended
     assert "request" in summary.ended

@@ -177,7 +177,7 @@ def test_a_cache_without_locks_is_a_cache_all_the_same(teach, tmp_path):
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
 def test_a_redis_server_that_is_lost_is_given_up_once(server, teach, own_redis, how, monkeypatch):
     url, process = own_redis
-    teacher = teach(cache=f"{url}?socket_timeout=0.2", concurrency=4)
+    teacher = teach(cache=f"{url}?socket_timeout=1", concurrency=4)
     assert ask(teacher, numbers(2)) == replies(2)
     uses: list[object] = []
     connected = teacher.cache._connected

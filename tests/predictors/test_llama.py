@@ -84,7 +84,7 @@ def greedy_replies(model: Any, prompts: list[list[int]]) -> list[list[int]]:
 def test_greedy_replies_are_those_of_transformers(kind):
     model = made(MODELS[kind])
     assert llama.fits(model)
-    for seed in range(8):
+    for seed in (1, 4, 5, 7):  # all beginnings, few and many prompts, and a cache that grows
         rng = random.Random(seed)
         prompts = prompts_of(rng)
         limits = [rng.choice((1, 5, 17, 90)) for _ in prompts]

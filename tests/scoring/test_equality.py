@@ -108,10 +108,11 @@ ALGEBRA = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("gold", "answer", "equal"), SETTLED)
-def test_the_fast_path_follows_the_rules_in_both_directions(gold, answer, equal):
-    assert settle(gold, answer) is equal
-    assert settle(answer, gold) is equal
+def test_the_fast_path_follows_the_rules_in_both_directions():
+    found = [(gold, answer, settle(gold, answer)) for gold, answer, _ in SETTLED]
+    assert found == SETTLED
+    back = [(gold, answer, settle(answer, gold)) for gold, answer, _ in SETTLED]
+    assert back == SETTLED
 
 
 @pytest.mark.parametrize(("gold", "answer", "equal"), ALGEBRA)

@@ -47,7 +47,7 @@ def test_two_runs_of_one_name_that_begin_at_once_are_noticed_at_the_end(tmp_path
     def get(kind, id):
         found = before(kind, id)
         if threading.current_thread() is not threading.main_thread():
-            both.wait(10)
+            both.wait(60)
         return found
 
     store.get = get

@@ -1,5 +1,9 @@
 """Noise models: fitted, kept, and used to plan a study."""
 
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -110,11 +114,17 @@ def test_a_users_model_comes_before_the_packages(noise, tmp_path):
     assert read_noise(TASK, tmp_path).seeds == 4
 
 
-def plan(folder, *overrides, seeds=10, **options):
-    return plan_study(
-        ["agent=random,skill_list,edge", f"seed=range({seeds})", *SMALL, *overrides],
-        noise_dir=folder, workers=2, **{"bounds": False, **options},
-    )  # fmt: skip
+@cache
+def planned(*overrides, **options):
+    """The plan with one seed: each more would be a copy of all configurations."""
+    overrides = ["agent=random,skill_list,edge", "seed=0", *SMALL, *overrides]
+    return plan_study(overrides, workers=2, **options)
+
+
+def plan(folder, *overrides, seeds=10, bounds=False, looking_for=None):
+    one = planned(*overrides, bounds=bounds)
+    grid = replace(one.grid, seeds=tuple(range(seeds)))
+    return replace(one, grid=grid, noise_dir=Path(folder), looking_for=looking_for)
 
 
 def test_the_plan_shows_differences_by_seeds_and_problems_and_the_time(noise, folder):
@@ -165,7 +175,7 @@ def test_a_study_that_cannot_find_what_it_looks_for_says_so_and_what_it_needs(no
 
 def test_a_difference_that_is_not_positive_is_refused(folder):
     with pytest.raises(ConfigurationError, match=r"--looking-for is -0\.1"):
-        plan("noise", looking_for=-0.1)
+        plan_study(SMALL, bounds=False, looking_for=-0.1)
 
 
 def test_a_shipped_model_is_found_and_has_the_setting_of_the_suite(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ def three_threads():
 
 
 def test_pieces_of_work_run_side_by_side_each_on_one_thread(three_threads):
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=60)
 
     def work(i: int) -> tuple[int, int]:
         meeting.wait()  # passes only if two are there at the same time

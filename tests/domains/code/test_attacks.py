@@ -282,7 +282,6 @@ def test_even_in_the_process_of_the_tests_a_blind_attack_does_not_pass(attack, b
 )  # fmt: skip
 def test_a_program_that_does_not_write_the_output_and_end_well_does_not_pass(attack, box):
     problem = CodeProblem(hidden=[{"kind": "stdio", "input": "41\n", "output": "42\n"}])
-    limits = Limits(seconds=0.5)
-    verdict = judge(attack, problem, box, limits=limits)
+    verdict = judge(attack, problem, box, limits=Limits(seconds=0.5))
     assert not verdict.passed
-    assert judge("print(int(input()) + 1)", problem, box, limits=limits).passed
+    assert judge("print(int(input()) + 1)", problem, box, limits=Limits(seconds=10)).passed

@@ -65,10 +65,10 @@ def mutated(text, rng):
     return " ".join(words)
 
 
-def test_thousands_of_mutated_answers_score_as_published():
+def test_a_thousand_mutated_answers_score_as_published():
     rng = np.random.default_rng(0)
     found = Counter()
-    for _ in range(5000):
+    for _ in range(1000):
         golds = [str(gold) for gold in rng.choice(GOLDS, size=int(rng.integers(1, 4)))]
         source = golds[0] if rng.random() < 0.7 else str(rng.choice(GOLDS))
         answer = mutated(source, rng)
@@ -79,7 +79,7 @@ def test_thousands_of_mutated_answers_score_as_published():
         best = max(published_f1(answer, gold) for gold in golds)
         assert f1(answer, golds) == best
         found["same" if is_same else "partly" if best else "other"] += 1
-    assert min(found.values()) > 500, found
+    assert min(found.values()) > 100, found
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_innocent_sentences_do_not_mention_a_secret():
         *(f"{piece}{end}" for piece in pieces for end in ("ing", "ly") if piece != "test"),
     ]
     between = (" ", ", ", " & ", " - ", "\n", " <b>", "; ")
-    for _ in range(1500):
+    for _ in range(500):
         chosen = rng.choices(words, k=rng.randrange(3, 14))
         sentence = "".join(f"{word}{rng.choice(between)}" for word in chosen)
         plain = re.sub(r"<[^<>]*>|&\w+;|[\W_]", " ", sentence).casefold().split()
@@ -123,7 +123,7 @@ def test_phrases_are_found_in_linear_time():
     )  # fmt: skip
     for part in parts:
         text = part * (100_000 // len(part))
-        began = time.perf_counter()
+        began = time.process_time()
         assert not mentions([text], phrases)
         assert not is_whole(text, phrases)
-        assert time.perf_counter() - began < 2, part
+        assert time.process_time() - began < 2, part

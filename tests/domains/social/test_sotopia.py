@@ -207,7 +207,7 @@ def random_dump(rng):
 
 def test_any_dump_is_written_as_it_was_read(dump, tmp_path):
     rng = np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(20):
         files = random_dump(rng)
         write_sotopia(tmp_path / "out", read_sotopia(dump(**files)))
         for name, entries in files.items():
@@ -227,7 +227,7 @@ def test_a_changed_field_is_written_and_the_others_stay(dump, tmp_path):
 
 def test_a_seat_reads_the_words_of_its_goal_that_sotopia_shows_and_no_tags(dump):
     rng = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(100):
         texts, words = zip(*(goal_tree(rng, seat) for seat in (0, 1)), strict=True)
         goals = [f"Goal {text}" for text in texts]
         path = dump(EnvironmentProfile=[{**SCENE, "agent_goals": goals}], EpisodeLog=[])

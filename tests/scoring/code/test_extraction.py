@@ -1,5 +1,6 @@
 import ast
 import textwrap
+from itertools import product
 
 import pytest
 
@@ -37,15 +38,13 @@ DOCUMENTED = '''def f(x):
 WRAPS = ["{}", "```python\n{}```\n", "```python\n{}", "So:\n\n{}\nThat is it."]
 
 
-@pytest.mark.parametrize("marks", ["```", "~~~"])
-@pytest.mark.parametrize("indent", ["  ", "    ", "\t"])
-@pytest.mark.parametrize("info", ["", "python"])
 @pytest.mark.parametrize("wrap", WRAPS)
-def test_a_fence_in_a_docstring_belongs_to_the_code(wrap, info, indent, marks):
-    code = DOCUMENTED.replace("    ", indent).format(marks=marks, info=info)
-    program = f"{code}print(f(1))\n"
-    assert extract_code(wrap.format(code), "f") == code
-    assert extract_code(wrap.format(program), None) == program
+def test_a_fence_in_a_docstring_belongs_to_the_code(wrap):
+    for marks, indent, info in product(("```", "~~~"), ("  ", "    ", "\t"), ("", "python")):
+        code = DOCUMENTED.replace("    ", indent).format(marks=marks, info=info)
+        program = f"{code}print(f(1))\n"
+        assert extract_code(wrap.format(code), "f") == code
+        assert extract_code(wrap.format(program), None) == program
 
 
 @pytest.mark.parametrize(

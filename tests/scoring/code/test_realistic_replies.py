@@ -1,6 +1,7 @@
 """Replies in the forms in which known models write them; the code of each is f(x) = x + 1."""
 
 import textwrap
+from contextlib import suppress
 
 import pytest
 
@@ -134,11 +135,16 @@ x</s>
 REPLIES["marks that end a turn, in strings"] = fenced(MARKS)
 
 
-@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
-def test_the_right_piece_of_a_realistic_reply_is_taken(reply):
-    namespace = {}
-    exec(extract_code(reply, "f"), namespace)
-    assert namespace["f"](41) == 42
+def test_the_right_piece_of_a_realistic_reply_is_taken():
+    wrong = {}
+    for name, reply in REPLIES.items():
+        code, namespace = extract_code(reply, "f"), {}
+        with suppress(Exception):
+            exec(code, namespace)
+            if namespace["f"](41) == 42:
+                continue
+        wrong[name] = code
+    assert wrong == {}
 
 
 @pytest.mark.parametrize("end", ["</think>\nAs above.", "</think>", "", "</think>\n<think>\nOr so"])

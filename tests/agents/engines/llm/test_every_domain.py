@@ -111,18 +111,18 @@ def turns_of(record):
     return (*record.prompt, Message(role="assistant", content=record.output))
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_prompt_for_another_form_is_refused_with_the_right_one(domain_of, form):
+def test_a_prompt_for_another_form_is_refused_with_the_right_one(domain_of):
     task, right = domain_of
-    name = f"{form}_records".lstrip("_")
-    if form in task.domain.record_forms:
-        LLMEngine(Teacher(""), task, name)
-        return
-    with pytest.raises(ConfigurationError) as raised:
-        LLMEngine(Teacher(""), task, name)
-    named = str(raised.value).partition("use prompt=")[2].partition(",")[0]
-    assert default_prompt(named).form == task.domain.record_forms[0]
-    assert default_prompt(named).form == default_prompt(right).form
-    own = default_prompt(name).model_copy(update={"form": ""})
-    if "told" in own.names:  # of one's own, and it shows how records are written
-        LLMEngine(Teacher(""), task, own)
+    for form in FORMS:
+        name = f"{form}_records".lstrip("_")
+        if form in task.domain.record_forms:
+            LLMEngine(Teacher(""), task, name)
+            continue
+        with pytest.raises(ConfigurationError) as raised:
+            LLMEngine(Teacher(""), task, name)
+        named = str(raised.value).partition("use prompt=")[2].partition(",")[0]
+        assert default_prompt(named).form == task.domain.record_forms[0]
+        assert default_prompt(named).form == default_prompt(right).form
+        own = default_prompt(name).model_copy(update={"form": ""})
+        if "told" in own.names:  # of one's own, and it shows how records are written
+            LLMEngine(Teacher(""), task, own)

@@ -47,7 +47,7 @@ def test_a_session_that_its_client_ended_is_gone(session, notes):
 
 def test_an_idle_session_ends(session, slow_notes):
     notes, _ = slow_notes
-    with served(notes, idle_timeout=0.05) as url:
+    with served(notes, idle_timeout=1.0) as url:
         wire = session(url)
         wire.call("read", title="first")
         assert notes.closed.acquire(timeout=20)

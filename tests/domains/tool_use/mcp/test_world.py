@@ -151,7 +151,7 @@ def test_a_server_that_went_away_is_the_server_s_fault(notes, conversation):
 
 def test_a_call_that_takes_too_long_is_the_server_s_fault(slow_notes, conversation):
     _, url = slow_notes
-    base = McpWorld(McpServer(url=url, timeout=0.3))
+    base = McpWorld(McpServer(url=url, timeout=1.0))
     with pytest.raises(EvaluationError, match=r"fails at wait.*timed out"):
         conversation(base).call(ToolCall(name="wait"))
     base.close()
