@@ -9,7 +9,8 @@ from string import ascii_uppercase
 import pytest
 
 from dataenvgym.domains.tool_use.audit import audit
-from dataenvgym.domains.tool_use.synthesis import harder, judge_candidates, synthesize
+from dataenvgym.domains.tool_use.candidates import harder, judge_candidates
+from dataenvgym.domains.tool_use.synthesis import synthesize
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.domains.tool_use.worlds.folder import WorldSpec, read_world
