@@ -50,11 +50,11 @@ class HouseProblem(Problem):
 
     def fault(self) -> str | None:
         goal, house = self.goal, self.house
+        takable = house.of_kind(goal.object, house.things) if goal.object not in LAMPS else []
+        if len(takable) < goal.count:
+            return f"it needs {goal.count} {goal.object} that can be taken, and has {len(takable)}"
         if goal.is_met(house):
             return "its goal is met at the start"
-        present = house.of_kind(goal.object, house.things)
-        if len(present) < goal.count or goal.object in LAMPS:
-            return f"it needs {goal.count} {goal.object} that can be taken, and has {len(present)}"
         where = house.things if goal.type == "look" else house.places
         if not house.of_kind(goal.target, where) or (goal.type == "look") != (goal.target in LAMPS):
             return f"there is no {goal.target}"
@@ -62,7 +62,7 @@ class HouseProblem(Problem):
         if appliance is None:
             return None
         if goal.type not in KINDS[goal.object].allows:
-            return f"a {goal.object} cannot be made {goal.type}"
+            return f"a {goal.object} cannot be {goal.type}ed"
         if not house.of_kind(appliance, house.places):
             return f"there is no {appliance} to {goal.type} it with"
         return None

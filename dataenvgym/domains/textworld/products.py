@@ -55,7 +55,7 @@ CATEGORIES: Mapping[str, Category] = {
         (6, 45),
     ),
     "Electronics": Category(
-        {"headphones": "Audio", "bluetooth speaker": "Audio", "soundbar": "Audio",
+        {"headphones": "Audio", "wireless speaker": "Audio", "soundbar": "Audio",
          "phone charger": "Accessories", "laptop stand": "Accessories", "webcam": "Accessories"},
         ("noise cancelling", "fast charging", "water resistant", "easy setup", "high definition",
          "hands free", "heavy duty", "energy saving"),

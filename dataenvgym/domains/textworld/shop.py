@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -242,6 +242,7 @@ class ShopProblem(Problem):
         wanted = self.wanted
         return " ".join((wanted.query, *wanted.attributes, *wanted.options.values()))
 
+    @cached_property
     def best(self) -> tuple[float, Product, dict[str, str]]:
         """The first purchase with the highest reward, in the order of the search."""
         catalog = catalog_of(self.catalog)
@@ -257,7 +258,7 @@ class ShopProblem(Problem):
 
     def fault(self) -> str | None:
         try:
-            reward, product, _ = self.best()
+            reward, product, _ = self.best
         except BrokenFileError as error:
             return str(error)
         if reward >= 1:
@@ -269,7 +270,7 @@ class ShopProblem(Problem):
 
     def solution(self) -> Iterator[Step]:
         """Search for what is wanted, choose each option, and buy."""
-        _, product, chosen = self.best()
+        _, product, chosen = self.best
         catalog, words = catalog_of(self.catalog), self.query
         results = catalog.search(words)
         if product.asin not in results:
