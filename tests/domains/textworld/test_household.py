@@ -90,7 +90,9 @@ def test_the_same_seed_gives_the_same_houses_and_another_seed_others():
 def test_no_two_splits_share_an_object_with_its_target():
     task = TextWorldHouse()
     pairs = {
-        split: {(i.data["goal"]["object"], i.data["goal"]["target"]) for i in task.on(split).instances}
+        split: {
+            (i.data["goal"]["object"], i.data["goal"]["target"]) for i in task.on(split).instances
+        }
         for split in SPLITS
     }
     assert not pairs["train"] & pairs["validation"]
