@@ -4,7 +4,7 @@ import gymnasium
 import pytest
 
 from dataenvgym.domains.textworld.domain import TextWorldDomain
-from dataenvgym.domains.textworld.environment import PlayOptions
+from dataenvgym.domains.textworld.environment import PLAY, PlayOptions
 from dataenvgym.domains.textworld.household import HouseProblem
 from dataenvgym.domains.textworld.task import TextWorldHouse, TextWorldShop
 from dataenvgym.domains.textworld.worlds import MalformedReply, action_in
@@ -24,7 +24,7 @@ def instance(goal=GOAL, **house):
     return TaskInstance(id="i", task="t", instruction=read.instruction, data=data)
 
 
-def begun(goal=GOAL, options=PlayOptions(), **house):
+def begun(goal=GOAL, options=PLAY, **house):
     environment = TextWorldDomain(HouseProblem, options).make_environment()
     environment.reset(seed=0, options={"instance": instance(goal, **house)})
     return environment

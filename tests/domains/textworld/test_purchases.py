@@ -81,7 +81,7 @@ def cases(n):
     """Purchases of any product for any wish, near ones more often."""
     rng = np.random.default_rng(7)
     products = draw_products(3)
-    words = "rug mat pad soft warm dark blue wide steel frame for with oak set two".split()
+    words = re.findall("[a-z]+", "rug mat pad soft warm dark blue wide steel frame for oak set two")
     values = [v for c in CATEGORIES.values() for vs in c.options.values() for v in vs]
     values += ["dark blue", "light gray", "powder snow", "size 9"]
     attributes = [a for c in CATEGORIES.values() for a in c.attributes] + ["essential oils"]
