@@ -2,7 +2,7 @@
 
 import re
 
-from dataenvgym.domains.textworld.task import TextWorldShop
+from dataenvgym.domains.textworld.task import TextworldShopTask
 from dataenvgym.predictors import ScriptedPredictor
 
 
@@ -35,7 +35,7 @@ def shopper(chooses_options):
 
 
 if __name__ == "__main__":
-    task = TextWorldShop()
+    task = TextworldShopTask()
     for name, chooses_options in (("with options", True), ("without options", False)):
         report = task.generate_performance_report(task.evaluate(shopper(chooses_options)))
         print(f"{name:16} reward {report.score:.2f} solved {report.accuracy:.2f}")

@@ -13,7 +13,7 @@ from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
 from dataenvgym.domains.social.pocket import PocketSocialTask
-from dataenvgym.domains.textworld.task import TextWorldHouse, TextWorldShop
+from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.environments import IterationFiles, SkillTree
 from dataenvgym.errors import ConfigurationError
@@ -38,8 +38,8 @@ TASKS = {
     "social": lambda folder: PocketSocialTask(n_train=96, **SMALL),
     "knowledge": lambda folder: PocketKnowledgeTask(n_train=100, **SMALL),
     "orchestrate": lambda folder: PocketOrchestrateTask(n_train=100, **SMALL),
-    "house": lambda folder: TextWorldHouse(n_train=24, n_validation=12, n_test=6),
-    "shop": lambda folder: TextWorldShop(n_train=20, n_validation=10, n_test=5),
+    "house": lambda folder: TextworldHouseTask(n_train=24, n_validation=12, n_test=6),
+    "shop": lambda folder: TextworldShopTask(n_train=20, n_validation=10, n_test=5),
     "few_shot": lambda folder: FewShotTask(folder_of(folder, 40)),
     "pocket_few_shot": lambda folder: PocketFewShotTask(n_train=40, **SMALL),
 }

@@ -165,10 +165,10 @@ def make_default(
         options: those of `TextWorldEnvironment`.
     """
     from dataenvgym.domains.textworld.domain import TextWorldDomain
-    from dataenvgym.domains.textworld.task import TextWorldHouse, TextWorldShop
+    from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 
     check_one_of(PROBLEMS, world=world)
-    task = (TextWorldShop if world == "shop" else TextWorldHouse)(split="validation")
+    task = (TextworldShopTask if world == "shop" else TextworldHouseTask)(split="validation")
     assert isinstance(task.domain, TextWorldDomain)
     return task.domain.make_environment(
         task.instances if instances is None else instances, **options

@@ -31,7 +31,7 @@ from dataenvgym.tasks.source import Source
 
 @dataclass(frozen=True, kw_only=True)
 class HouseOptions(PocketOptions, PromptOptions, PlayOptions):
-    """Options of `TextWorldHouse`.
+    """Options of `TextworldHouseTask`.
 
     Attributes:
         sources: files with problems instead of drawn ones: one path for all splits, or {train: ...,
@@ -51,7 +51,7 @@ class HouseOptions(PocketOptions, PromptOptions, PlayOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ShopOptions(HouseOptions):
-    """Options of `TextWorldShop`.
+    """Options of `TextworldShopTask`.
 
     Attributes:
         max_turns: the most messages of the student; the problem is not solved after that.
@@ -85,7 +85,7 @@ class _TextWorldTask(Task):
         self.set_up(source, domain, options, name=options.name)
 
 
-class TextWorldHouse(_TextWorldTask):
+class TextworldHouseTask(_TextWorldTask):
     """Household tasks of six types, with equal shares."""
 
     name = "textworld_house"
@@ -95,7 +95,7 @@ class TextWorldHouse(_TextWorldTask):
         self._set_up("house", TASK_TYPES, household.draw, options)
 
 
-class TextWorldShop(_TextWorldTask):
+class TextworldShopTask(_TextWorldTask):
     """Purchases in five categories, with equal shares; `seed` selects the products, too."""
 
     name = "textworld_shop"

@@ -6,7 +6,7 @@ import pytest
 from dataenvgym.domains.textworld.domain import TextWorldDomain
 from dataenvgym.domains.textworld.environment import PLAY, PlayOptions
 from dataenvgym.domains.textworld.household import HouseProblem
-from dataenvgym.domains.textworld.task import TextWorldHouse, TextWorldShop
+from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.domains.textworld.worlds import MalformedReply, action_in
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.predictors import ScriptedPredictor
@@ -76,7 +76,10 @@ def test_after_the_last_turn_the_problem_is_over_without_a_reward():
 
 
 def test_a_house_has_40_turns_and_a_shop_10():
-    for task, most in ((TextWorldHouse(n_validation=1), 40), (TextWorldShop(n_validation=1), 10)):
+    for task, most in (
+        (TextworldHouseTask(n_validation=1), 40),
+        (TextworldShopTask(n_validation=1), 10),
+    ):
         idle = ScriptedPredictor(lambda conversation: "Action: inventory")
         (done,) = task.evaluate(idle)
         assert sum(m.role == "assistant" for m in done.transcript) == most
@@ -130,7 +133,7 @@ def test_the_registered_environment_has_a_house_or_a_shop():
 
 def test_an_unknown_role_is_refused():
     with pytest.raises(ConfigurationError, match="role is 'boss'"):
-        TextWorldHouse(role="boss")
+        TextworldHouseTask(role="boss")
 
 
 def test_a_strategist_advises_the_speaker_who_acts():
@@ -140,7 +143,7 @@ def test_a_strategist_advises_the_speaker_who_acts():
         asked.append(conversation)
         return "Action: look" if len(asked) == 1 else "Action: put apple 2 on desk 1"
 
-    task = TextWorldHouse(role="strategist", others={"speaker": ScriptedPredictor(act)})
+    task = TextworldHouseTask(role="strategist", others={"speaker": ScriptedPredictor(act)})
     (done,) = task.attempt(
         ScriptedPredictor(lambda conversation: "Strategy: put it\ndown"),
         [instance(at="desk 1", things=APPLE)],
@@ -160,7 +163,7 @@ def test_a_speaker_that_fails_is_not_a_wrong_answer():
     def fail(conversation):
         raise ValueError("down")
 
-    task = TextWorldHouse(role="strategist", others={"speaker": ScriptedPredictor(fail)})
+    task = TextworldHouseTask(role="strategist", others={"speaker": ScriptedPredictor(fail)})
     (done,) = task.attempt(ScriptedPredictor(lambda conversation: "go"), [instance()])
     assert done.fault == "speaker"
     assert done.error is not None
@@ -169,4 +172,4 @@ def test_a_speaker_that_fails_is_not_a_wrong_answer():
 def test_a_speaker_without_a_strategist_is_refused():
     speaker = ScriptedPredictor(lambda conversation: "")
     with pytest.raises(ConfigurationError, match="asks no other model"):
-        TextWorldHouse(others={"speaker": speaker})
+        TextworldHouseTask(others={"speaker": speaker})

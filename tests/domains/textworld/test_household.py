@@ -5,7 +5,7 @@ import pytest
 
 from dataenvgym.domains.textworld.house import TASK_TYPES
 from dataenvgym.domains.textworld.household import HouseProblem, draw
-from dataenvgym.domains.textworld.task import TextWorldHouse
+from dataenvgym.domains.textworld.task import TextworldHouseTask
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.source import SPLITS
 
@@ -81,14 +81,14 @@ def test_both_wordings_name_the_object_and_the_target():
 
 def test_the_same_seed_gives_the_same_houses_and_another_seed_others():
     one, same, other = (
-        TextWorldHouse(n_train=12, seed=seed).on("train").instances for seed in (1, 1, 2)
+        TextworldHouseTask(n_train=12, seed=seed).on("train").instances for seed in (1, 1, 2)
     )
     assert one == same
     assert {i.instruction for i in one} != {i.instruction for i in other}
 
 
 def test_no_two_splits_share_an_object_with_its_target():
-    task = TextWorldHouse()
+    task = TextworldHouseTask()
     pairs = {
         split: {
             (i.data["goal"]["object"], i.data["goal"]["target"]) for i in task.on(split).instances
@@ -101,11 +101,11 @@ def test_no_two_splits_share_an_object_with_its_target():
 
 
 def test_the_types_have_equal_shares():
-    skills = [instance.skill for instance in TextWorldHouse().on("train").instances]
+    skills = [instance.skill for instance in TextworldHouseTask().on("train").instances]
     assert {skills.count(type) for type in TASK_TYPES} == {20}
 
 
 def test_an_instance_is_read_back_from_its_data():
-    (instance,) = TextWorldHouse(n_validation=1).instances
+    (instance,) = TextworldHouseTask(n_validation=1).instances
     read = TaskInstance.model_validate_json(instance.model_dump_json())
     assert read.data_as(HouseProblem).instruction == instance.instruction

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dataenvgym.domains.textworld.shop import Catalog, ShopProblem, ShopWorld, catalog_of
-from dataenvgym.domains.textworld.task import TextWorldShop
+from dataenvgym.domains.textworld.task import TextworldShopTask
 from dataenvgym.errors import BrokenFileError
 from dataenvgym.tasks.source import SPLITS
 
@@ -171,7 +171,7 @@ def test_a_missing_catalog_is_named(tmp_path):
 
 
 def test_no_two_splits_share_a_product():
-    task = TextWorldShop()
+    task = TextworldShopTask()
     titles = [{i.data["wanted"]["title"] for i in task.on(split).instances} for split in SPLITS]
     assert not titles[0] & titles[1]
     assert not titles[1] & titles[2]
@@ -185,7 +185,7 @@ def test_texts_of_products_contain_no_value_of_an_option():
 
 
 def test_no_purchase_without_options_has_the_whole_reward():
-    for instance in TextWorldShop(n_validation=20).instances:
+    for instance in TextworldShopTask(n_validation=20).instances:
         found = instance.data_as(ShopProblem)
         world = found.world()
         steps = [s for s in found.solution() if "choose" not in s.thought]

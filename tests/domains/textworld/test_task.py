@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dataenvgym.domains.textworld.domain import audit
-from dataenvgym.domains.textworld.task import TextWorldHouse, TextWorldShop
+from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.errors import DataEnvGymError, InvalidInstanceError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, SupervisedDatum
@@ -14,7 +14,7 @@ from dataenvgym.tasks.source import SPLITS
 from .test_environment import GOAL
 from .test_house import KITCHEN
 
-TASKS = [TextWorldHouse, TextWorldShop]
+TASKS = [TextworldHouseTask, TextworldShopTask]
 ROW = {"house": KITCHEN, "goal": GOAL}
 
 
@@ -40,7 +40,7 @@ def test_the_audit_finds_nothing_in_small_tasks(kind):
 
 
 def test_the_audit_finds_what_the_reference_cannot_solve_in_time():
-    found = audit(TextWorldHouse(n_train=6, n_validation=1, n_test=1, max_turns=2))
+    found = audit(TextworldHouseTask(n_train=6, n_validation=1, n_test=1, max_turns=2))
     assert {violation.check for violation in found.violations} == {"solution"}
     assert "does not solve it in 2 turns" in str(found.violations[0])
 
@@ -63,13 +63,13 @@ def write(path, *rows):
 
 
 def test_a_file_of_problems_is_a_task(tmp_path):
-    task = TextWorldHouse(sources=write(tmp_path / "mine.jsonl", {"id": "one", **ROW}))
+    task = TextworldHouseTask(sources=write(tmp_path / "mine.jsonl", {"id": "one", **ROW}))
     (instance,) = task.instances
     assert (instance.id, instance.skill) == ("one", "pick")
     assert instance.instruction.endswith("put some apple on desk.")
     assert task.domain.gold_conversation(instance).was_correct
-    shop = TextWorldShop(n_validation=1).instances[0].data
-    again = TextWorldShop(sources=write(tmp_path / "shop.jsonl", shop))
+    shop = TextworldShopTask(n_validation=1).instances[0].data
+    again = TextworldShopTask(sources=write(tmp_path / "shop.jsonl", shop))
     assert again.domain.gold_conversation(again.instances[0]).reward == 1.0
 
 
@@ -84,7 +84,7 @@ def test_a_file_of_problems_is_a_task(tmp_path):
     ],
 )  # fmt: skip
 def test_a_damaged_or_unsolvable_row_is_named_with_its_file(tmp_path, row, message):
-    task = TextWorldHouse(sources=write(tmp_path / "mine.jsonl", row))
+    task = TextworldHouseTask(sources=write(tmp_path / "mine.jsonl", row))
     with pytest.raises(DataEnvGymError, match=message) as error:
         task.instances  # noqa: B018
     assert "\n" not in str(error.value)
@@ -94,20 +94,20 @@ def test_a_file_that_is_cut_off_is_named(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps(ROW)[:40])
     with pytest.raises(DataEnvGymError, match=r"mine.jsonl"):
-        TextWorldHouse(sources={"validation": str(file)}).instances  # noqa: B018
+        TextworldHouseTask(sources={"validation": str(file)}).instances  # noqa: B018
 
 
 def test_a_shop_of_a_damaged_catalog_is_named(tmp_path):
-    shop = TextWorldShop(n_validation=1).instances[0].data
+    shop = TextworldShopTask(n_validation=1).instances[0].data
     catalog = tmp_path / "products.json"
     catalog.write_text('[{"asin": "B001"}]')
     sources = write(tmp_path / "shop.jsonl", {**shop, "catalog": str(catalog)})
     with pytest.raises(DataEnvGymError, match=r"products.json: 0.title: Field required"):
-        TextWorldShop(sources=sources).instances  # noqa: B018
+        TextworldShopTask(sources=sources).instances  # noqa: B018
 
 
 def test_a_written_conversation_becomes_the_conversation_that_the_student_would_have_held():
-    domain = (task := TextWorldHouse(n_validation=1)).domain
+    domain = (task := TextworldHouseTask(n_validation=1)).domain
     (instance,) = task.instances
     text = domain.gold_text(instance)
     record = SupervisedDatum(instruction=instance.instruction, output=text)
@@ -118,7 +118,7 @@ def test_a_written_conversation_becomes_the_conversation_that_the_student_would_
 
 
 def test_a_written_reply_without_observations_is_one_turn():
-    domain = TextWorldHouse(n_validation=1).domain
+    domain = TextworldHouseTask(n_validation=1).domain
     record = SupervisedDatum(instruction="Do it.", output="Action: look")
     framed = domain.frame(record)
     assert isinstance(framed, SupervisedDatum)
@@ -126,7 +126,7 @@ def test_a_written_reply_without_observations_is_one_turn():
 
 
 def test_answers_are_equal_if_their_actions_are():
-    domain = (task := TextWorldHouse(n_validation=1)).domain
+    domain = (task := TextworldHouseTask(n_validation=1)).domain
     (instance,) = task.instances
     one = domain.answer_class(instance, "Thought: a.\nAction: put mug 1 on desk 1")
     assert one == domain.answer_class(instance, "Action: move mug 1 to desk 1")
@@ -134,7 +134,7 @@ def test_answers_are_equal_if_their_actions_are():
 
 
 def test_an_unsolvable_problem_has_no_gold_record(tmp_path):
-    task = TextWorldHouse(n_validation=1)
+    task = TextworldHouseTask(n_validation=1)
     (instance,) = task.instances
     goal = {**instance.data["goal"], "object": "watch", "target": "drawer"}
     broken = instance.model_copy(update={"data": {**instance.data, "goal": goal}})
