@@ -1,7 +1,6 @@
 """Draws the products of a shop, and purchases: five categories with six kinds of products each.
 
-The split of a purchase is a hash of its product, so no two splits share a product. The text of a
-product never contains the value of an option, which WebShop's formula would count as chosen.
+The split of a purchase is a hash of its product, so no two splits share a product.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def purchase(
     return Purchase(
         type=_type(product, wanted, nouns or words_in),
         attributes=sum(_has(product, each) for each in wanted.attributes),
-        options=_options(product, chosen, [*wanted.options.values()]),
+        options=_options(chosen, [*wanted.options.values()]),
         price=product.price <= wanted.price_upper,
         n=len(wanted.attributes) + len(wanted.options),
     )
@@ -144,17 +144,10 @@ def _has(product: Product, attribute: str) -> bool:
     return is_listed or product.mentions(attribute)
 
 
-def _options(product: Product, chosen: Mapping[str, str], wanted: Sequence[str]) -> int:
-    goals = [plain_color(value) for value in wanted]
-    count = 0
-    for name, value in chosen.items():
-        color = plain_color(value)
-        if name.lower() == "size":
-            fits = color in goals
-        else:
-            fits = any(alike(goal, color) > _ALIKE for goal in goals)
-        count += fits or product.mentions(color)
-    return count
+def _options(chosen: Mapping[str, str], wanted: Sequence[str]) -> int:
+    values = [plain_color(value) for value in chosen.values()]
+    goals = map(plain_color, wanted)
+    return sum(any(alike(value, goal) > _ALIKE for value in values) for goal in goals)
 
 
 def plain_color(value: str) -> str:

@@ -50,13 +50,8 @@ def published(product, chosen, wanted, nouns):
         n_attributes += 1 if fuzzy or in_texts(attribute) else 0
     goals = [color(v) for v in wanted.options.values()]
     n_options = 0
-    for name, value in chosen.items():
-        value = color(value)
-        if name.lower() == "size":
-            hit = value in goals
-        else:
-            hit = any(token_set_ratio(g, value) > 85 for g in goals)
-        n_options += 1 if hit or in_texts(value) else 0
+    for goal in goals:
+        n_options += any(token_set_ratio(color(v), goal) > 85 for v in chosen.values())
     price = 1 if product.price <= wanted.price_upper else 0
 
     query = product.query == wanted.query
