@@ -87,7 +87,7 @@ def test_a_skill_file_published_by_dataenvgym_is_refused(tmp_path):
 
 def test_the_trees_that_follow_a_pattern_are_not_said_to_follow_rewards():
     (row,) = re.findall(r"^\|.*ConfigurableActionPolicy.*$", TEXT, flags=re.MULTILINE)
-    assert "not here" in row.partition(" | ")[2]
+    assert "`agent=skill_tree_threshold`" in row.partition(" | ")[2]
 
 
 def test_a_teacher_can_be_asked_without_skills_and_samples(tmp_path):

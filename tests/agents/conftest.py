@@ -28,6 +28,8 @@ WRONG = {
     "pocket_orchestrate": "wrong",
     "few_shot": "wrong",
     "pocket_few_shot": "wrong",
+    "textworld_house": "Action: wrong",
+    "textworld_shop": "Action: wrong",
 }
 
 

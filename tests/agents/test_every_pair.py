@@ -13,6 +13,7 @@ from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
 from dataenvgym.domains.social.pocket import PocketSocialTask
+from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.environments import IterationFiles, SkillTree
 from dataenvgym.errors import ConfigurationError
@@ -37,10 +38,16 @@ TASKS = {
     "social": lambda folder: PocketSocialTask(n_train=96, **SMALL),
     "knowledge": lambda folder: PocketKnowledgeTask(n_train=100, **SMALL),
     "orchestrate": lambda folder: PocketOrchestrateTask(n_train=100, **SMALL),
+    "house": lambda folder: TextworldHouseTask(n_train=24, n_validation=12, n_test=6),
+    "shop": lambda folder: TextworldShopTask(n_train=20, n_validation=10, n_test=5),
     "few_shot": lambda folder: FewShotTask(folder_of(folder, 40)),
     "pocket_few_shot": lambda folder: PocketFewShotTask(n_train=40, **SMALL),
 }
-ITS_OWN = {"few_shot": "grid_edit"}
+ITS_OWN = {
+    "few_shot": "grid_edit",
+    "textworld_house": "rejection_sampling",
+    "textworld_shop": "rejection_sampling",
+}
 """Engines that can write for all policies, if it is not the one of pocket tasks."""
 
 
@@ -83,6 +90,13 @@ def refusal(task, policy, engine) -> str | None:
         return "has none: choose task=few_shot"
     if task.name == "few_shot" and engine in ("pocket", "seeded", "preference"):
         return "has no pocket family"
+    if task.name.startswith("textworld"):
+        if engine in ("pocket", "seeded", "preference"):
+            return "has no pocket family"
+        if engine == "seeded_teacher":
+            return "can rewrite none of the"
+        if engine == "pool_uncertainty":
+            return "is a problem of task 'textworld_"
     if task.name not in ("pocket_code", "pocket_tools") and engine.startswith("execution"):
         return "task's sandbox"
     if task.name != "pocket_orchestrate" and engine == "orchestrate_tries":

@@ -25,6 +25,10 @@ PUZZLE = TaskInstance(
     answer="2 1",
     data=MIRROR.model_dump(mode="json"),
 )
+MUG = {
+    "house": {"places": {"desk 1": {}}, "things": {"mug 1": {}}, "at": "desk 1"},
+    "goal": {"type": "pick", "object": "mug", "target": "desk"},
+}
 EACH = {  # id: a problem, a right reply, a wrong one
     "Math": (
         TaskInstance(id="half", task="t", instruction="1 - 1/2?", answer="\\frac{1}{2}"),
@@ -46,6 +50,11 @@ EACH = {  # id: a problem, a right reply, a wrong one
         TaskInstance(id="won", task="t", instruction="Topic: S\nWho won?", answer="Denver"),
         "The Denver.",
         "日本",
+    ),
+    "TextWorld": (
+        TaskInstance(id="put", task="t", instruction="Put the mug.", data=MUG),
+        "Thought: It is in my hand.\nAction: put mug 1 in/on desk 1",
+        "Action: look",
     ),
     "Orchestrate": (
         TaskInstance(id="mul", task="t", instruction="1 x 2?", answer="2", skill="product"),
@@ -93,7 +102,7 @@ def test_vector_environments_of_both_kinds_score_replies(mode, domain):
 def test_environments_and_tasks_cost_no_heavy_import():
     heavy = {"torch", "transformers", "datasets", "sympy", "reasoning_gym", "doctest", "redis"}
     code = ["import sys"]
-    for domain in ("math", "code", "social", "knowledge", "few_shot", "orchestrate"):
+    for domain in ("math", "code", "social", "knowledge", "few_shot", "orchestrate", "textworld"):
         for module in (f"{domain}.environment", f"{domain}.task"):
             loaded = f"{heavy} & set(sys.modules)"
             code.append(f"import dataenvgym.domains.{module}")

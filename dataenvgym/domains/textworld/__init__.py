@@ -1,0 +1,12 @@
+"""Worlds of text: a household and a shop, in which the student acts by sentences.
+
+worlds         World: a problem's world in play; Problem: its start, its goal, a reference solution
+house          a room with receptacles and objects (ALFWorld's form)
+household      household tasks in drawn rooms
+shop           a shop with a search and pages (WebShop's form)
+products       draws products and purchases
+purchases      the reward of a purchase
+environment    one problem, turn by turn
+domain         how problems are taught, and their audit
+task           the two tasks, drawn or from files
+"""

@@ -1,0 +1,129 @@
+"""The tasks of worlds of text: a house and a shop, drawn from a seed or read from files.
+
+A row of a file has the data of a problem (see `HouseProblem`, `ShopProblem`), and may have an `id`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from dataenvgym.domains.textworld import household, products
+from dataenvgym.domains.textworld.domain import TextWorldDomain
+from dataenvgym.domains.textworld.environment import PROBLEMS, PROMPTS, PlayOptions
+from dataenvgym.domains.textworld.house import TASK_TYPES
+from dataenvgym.domains.textworld.worlds import Problem
+from dataenvgym.errors import InvalidInstanceError, first_fault
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.options import takes
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.options import THIRDS, PocketOptions, PromptOptions, RowOptions
+from dataenvgym.tasks.procedural import Draws, ProceduralSource
+from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.rows import SourceRow
+from dataenvgym.tasks.source import Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class HouseOptions(PocketOptions, PromptOptions, PlayOptions):
+    """Options of `TextworldHouseTask`.
+
+    Attributes:
+        sources: files with problems instead of drawn ones: one path for all splits, or {train: ...,
+            validation: ..., test: ...}.
+        n_train, n_validation, n_test: number of drawn problems in each split.
+        system_prompt: the system message of whoever acts.
+        sampling: how the student draws its replies.
+    """
+
+    sources: Places | None = None
+    n_train: int = 120
+    n_validation: int = 40
+    n_test: int = 40
+    system_prompt: str = PROMPTS["house"]
+    sampling: SamplingParameters = SamplingParameters(max_tokens=128)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShopOptions(HouseOptions):
+    """Options of `TextworldShopTask`.
+
+    Attributes:
+        max_turns: the most messages of the student; the problem is not solved after that.
+        system_prompt: the system message of whoever acts.
+    """
+
+    max_turns: int = 10
+    system_prompt: str = PROMPTS["shop"]
+
+
+class _TextWorldTask(Task):
+    def _set_up(
+        self, world: str, skills: Sequence[str], draw: Draws, options: HouseOptions
+    ) -> None:
+        problem = PROBLEMS[world]
+        play = PlayOptions(role=options.role, max_turns=options.max_turns)
+        domain = TextWorldDomain(problem, play, prompt_template=options.prompt)
+        name = options.name or self.name
+        source: Source
+        if options.sources is None:
+            source = ProceduralSource(name, skills, draw, sizes=options.sizes, seed=options.seed)
+        else:
+            source = RowSource(
+                options.sources,
+                partial(to_instance, problem=problem, name=name),
+                RowOptions(fractions=THIRDS, seed=options.seed),
+                name=name,
+                overlap_key=domain.overlap_key,
+                gold_errors=domain.gold_errors,
+            )
+        self.set_up(source, domain, options, name=options.name)
+
+
+class TextworldHouseTask(_TextWorldTask):
+    """Household tasks of six types, with equal shares."""
+
+    name = "textworld_house"
+
+    @takes(HouseOptions)
+    def __init__(self, options: HouseOptions) -> None:
+        self._set_up("house", TASK_TYPES, household.draw, options)
+
+
+class TextworldShopTask(_TextWorldTask):
+    """Purchases in five categories, with equal shares; `seed` selects the products, too."""
+
+    name = "textworld_shop"
+
+    @takes(ShopOptions)
+    def __init__(self, options: ShopOptions) -> None:
+        draw = partial(products.draw, seed=options.seed)
+        self._set_up("shop", products.SKILLS, draw, options)
+
+
+def to_instance(row: SourceRow, *, problem: type[Problem], name: str) -> TaskInstance:
+    """The problem in a row.
+
+    Raises:
+        InvalidInstanceError: naming the row and the field that is damaged.
+    """
+    values: dict[str, Any] = {key: value for key, value in row.values.items() if key != "id"}
+    try:
+        read = problem.model_validate(values)
+    except ValidationError as error:
+        raise InvalidInstanceError(
+            f"{row.where}: {first_fault(error)}; a row has {', '.join(problem.model_fields)}, and "
+            "may have an id"
+        ) from None
+    return TaskInstance(
+        id=str(row.values.get("id") or row.id),
+        task=name,
+        instruction=read.instruction,
+        skill=read.skill,
+        data=values,
+    )
