@@ -108,6 +108,16 @@ class Fragile(Agent):
         return super().__call__(completed, predictor)
 
 
+class Stopped(Agent):
+    """Gets in its second iteration, the first time, what Slurm sends before a job's time limit."""
+
+    def __call__(self, completed, predictor):
+        if self.iteration == 2 and not Path("stopped").exists():
+            Path("stopped").touch()
+            os.kill(os.getpid(), signal.SIGUSR2)
+        return super().__call__(completed, predictor)
+
+
 class Poor(Agent):
     """Writes a tenth of the records that it may."""
 

@@ -29,6 +29,7 @@ from dataenvgym.domains.social.scene_log import stuck
 from dataenvgym.domains.social.scores import is_whole, mentions
 from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.domains.social.transcripts import is_transcript, read_scene
+from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.domains.tool_use.calls.environment import rouge_l
 from dataenvgym.domains.tool_use.calls.problem import from_text
 from dataenvgym.domains.tool_use.calls.search import found
@@ -167,12 +168,21 @@ def social():
     return task(PocketSocialTask)
 
 
+def house():
+    return task(TextworldHouseTask)
+
+
+def shop():
+    return task(TextworldShopTask)
+
+
 @cache
 def scenes():
     return SocialTask(partner="fair")
 
 
-EACH = (math, tools, code, social, knowledge)
+EACH = (math, tools, code, social, knowledge, house, shop)
+IN_THE_SHOP = stepping(shop)
 PARSERS: dict[str, Parser] = {
     # few-shot puzzles
     "grid": read_grid,
@@ -248,6 +258,11 @@ PARSERS: dict[str, Parser] = {
     "words without end": lambda text: stuck([text] * 3),
     "pocket math": stepping(math),
     "pocket tools": stepping(tools),
+    "house": stepping(house),
+    "shop": stepping(shop),
+    "action in the shop": lambda text: IN_THE_SHOP(f"Action: {text}"),
+    "search in the shop": lambda text: IN_THE_SHOP(f"Action: search[{text}]"),
+    "conversation with a world": lambda text: shop().domain.frame(record(text)),
     # records, verdicts
     **{f"records of {made.__name__}": known_to(made) for made in EACH},
     "JSON repaired": lambda text: list(json_in(text)),

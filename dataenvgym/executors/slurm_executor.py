@@ -13,6 +13,8 @@ driver is killed, the same command continues; jobs that still run end before the
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +28,7 @@ from dataenvgym.executors.worker import CarriedError, WorkerRequest, run_request
 from dataenvgym.external.processes import last_lines
 
 Cluster = Literal["slurm", "local"]
+_PATIENCE = 20.0  # seconds for a job at its time limit to be queued again, and to end
 
 
 def import_submitit() -> Any:
@@ -156,6 +159,10 @@ class _Task:
     def checkpoint(self) -> Any:
         from submitit.helpers import DelayedSubmission
 
+        # submitit ends this process next; a thread that does not end would keep the job running
+        end = threading.Timer(_PATIENCE, os._exit, (1,))
+        end.daemon = True
+        end.start()
         return DelayedSubmission(self)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from dataenvgym.errors import shorten
 from dataenvgym.records.model import Model
 
-_ACTION = re.compile(r"^[ \t>*]*Action[ \t*]*:[ \t*]*(\S.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_ACTION = re.compile(r"^[ \t>*]*Action[ \t*]*:[ \t*]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 FORM = "write one line `Action: ...`, with a line `Thought: ...` before it if you like"
 
 
@@ -36,7 +36,7 @@ def action_in(reply: str) -> str:
     if len(found) != 1:
         count = f"{len(found)} actions" if found else "no action"
         raise MalformedReply(f"the message has {count}: {FORM}")
-    return str(found[0])
+    return str(found[0]).rstrip()
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,7 @@ PROBLEMS = {"asserts": ASSERTS, "doctest": DOCTEST, "calls": CALLS}
 )
 def test_an_attack_does_not_pass(attack, problem, box):
     slow = attack.startswith(("never", "ignores", "stops", "is nested", "forks"))
-    limits = LIMITS.model_copy(update={"seconds": 0.5}) if slow else LIMITS
+    limits = LIMITS.model_copy(update={"seconds": 1.0}) if slow else LIMITS
     verdict = judge(ATTACKS[attack], PROBLEMS[problem], box, limits=limits)
     assert not verdict.passed
     assert any(result.message for result in verdict.results)
