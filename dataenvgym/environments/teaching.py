@@ -228,8 +228,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
         The records are checked, and the student is trained and evaluated, as in a step, so a step
         with the same records gives the same report, unless the gate would refuse the student: then
-        `refused` of the report is set. Afterwards the student, the folder and all
-        counters are as before. Agents, policies and engines call `predictor.trial(records)`.
+        `refused` of the report is set. A trial also trains where a step would only gather records
+        (`generations_per_training`), on them and the gathered ones. Afterwards the student, the
+        folder and all counters are as before. Agents, policies and engines call
+        `predictor.trial(records)`.
 
         It costs as much as a step: a training, an evaluation, and the questions of quality checks.
         Its seconds count as the phase "trial" of the iteration.

@@ -287,8 +287,10 @@ class TeachingEpisode:
         if not number or adapter != self.history.last.adapter:
             return False
         task = self.task
+        if number % self.options.generations_per_training:
+            return True
         is_greedy = isinstance(task, Task) and not task.sampling.temperature and not task.others
-        return is_greedy or number % self.options.generations_per_training != 0
+        return is_greedy and not self.history.last.n_errors  # failed calls are tried again
 
     @property
     def _last_files(self) -> IterationFiles:

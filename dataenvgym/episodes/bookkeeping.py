@@ -125,6 +125,8 @@ class Bookkeeping:
             with run_warnings.listening(self.warnings.hear), progress.listening(self._hear):
                 self._callbacks.start(plan)
                 yield
+        except SystemExit:  # a job at its time limit, which goes on in another one
+            raise
         except BaseException as error:
             if not self._callbacks.has_ended:
                 self._end_badly(error)
@@ -166,6 +168,7 @@ class Bookkeeping:
         """
         best = best_iteration(self.teaching.results)
         self.warnings.iteration = None
+        self._warn_of_untaught()
         scores: dict[str, Any] = {}
         if (test_task := self._tasks["test"]) is not None:
             scores["test_score_before"] = self._test_score(test_task, 0)
@@ -179,6 +182,16 @@ class Bookkeeping:
         self._write(summary)
         self._callbacks.end(summary)
         return summary
+
+    def _warn_of_untaught(self) -> None:
+        """Warn of gathered records at an early end (see `generations_per_training`)."""
+        if getattr(self.teaching, "generations_per_training", 1) == 1:
+            return
+        results = self.teaching.results
+        trained = [r.iteration for r in results if r.adapter == r.iteration or r.refused]
+        untaught = sum(r.n_records for r in results if r.iteration > max(trained, default=0))
+        if untaught:
+            warn_run(f"{several(untaught, 'record')} at the end were gathered and not trained on")
 
     def _test_score(self, task: TaskInterface, iteration: int) -> float:
         name = f"test/{iteration:03d}.jsonl"

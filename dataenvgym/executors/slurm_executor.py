@@ -28,6 +28,7 @@ from dataenvgym.executors.worker import CarriedError, WorkerRequest, run_request
 from dataenvgym.external.processes import last_lines
 
 Cluster = Literal["slurm", "local"]
+_TIMEOUTS = 1_000_000  # after so many, submitit would raise an error in the middle of anything
 _PATIENCE = 20.0  # seconds for a job at its time limit to be queued again, and to end
 
 
@@ -53,7 +54,8 @@ class SlurmExecutor:
         partition: of the cluster; None takes its default.
         parameters: more of `sbatch`'s options by name, such as {"account": "mine", "qos": "low"}.
         at_once: the most jobs in the queue at a time; None submits all.
-        max_restarts: how often a job that reached its limit or was lost goes on.
+        max_restarts: how often a lost job is replaced. One that reached its time limit is queued
+            again as often as it needs.
         folder: for the jobs' logs, on shared storage; None is `.jobs` beside the run directories.
         cluster: "slurm", or "local" to try it out without Slurm, in processes of this machine.
 
@@ -78,7 +80,13 @@ class SlurmExecutor:
         check_one_of(get_args(Cluster), cluster=cluster)
         check_at_least(1, timeout_min=timeout_min, cpus_per_task=cpus_per_task)
         check_at_least(1, at_once=1 if at_once is None else at_once)
-        check_at_least(0, gpus_per_node=gpus_per_node, max_restarts=max_restarts)
+        check_at_least(
+            0, gpus_per_node=gpus_per_node, max_restarts=max_restarts, mem_gb=mem_gb or 0
+        )
+        if partition is not None and "partition" in (parameters or {}):
+            raise ConfigurationError(
+                f"partition is {partition!r} and parameters has another one, expected one of them"
+            )
         self.limits = {
             "timeout_min": timeout_min,
             "cpus_per_task": cpus_per_task,
@@ -93,6 +101,8 @@ class SlurmExecutor:
         self.cluster = cluster
 
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
+        if not episodes:
+            return []
         folder = self.folder or episodes[0].directory.parent / ".jobs"
         submitit = import_submitit()
         if self.cluster == "slurm" and submitit.SlurmExecutor.affinity() < 0:
@@ -102,7 +112,7 @@ class SlurmExecutor:
             )
 
         def queue() -> Any:  # makes the folder
-            again = {"slurm_max_num_timeout": self.max_restarts} if self.cluster == "slurm" else {}
+            again = {"slurm_max_num_timeout": _TIMEOUTS} if self.cluster == "slurm" else {}
             made = submitit.AutoExecutor(
                 folder=folder.absolute() / "%j", cluster=self.cluster, **again
             )

@@ -78,7 +78,11 @@ def trainer_with(trainer: TrainerInterface, options: Mapping[str, Any]) -> Train
     config, changed = options_of(trainer), copy.copy(trainer)
     own = {name: value for name, value in options.items() if name in TrainingConfig.model_fields}
     extra = {**config.extra, **{n: value for n, value in options.items() if n not in own}}
-    changed.config = config.with_options(**{"extra": extra, **own})  # type: ignore[attr-defined]
+    if config.effective_batch_size is not None:  # it decides again
+        own = {"gradient_accumulation_steps": 1, **own}
+    new = config.with_options(**{"extra": extra, **own})
+    n_devices = len(getattr(trainer, "gpus", None) or (0,))
+    changed.config = new.accumulating(n_devices)  # type: ignore[attr-defined]
     return changed
 
 

@@ -6,8 +6,8 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, SkillList
 from dataenvgym.environments.teaching_episode import TeachingEpisode
 from dataenvgym.episodes import run_episode
-from dataenvgym.errors import ConfigurationError, InvalidRecordError
-from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, InvalidRecordError
+from dataenvgym.interfaces import Failure, SamplingParameters
 
 from ..fakes import begun, files_below
 from .conftest import ImprovingStudent
@@ -171,3 +171,38 @@ def test_the_files_of_a_gathering_step_have_the_results_of_before(task, student,
     assert files[0].read_completed() == files[1].read_completed()
     assert not files[1].adapter.exists()
     files[1].check()
+
+
+def test_records_that_an_early_end_leaves_untaught_are_named(task, student):
+    class Agent:
+        name = "spending"
+        calls = 0
+
+        def __call__(self, completed, predictor):
+            self.calls += 1
+            if self.calls == 4:
+                raise BudgetSpentError("the budget is spent")
+            return batch(10 + self.calls, 20 + self.calls)
+
+        def step(self): ...
+
+    environment = SkillList(task, student, generations_per_training=2)
+    summary = run_episode(environment, Agent(), iterations=4)
+    assert summary.ended
+    (warning,) = summary.warnings
+    assert warning.text.startswith("2 records at the end were gathered and not trained on")
+
+
+def test_failed_calls_of_an_unchanged_student_are_tried_again(task):
+    class Failing(Noting):
+        def predict(self, conversations, sampling):
+            replies = super().predict(conversations, sampling)
+            return [Failure(reason="away"), *replies[1:]] if len(self.asked) == 1 else replies
+
+    student = Failing(task)
+    environment = begun(SkillList(task, student))
+    assert environment.results[0].n_errors == 1
+    environment.step([])
+    environment.step([])
+    assert [one.n_errors for one in environment.results] == [1, 0, 0]
+    assert student.asked == [40, 40]

@@ -33,6 +33,7 @@ from dataenvgym.run_warnings import listening
 from dataenvgym.storage import hash_files, read_json, read_jsonl
 from dataenvgym.trainers import InProcessTrainer
 from dataenvgym.trainers.in_process import training
+from dataenvgym.trainers.interface import trainer_with
 
 RECORDS = [SupervisedDatum(instruction=f"say {n}", output=f"{n}!" * (n % 3 + 1)) for n in range(20)]
 
@@ -389,3 +390,15 @@ def test_the_prompt_is_learned_too_with_train_on_prompt(tiny_student, tmp_path):
     assert hash_files(tmp_path / "all/adapter") != hash_files(tmp_path / "answers/adapter")
     with pytest.raises(UnsupportedStageError, match="train_on_prompt is 'yes', expected True"):
         InProcessTrainer(extra={"train_on_prompt": "yes"})
+
+
+def test_an_effective_batch_size_also_holds_after_a_change_of_options():
+    trainer = InProcessTrainer(effective_batch_size=16, per_device_train_batch_size=4)
+    for options, steps in (
+        ({"per_device_train_batch_size": 8}, 2),
+        ({"effective_batch_size": 64}, 16),
+        ({"learning_rate": 1e-4}, 4),
+    ):
+        assert trainer_with(trainer, options).config.gradient_accumulation_steps == steps
+    with pytest.raises(ConfigurationError, match="expected a multiple of 5"):
+        trainer_with(trainer, {"per_device_train_batch_size": 5})

@@ -210,6 +210,8 @@ class RandomTreePolicy:
 class ThresholdPolicy:
     """Exploits the skills whose last move paid, and explores the others (DataEnvGym's policy).
 
+    A skill that has no further subskills is exploited in any case.
+
     Args:
         threshold: a skill is exploited if its `reward` in the last step is above this.
         more: records added to each subskill of an exploited skill.
@@ -235,7 +237,7 @@ class ThresholdPolicy:
         moves: list[Explore | Exploit] = []
         for tree in situation.forest.trees:
             paid = tree.last_move and (tree.reward or 0.0) > self.threshold
-            if paid and tree.subskills:
+            if tree.subskills and (paid or tree.is_complete):
                 changes = {s.name: self.more for s in tree.subskills}
                 moves.append(Exploit(skill=tree.skill, changes=changes))
             elif not tree.is_complete:

@@ -36,7 +36,7 @@ def action_in(reply: str) -> str:
     if len(found) != 1:
         count = f"{len(found)} actions" if found else "no action"
         raise MalformedReply(f"the message has {count}: {FORM}")
-    return str(found[0]).rstrip()
+    return str(found[0]).strip(" \t\r*`")
 
 
 @dataclass(frozen=True)

@@ -185,4 +185,5 @@ def test_a_skill_whose_last_move_paid_gets_more_and_another_new_subskills():
     assert chosen(last_move="explore", reward=None) == explored
     assert chosen(last_move=None, reward=0.02) == explored  # it had no move
     assert chosen(last_move="explore", reward=0.02, subskills=()) == explored
-    assert chosen(last_move="explore", reward=0.0, is_complete=True) == ()
+    assert chosen(last_move="explore", reward=0.0, is_complete=True) == more
+    assert chosen(subskills=(), is_complete=True) == ()
