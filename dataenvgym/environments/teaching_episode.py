@@ -144,10 +144,10 @@ class TeachingEpisode:
         A student that is unchanged and greedy would repeat its answers, and is not asked again; nor
         is any student in an iteration that only gathers records.
 
+        Returns the completed instances, with the labeler's skills if there is one, and a report.
+
         Args:
             adapter: the iteration whose adapter the student has; None for the base.
-
-        Returns the completed instances, with the labeler's skills if there is one, and a report.
 
         Raises:
             EvaluationError: if nothing could be scored. Nothing is saved then, so a resumed run

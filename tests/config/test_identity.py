@@ -134,3 +134,31 @@ def test_a_run_from_before_an_option_was_added_has_the_same_name():
 def test_a_run_keeps_its_name_and_resumes_when_options_are_added(given, name):
     """An option that is new belongs into `ADDED`; a default that changes results changes this."""
     assert run_name(compose(given)) == name
+
+
+AGENTS = {
+    "bandit_thompson": "ef6e5d07",
+    "bandit_ucb": "3ef85f1e",
+    "edge": "f897eaee",
+    "gold": "faf1a683",
+    "none": "9ea92f46",
+    "open_ended": "75fbbdd2",
+    "open_ended_no_state": "19d4ce8b",
+    "preference": "169df965",
+    "random": "4fa50fd6",
+    "retention": "47ec7e04",
+    "seeded": "33fccd19",
+    "skill_list": "0ee6b2bb",
+    "skill_list_no_state": "2e2d1c14",
+    "skill_tree": "999c342d",
+    "skill_tree_configurable": "6ec97e25",
+    "skill_tree_fill_balanced": "43e91f96",
+    "skill_tree_llm": "a9efa4dc",
+    "skill_tree_random": "7883e46f",
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_each_agent_keeps_the_name_of_its_run(agent):
+    """Also where its policy is within another one; see the test above."""
+    assert run_name(compose([f"agent={agent}"])).endswith(f"-seed0-{AGENTS[agent]}")
