@@ -37,7 +37,7 @@ ADDED = (
     ("student.format", "chat"),
     ("predictor.format", "chat"),
     ("task.others.*.format", "chat"),
-    ("trainer.effective_batch_size", None),
+    ("*trainer.effective_batch_size", None),
     ("agent.policy*.per_error", None),
     ("agent.policy*.per_skill", None),
     ("agent.policy*.most_per_skill", None),

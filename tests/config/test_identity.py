@@ -110,7 +110,7 @@ def test_a_run_from_before_an_option_was_added_has_the_same_name():
     now = compose(["task=pocket_math"])
     before = compose(["task=pocket_math"])
     for key, unchanged in ADDED:
-        section, _, name = key.partition(".")
+        section, _, name = key.lstrip("*").partition(".")
         if name in before[section]:  # a task without other speakers has no options of theirs
             assert before[section][name] == unchanged
             delattr(before[section], name)
@@ -162,3 +162,8 @@ AGENTS = {
 def test_each_agent_keeps_the_name_of_its_run(agent):
     """Also where its policy is within another one; see the test above."""
     assert run_name(compose([f"agent={agent}"])).endswith(f"-seed0-{AGENTS[agent]}")
+
+
+def test_a_trainer_within_an_adaptation_has_no_new_option_in_the_identity():
+    config = compose(["experiment=seal_knowledge_pocket"], name="adapt")
+    assert not [key for key in decisive_values(config) if "effective_batch_size" in key]
