@@ -117,6 +117,10 @@ def shortened(words: list[str], here: Here, *, with_programs: bool = False) -> l
     if words[0] == "study":
         fewest = {"--fit-noise": 3, "--race": 4}
         seeds = f"seed=range({max([1, *(n for word, n in fewest.items() if word in words)])})"
+        given = [word.partition("=")[0] for word in words]
+        if "suite=teach-v1" in words:  # of ten tasks and six strategies
+            few = {"task": "teach/traps,teach/drift", "agent": "random,skill_list"}
+            words = [*words, *(f"{key}={value}" for key, value in few.items() if key not in given)]
         words = [re.sub(r"^seed=.*", seeds, word) for word in words]
         words = [re.sub(r"^(task=[^,]*,[^,]*),.*", r"\1", word) for word in words]
         words = [re.sub(r"^(agent=[^,]*),.*(,[^,]*)$", r"\1\2", word) for word in words]

@@ -6,8 +6,10 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance
+from dataenvgym.sandbox.shared import SharedSandbox
 from dataenvgym.scoring import extract_final_answer, gold_problems, grade_pairs
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
@@ -24,17 +26,44 @@ class MathDomain(Domain):
 
     `answer_class` is the text of the answer, because not all answers that the scorer calls equal
     have a common form (50% equals both 0.5 and 50). `same_answer` asks the scorer.
+
+    Args:
+        prompt_template: the prompt around each problem.
+        code: how code in the student's replies is run, in a sandbox that all environments share;
+            None runs none.
     """
 
     asks_others = False
     answer_form = FINAL_ANSWER_FORM
 
-    def __init__(self, prompt_template: PromptTemplate = PLAIN) -> None:
+    def __init__(
+        self, prompt_template: PromptTemplate = PLAIN, code: CodeRuns | None = None
+    ) -> None:
         self.prompt_template = prompt_template
+        self._code = code
+        self._sandbox = SharedSandbox(options={"packages": True})
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MathEnvironment:
         prompt = self.prompt_template
-        return MathEnvironment(instances, system_prompt=prompt.system, template=prompt.template)
+        return MathEnvironment(
+            instances,
+            code=self._code,
+            sandbox=self._sandbox,
+            system_prompt=prompt.system,
+            template=prompt.template,
+        )
+
+    def check_ready(self) -> None:
+        """Open the sandbox, if code is run.
+
+        Raises:
+            ConfigurationError: if it cannot work on this machine.
+        """
+        if self._code is not None:
+            self._sandbox.box()
+
+    def close(self) -> None:
+        self._sandbox.close()
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The final answer of the reply; None if it marks none."""

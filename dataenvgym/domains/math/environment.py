@@ -1,4 +1,4 @@
-"""One math problem: the student answers once; the scorer compares its answer with the gold one.
+"""One math problem: the student answers; the scorer compares its answer with the gold one.
 
 This is `dataenvgym/Math-v0`; bare `gymnasium.make` works on the validation problems of pocket
 math.
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.errors import EvaluationError, InvalidInstanceError
-from dataenvgym.records import Conversation, TaskInstance
+from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.sandbox.shared import SharedSandbox
 from dataenvgym.scoring import extract_final_answer, grade_pairs
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 
@@ -20,10 +22,34 @@ class MathEnvironment(TaskEnvironment):
 
     A message without a final answer is wrong. So is an answer whose check runs out of time or
     memory: otherwise a student could avoid scoring by writing towers of powers. `info["note"]`
-    gives the reason. The options are those of `TaskEnvironment`.
+    gives the reason.
+
+    With `code`, a message that ends in code is answered by its output, and the student goes on; the
+    score `code_runs` is how often it did. An exception from `step` then means that the sandbox
+    failed, never that the code did.
+
+    Args:
+        instances, options: see `TaskEnvironment`.
+        code: how code in the student's messages is run; None runs none.
+        sandbox: where it runs; without one, the environment opens its own, which `close` closes.
     """
 
     max_turns = 1
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        code: CodeRuns | None = None,
+        sandbox: SharedSandbox | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(instances, **options)
+        self._code = code
+        self._owns_sandbox = sandbox is None
+        self._sandbox = sandbox or SharedSandbox(workers=1, options={"packages": True})
+        if code is not None:
+            self.max_turns = code.calls + 1
 
     def begin(self, instance: TaskInstance) -> Conversation:
         if instance.answer is None:
@@ -32,9 +58,15 @@ class MathEnvironment(TaskEnvironment):
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         assert instance.answer is not None  # begin() has checked it
+        scores: dict[str, float] = {}
+        if self._code is not None:
+            output = self._code.respond(conversation, self._sandbox.box())
+            if output is not None:
+                return Outcome(messages=(Message(role="user", content=output),), done=False)
+            scores["code_runs"] = float(sum(m.role == "assistant" for m in conversation) - 1)
         answer = extract_final_answer(conversation[-1].content)
         if answer is None:
-            return Outcome()
+            return Outcome(scores=scores)
         (verdict,) = grade_pairs([(instance.answer, answer)])
         if verdict.error and not verdict.exhausted:
             raise EvaluationError(f"the answer {answer!r} could not be judged: {verdict.error}")
@@ -42,7 +74,13 @@ class MathEnvironment(TaskEnvironment):
             reward=float(verdict.equal),
             was_correct=verdict.equal,
             info={"note": f"scoring: {verdict.error}"} if verdict.error else {},
+            scores=scores,
         )
+
+    def close(self) -> None:
+        super().close()
+        if self._owns_sandbox:
+            self._sandbox.close()
 
 
 def make_default(

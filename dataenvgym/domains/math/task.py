@@ -18,12 +18,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
+from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.domains.math.domain import MathDomain
-from dataenvgym.errors import InvalidInstanceError, UnparsableAnswerError, check_one_of
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidInstanceError,
+    UnparsableAnswerError,
+    check_one_of,
+    first_fault,
+)
+from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.scoring import extract_final_answer
@@ -56,6 +66,9 @@ class MathOptions(TaskOptions, RowOptions, PromptOptions):
             answer, expected_answer or solution.
         question_field, answer_field: the fields of a row with the question and the gold answer;
             None tries those of the format.
+        code: runs Python code in the student's replies and puts back its output: how (see
+            `CodeRuns`; `{}` for the defaults), or None. The student is told in the system message,
+            and the end of code is added to `sampling.stop`.
     """
 
     sources: Places
@@ -64,6 +77,7 @@ class MathOptions(TaskOptions, RowOptions, PromptOptions):
     format: Format = "auto"
     question_field: str | None = None
     answer_field: str | None = None
+    code: CodeRuns | Mapping[str, Any] | None = None
 
 
 class MathTask(Task):
@@ -74,7 +88,18 @@ class MathTask(Task):
 
     @takes(MathOptions)
     def __init__(self, options: MathOptions) -> None:
-        domain = MathDomain(options.prompt)
+        code = None
+        if options.code is not None:
+            try:
+                code = CodeRuns.model_validate(options.code)
+            except ValidationError as error:
+                raise ConfigurationError(first_fault(error, "code")) from None
+            told = "\n\n".join(filter(None, (options.system_prompt, code.told)))
+            sampling = SamplingParameters.model_validate(options.sampling)
+            stop = (*sampling.stop, code.end)
+            sampling = sampling.model_copy(update={"stop": stop})
+            options = replace(options, system_prompt=told, sampling=sampling)
+        domain = MathDomain(options.prompt, code)
         source = RowSource(
             options.sources,
             partial(to_instance, options=options),
