@@ -47,6 +47,7 @@ ADDED = (
     ("environment.gate", None),
     ("environment.held", "all"),
     ("task.wording", "pocket"),
+    ("task.tasks", None),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

@@ -38,6 +38,8 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
         reward: "outcome", "efficiency" or "preference".
         clip: advantages are clipped to this value above and below 0.
         least_deviation: of the rewards of a group that is trained on, more than this.
+        turns: about how many a try has; a problem is expected to give as many records for each of
+            its tries.
         repeat: play problems again in later iterations, with the current student.
     """
 
@@ -53,6 +55,7 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
         reward: RewardName = "outcome",
         clip: float = CLIP,
         least_deviation: float = LEAST_DEVIATION,
+        turns: int = 1,
         repeat: bool = True,
     ) -> None:
         super().__init__(
@@ -72,12 +75,14 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
             )
         check_one_of(get_args(RewardName), reward=reward)
         check_at_least(LEAST_GROUP, samples=samples)
+        check_at_least(1, turns=turns)
         if not clip > 0:
             raise ConfigurationError(f"clip is {clip}, expected more than 0")
         self._domain = domain
         self.reward: RewardName = reward
         self.clip = clip
         self.least_group = LEAST_GROUP
+        self.records_per_problem = samples * turns
 
     def learn_all(
         self, problems: Sequence[Sequence[CompletedTaskInstance]]

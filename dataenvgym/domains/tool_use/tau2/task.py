@@ -20,6 +20,7 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, RowOptions, TaskOptions
+from dataenvgym.tasks.rows import HubDataset
 from dataenvgym.tasks.source import Split
 
 
@@ -28,9 +29,11 @@ class Tau2Options(TaskOptions, RowOptions, ToolLimits):
     """Options of `Tau2Task`.
 
     Attributes:
-        domain: retail, airline, telecom or mock.
+        domain: one of the installed package: retail, airline, telecom, mock, ...
         data_dir: tau2's data folder; None uses `TAU2_DATA_DIR`.
         name: of the task; None is `tau2_` and the domain.
+        tasks: a file with tasks of the domain in tau2's form, or a data set such as ToolScale; None:
+            those of the package.
         task_set: tau2's split to use: base, or telecom's full or small.
         nl_assertions: tasks with assertions in natural language need the speaker "judge". If there
             is none, "judge" raises an error that names them, and "leave_out" leaves them out.
@@ -43,6 +46,7 @@ class Tau2Options(TaskOptions, RowOptions, ToolLimits):
     _: KW_ONLY
     data_dir: str | Path | None = None
     name: str | None = None
+    tasks: str | Path | HubDataset | None = None
     task_set: str = "base"
     nl_assertions: Literal["judge", "leave_out"] = "judge"
     fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
@@ -88,6 +92,7 @@ class Tau2Task(Task):
             name=name,
             task_set=options.task_set,
             judges=has_judge or (None if options.nl_assertions == "leave_out" else False),
+            tasks=Path(options.tasks) if isinstance(options.tasks, str) else options.tasks,
         )
         domain = Tau2Domain(world, options, max_steps=options.max_steps, judge_users=has_judge)
         self.set_up(source, domain, options, name=name)
