@@ -3,7 +3,7 @@
     python -m benchmarks.orchestration gain    the pocket orchestrator before and after two rounds
                                                of rewards, and fixed orchestrators, ten seeds
     python -m benchmarks.orchestration steps   1,000 orchestrations of 10 turns, and a bare
-                                               environment, which only counts turns
+                                               environment: the same tools, and calls do nothing
 
 Runs of `gain` are kept in `benchmarks/results/runs` and resume after an interruption. It also draws
 accuracy against cost to `benchmarks/results/orchestration.png`.
@@ -23,7 +23,11 @@ from benchmarks.common import RESULTS, print_table, write_results
 from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.domains.orchestrate.domain import OrchestrateDomain, call_of
 from dataenvgym.domains.orchestrate.pareto import Point, draw
-from dataenvgym.domains.orchestrate.pocket import TIERS, PocketOrchestrateTask
+from dataenvgym.domains.orchestrate.pocket import (
+    POCKET_ORCHESTRATE,
+    TIERS,
+    PocketOrchestrateTask,
+)
 from dataenvgym.domains.orchestrate.policies import FixedOrchestrator
 from dataenvgym.domains.orchestrate.retrievers import ScriptedRetriever
 from dataenvgym.domains.orchestrate.tiers import parse_tiers
@@ -36,11 +40,12 @@ from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks import Outcome, TaskEnvironment
 
 RUNS = RESULTS / "runs"
+TOOLS = POCKET_ORCHESTRATE.tools
 ROUNDS = 2
 OPTIONS = (
     "task=pocket_orchestrate", "task.n_validation=60", "agent=open_ended", "agent/policy=free",
     "agent/engine=orchestrate_tries", "agent.engine.reward=efficiency",
-    "agent.engine.least_deviation=0.02", "agent.records_per_iteration=500",
+    "agent.engine.least_deviation=0.02", "agent.records_per_iteration=800",
     "environment.mode=incremental", "environment.replay=0", "trainer.scored_reduction=token_mean",
     "trainer.scored_clip=0.2", "trainer.scored_clip_high=0.28", "trainer.num_train_epochs=1",
     "trainer.per_device_train_batch_size=64", "trainer.learning_rate=0.002",
@@ -102,7 +107,10 @@ def measured(task: PocketOrchestrateTask, student: PredictorInterface) -> dict[s
 
 
 class Bare(TaskEnvironment):
-    """Only counts turns."""
+    """Declares the tools, and does nothing at a call."""
+
+    def begin(self, instance: TaskInstance) -> Conversation:
+        return (Message(role="user", content=instance.instruction, tools=TOOLS),)
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
@@ -113,16 +121,15 @@ class Bare(TaskEnvironment):
 
 def steps(rounds: int = 5) -> dict[str, Any]:
     """Steps a second of both environments, in turns."""
-    tiers = parse_tiers(
-        {"search-3": {"accuracy": 1.0}, "reasoner-3": {"accuracy": 0.0}, "answer-1": {"accuracy": 1}}
-    )
+    names = ("search-3", "reasoner-3", "answer-1")
+    tiers = parse_tiers({name: {"accuracy": 1.0} for name in names})
     found = ScriptedRetriever(lambda query, k: [f"{query} {i}: " + "x" * 1_500 for i in range(k)])
     domain = OrchestrateDomain(tiers, retriever=found, max_turns=TURNS)
     instances = [
         TaskInstance(id=str(i), task="t", instruction=f"Who won game {i}?", answer="Denver")
         for i in range(ORCHESTRATIONS)
     ]
-    calls = [call_of(name, TIERS) for name in ("search-3", "reasoner-3", "answer-1")]
+    calls = [call_of(name, TIERS) for name in names]
 
     def rate(make: Callable[[], TaskEnvironment]) -> float:
         n_said: Counter[str] = Counter()

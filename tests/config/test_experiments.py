@@ -143,10 +143,8 @@ def test_the_orchestrator_is_asked_and_rewarded_as_in_tool_orchestra(monkeypatch
     rows = [{"id": str(i), "question": f"Who won game {i}?", "answer": "Denver"} for i in range(60)]
     path = tmp_path / "questions.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    config = compose(
-        [*ORCHESTRATOR, f"task.sources={path}", f"runs_dir={tmp_path}", "task.graded_by=exact_match"]
-        + ["agent.records_per_iteration=32"]
-    )
+    here = [f"task.sources={path}", f"runs_dir={tmp_path}", "task.graded_by=exact_match"]
+    config = compose([*ORCHESTRATOR, *here])
     task = build_task(config)
     agent = build_agent(config, task=task)
     check_fit(task, agent, shows_skills=False)

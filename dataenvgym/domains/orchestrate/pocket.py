@@ -255,8 +255,8 @@ class PocketOrchestrateOptions(PocketOptions, OrchestrationOptions):
         tiers: changes of the pocket tiers, by name (see `Tier`).
         graded_by: an answer that is not the gold answer is wrong.
         max_turns: the most messages of the student.
-        sampling: how the student answers. The pocket student's calls take seven tokens, those as JSON
-            about 40.
+        sampling: how the student answers. The pocket student's calls take seven tokens, others, as
+            JSON, about 40.
     """
 
     graded_by: GradedBy = "exact_match"

@@ -147,10 +147,11 @@ def to_instance(
 
 
 def _with_own_arguments(action: Action, world: Tau2World) -> Action:
-    """The call without nulls, if some are for arguments of other tools, as in tables (ToolScale)."""
+    """The call without nulls, if some are arguments of other tools, as in tables (ToolScale)."""
     tool = next((t for t in world.tools(action.requestor) if t.name == action.name), None)
     own = tool.parameters.get("properties") if tool else None
-    if not isinstance(own, dict) or not {n for n, v in action.arguments.items() if v is None} - {*own}:
+    nulls = {name for name, value in action.arguments.items() if value is None}
+    if not isinstance(own, dict) or nulls <= {*own}:
         return action
     given = {name: value for name, value in action.arguments.items() if value is not None}
     return action.model_copy(update={"arguments": given})

@@ -32,8 +32,8 @@ class Tau2Options(TaskOptions, RowOptions, ToolLimits):
         domain: one of the installed package: retail, airline, telecom, mock, ...
         data_dir: tau2's data folder; None uses `TAU2_DATA_DIR`.
         name: of the task; None is `tau2_` and the domain.
-        tasks: a file with tasks of the domain in tau2's form, or a data set such as ToolScale; None:
-            those of the package.
+        tasks: a file with tasks of the domain in tau2's form, or a data set such as ToolScale;
+            None: those of the package.
         task_set: tau2's split to use: base, or telecom's full or small.
         nl_assertions: tasks with assertions in natural language need the speaker "judge". If there
             is none, "judge" raises an error that names them, and "leave_out" leaves them out.
