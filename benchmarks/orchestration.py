@@ -42,15 +42,7 @@ from dataenvgym.tasks import Outcome, TaskEnvironment
 RUNS = RESULTS / "runs"
 TOOLS = POCKET_ORCHESTRATE.tools
 ROUNDS = 2
-OPTIONS = (
-    "task=pocket_orchestrate", "task.n_validation=60", "agent=open_ended", "agent/policy=free",
-    "agent/engine=orchestrate_tries", "agent.engine.reward=efficiency",
-    "agent.engine.least_deviation=0.02", "agent.records_per_iteration=800",
-    "environment.mode=incremental", "environment.replay=0", "trainer.scored_reduction=token_mean",
-    "trainer.scored_clip=0.2", "trainer.scored_clip_high=0.28", "trainer.num_train_epochs=1",
-    "trainer.per_device_train_batch_size=64", "trainer.learning_rate=0.002",
-    f"episode.iterations={ROUNDS}",
-)  # fmt: skip
+OPTIONS = ("experiment=orchestrator_pocket", "task.n_validation=60")
 FIXED = {
     "dearest": ["search-3", "answer-1"],
     "cheap": ["search-3", "answer-4"],
@@ -120,7 +112,7 @@ class Bare(TaskEnvironment):
 
 
 def steps(rounds: int = 5) -> dict[str, Any]:
-    """Steps a second of both environments, in turns."""
+    """Steps per second of processor time of both environments, in turns."""
     names = ("search-3", "reasoner-3", "answer-1")
     tiers = parse_tiers({name: {"accuracy": 1.0} for name in names})
     found = ScriptedRetriever(lambda query, k: [f"{query} {i}: " + "x" * 1_500 for i in range(k)])
@@ -140,9 +132,9 @@ def steps(rounds: int = 5) -> dict[str, Any]:
             n_said[problem] += 1
             return calls[2] if n_said[problem] == TURNS else calls[n_said[problem] % 2]
 
-        began = time.perf_counter()
+        began = time.process_time()
         done = rollout(ScriptedPredictor(say), instances, make, sampling=SamplingParameters())
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
         said = [sum(m.role == "assistant" for m in each.transcript) for each in done]
         assert set(said) == {TURNS}, set(said)
         return TURNS * len(instances) / seconds
