@@ -55,7 +55,7 @@ TURNS, ORCHESTRATIONS = 10, 1_000
 def gain(seeds: int) -> dict[str, Any]:
     """Accuracy and cents of a problem, of each orchestrator, on the test split."""
     task = PocketOrchestrateTask(n_train=6, n_validation=6, n_test=N_TEST, split="test")
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, calls in FIXED.items():
         rows.append({"orchestrator": name, **measured(task, FixedOrchestrator(calls))})
     rows.append({"orchestrator": "before", **measured(task, InProcessPredictor(task.student))})
