@@ -16,11 +16,10 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarks.common import RESULTS, print_table, write_results
-from dataenvgym.config import build_agent, build_environment, compose
+from dataenvgym.config import build_agent, build_environment, compose, run_name
 from dataenvgym.domains.orchestrate.domain import OrchestrateDomain, call_of
 from dataenvgym.domains.orchestrate.pareto import Point, draw
 from dataenvgym.domains.orchestrate.pocket import (
@@ -60,11 +59,7 @@ def gain(seeds: int) -> dict[str, Any]:
         rows.append({"orchestrator": name, **measured(task, FixedOrchestrator(calls))})
     rows.append({"orchestrator": "before", **measured(task, InProcessPredictor(task.student))})
     for seed in range(seeds):
-        path = RUNS / f"orchestration-seed{seed}.json"
-        if not path.is_file():
-            student = InProcessPredictor(task.student, adapter=trained(seed))
-            write_json(path, measured(task, student))
-        rows.append({"orchestrator": f"trained, seed {seed}", **read_json(path)})
+        rows.append({"orchestrator": f"trained, seed {seed}", **after_training(task, seed)})
     points = [Point(r["orchestrator"], r["accuracy"], r["cents"]) for r in rows[: len(FIXED) + 1]]
     after = rows[len(FIXED) + 1 :]
     mean = {name: statistics.fmean(r[name] for r in after) for name in ("accuracy", "cents")}
@@ -82,13 +77,17 @@ def gain(seeds: int) -> dict[str, Any]:
     }
 
 
-def trained(seed: int) -> Path:
-    """The adapter after the last round."""
-    directory = RUNS / f"orchestration-seed{seed}"
+def after_training(task: PocketOrchestrateTask, seed: int) -> dict[str, float]:
+    """What the student of the last round gets; measured once."""
     config = compose([*OPTIONS, f"seed={seed}"])
-    environment, agent = build_environment(config, directory), build_agent(config)
-    run_episode(environment, agent, iterations=ROUNDS, seed=seed)
-    return directory / "iterations" / f"{ROUNDS:03d}" / "adapter"
+    directory = RUNS / run_name(config)
+    if not (path := directory / "measured.json").is_file():
+        environment, agent = build_environment(config, directory), build_agent(config)
+        run_episode(environment, agent, iterations=ROUNDS, seed=seed)
+        adapter = directory / "iterations" / f"{ROUNDS:03d}" / "adapter"
+        write_json(path, measured(task, InProcessPredictor(task.student, adapter=adapter)))
+    found: dict[str, float] = read_json(path)
+    return found
 
 
 def measured(task: PocketOrchestrateTask, student: PredictorInterface) -> dict[str, float]:
