@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,10 +100,15 @@ class Tau2Package:
         return path
 
 
-def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package:
+def load_package(
+    domain: str,
+    data_dir: str | Path | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Tau2Package:
     """Import the modules for one domain.
 
     Args:
+        options: arguments of the domain's `get_environment`.
         data_dir: the data folder; None uses `TAU2_DATA_DIR`, or else the folder next to the
             package's sources.
 
@@ -128,7 +134,7 @@ def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package
         ) from error
     make = getattr(module, "get_environment", None)
     if not callable(make):
-        raise ConfigurationError(f"{module.__name__} has no function get_environment; {_OTHER}")
+        raise ConfigurationError(f"{module.__name__} has no function get_environment. {_OTHER}")
     _check_folder(data)
     if wanted and not data.samefile(Path(wanted).expanduser()):
         raise ConfigurationError(
@@ -136,21 +142,23 @@ def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package
             f" set {DATA_DIR} before it starts, and use one folder in one process"
         )
     try:
-        environment = make()
-    except (TypeError, AttributeError, ImportError, ValueError) as error:
-        raise ConfigurationError(
-            f"{module.__name__}.get_environment() raises {type(error).__name__}: {error}; {_OTHER}"
-        ) from error
+        environment = make(**(options or {}))
     except OSError as error:
         raise ConfigurationError(
             f"tau2's domain {domain!r} misses a file of its data: {error}; set {DATA_DIR} (or "
             "task.data_dir) to the folder `data` of a whole checkout"
         ) from error
+    except Exception as error:  # the package's own code may raise anything
+        given = ", ".join(f"{name}={value!r}" for name, value in (options or {}).items())
+        raise ConfigurationError(
+            f"{module.__name__}.get_environment({given}) raises {type(error).__name__}: {error}; "
+            f"its arguments are task.domain_options. {_OTHER}"
+        ) from error
     for name in _METHODS:
         if not hasattr(environment, name):
             raise ConfigurationError(
                 f"tau2's domain {domain!r} has an environment ({type(environment).__name__}) "
-                f"without {name!r}; {_OTHER}"
+                f"without {name!r}. {_OTHER}"
             )
     return Tau2Package(domain, environment, data)
 
@@ -176,7 +184,7 @@ def _installed_domains() -> list[str]:
         )
     found = sorted({p.parent.name for f in folders for p in f.glob("domains/*/environment.py")})
     if not found:
-        raise ConfigurationError(f"{folders[0]} has no domains/NAME/environment.py; {_OTHER}")
+        raise ConfigurationError(f"{folders[0]} has no domains/NAME/environment.py. {_OTHER}")
     return found
 
 

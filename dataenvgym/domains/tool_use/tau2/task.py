@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.environment import CountErrors, ToolLimits, ToolUseEnvironment
@@ -30,6 +30,8 @@ class Tau2Options(TaskOptions, RowOptions, ToolLimits):
 
     Attributes:
         domain: one of the installed package: retail, airline, telecom, mock, ...
+        domain_options: arguments of the domain's `get_environment`, such as the `retrieval_variant`
+            of banking_knowledge.
         data_dir: tau2's data folder; None uses `TAU2_DATA_DIR`.
         name: of the task; None is `tau2_` and the domain.
         tasks: a file with tasks of the domain in tau2's form, or a data set such as ToolScale;
@@ -44,6 +46,7 @@ class Tau2Options(TaskOptions, RowOptions, ToolLimits):
 
     domain: str = "retail"
     _: KW_ONLY
+    domain_options: Mapping[str, Any] | None = None
     data_dir: str | Path | None = None
     name: str | None = None
     tasks: str | Path | HubDataset | None = None
@@ -81,7 +84,7 @@ class Tau2Task(Task):
     @takes(Tau2Options)
     def __init__(self, options: Tau2Options) -> None:
         check_one_of(("judge", "leave_out"), nl_assertions=options.nl_assertions)
-        package = load_package(options.domain, options.data_dir)
+        package = load_package(options.domain, options.data_dir, options.domain_options)
         world = Tau2World(options.domain, package.environment)
         name = f"tau2_{options.domain}" if options.name is None else options.name
         has_judge = "judge" in (options.others or {})

@@ -67,6 +67,14 @@ def test_a_fork_of_another_shape_is_named(fork, old, new, match):
         load_package("telecom")
 
 
+def test_options_of_a_domain_are_arguments_of_its_environment(fork):
+    path = fork / "telecom" / "environment.py"
+    path.write_text(path.read_text().replace("get_environment():", "get_environment(*, variant):"))
+    assert load_package("telecom", options={"variant": "bm25"}).domain == "telecom"
+    with pytest.raises(ConfigurationError, match=r"\(kind='x'\) raises.*task.domain_options"):
+        load_package("telecom", options={"kind": "x"})
+
+
 def test_a_fork_without_domains_is_named(fork):
     shutil.rmtree(fork)
     with pytest.raises(ConfigurationError, match=r"no domains/NAME/environment.py.*another shape"):
