@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import learning
-from dataenvgym.config import build_agent, build_environment, compose
+from dataenvgym.config import build_agent, build_environment, build_task, compose
 from dataenvgym.domains.math.pocket import PocketMathTask, operands_of
 from dataenvgym.environments import IterationFiles
 from dataenvgym.episodes import run_episode
@@ -66,6 +66,22 @@ def test_a_student_of_its_own_learns_to_call_tools(tmp_path):
     summary = run_episode(build_environment(config, tmp_path), build_agent(config), iterations=1)
     assert summary.iterations[0].val_score >= 0.4
     assert summary.val_score_gain >= 0.1
+
+
+def test_the_orchestrator_learns_to_send_easy_requests_to_the_cheap_tier(tmp_path):
+    sizes = ["task.n_validation=120", "task.n_test=6", "agent.records_per_iteration=500"]
+    config = compose(["experiment=orchestrator_pocket", *sizes])
+    assert config.student.path == "pocket-orchestrate-v1"
+    run_episode(build_environment(config, tmp_path), build_agent(config), iterations=1)
+    before, after = (
+        build_task(config).generate_performance_report(
+            IterationFiles(tmp_path / "iterations", number).read_completed()
+        )
+        for number in (0, 1)
+    )
+    assert before.accuracy >= 0.95
+    assert after.accuracy >= before.accuracy - 0.05
+    assert after.scores["cents"] <= before.scores["cents"] / 2
 
 
 def test_a_student_of_its_own_learns_social_skills(tmp_path):

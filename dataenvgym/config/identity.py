@@ -48,6 +48,8 @@ ADDED = (
     ("environment.held", "all"),
     ("task.wording", "pocket"),
     ("task.code", None),
+    ("task.tasks", None),
+    ("task.domain_options", None),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

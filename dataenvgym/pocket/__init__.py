@@ -23,8 +23,8 @@ def student_path(name: str = STUDENT) -> Path:
 
 def tool_format_of(folder: str | Path) -> str | None:
     """The format in which the student in a folder was pretrained to call tools; None if unknown."""
-    learned = {student_path("pocket-tools-v1"): "pocket"}
-    return learned.get(Path(folder))
+    callers = map(student_path, ("pocket-tools-v1", "pocket-orchestrate-v1"))
+    return "pocket" if Path(folder) in callers else None
 
 
 def students() -> Mapping[str, Path]:

@@ -1,7 +1,9 @@
-"""The preset of EPO's strategist at full size: its configuration and training file."""
+"""The presets of published systems at full size: configurations, training files and prompts."""
 
+import json
 import re
 
+import numpy as np
 import pytest
 import yaml
 from omegaconf import OmegaConf
@@ -13,7 +15,11 @@ from dataenvgym.config.commented_yaml import _Comments
 from dataenvgym.config.composition import chosen_options, files_by_group, options_by_group
 from dataenvgym.config.instantiation import build_section
 from dataenvgym.config.overrides import keys_of
+from dataenvgym.domains.orchestrate.domain import call_of
+from dataenvgym.domains.orchestrate.rewards import Try, efficiency
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.plans import Assignment
+from dataenvgym.predictors import ScriptedPredictor
 
 EPO = "experiment=epo_sotopia_llama3_8b"
 
@@ -107,3 +113,60 @@ def effective_batch(experiment: str) -> int:
 
 def test_the_presets_of_one_student_train_with_the_same_batch():
     assert effective_batch("qwen3_8b_one_gpu") == effective_batch("qwen3_8b_eight_gpus")
+
+
+ORCHESTRATOR = [
+    "experiment=orchestrator_8b",
+    "task.endpoints=null",
+    "+task.tiers.answer-1.accuracy=1",
+    "+task.tiers.answer-4.accuracy=0",
+]
+
+
+def test_the_orchestrator_has_its_published_options(tmp_path):
+    config = compose([*ORCHESTRATOR, "trainer.command=/bin/true"])
+    trainer, task = build_section(config, "trainer").config, config.task
+    assert config.student.path == "Qwen/Qwen3-8B"
+    assert (trainer.learning_rate, trainer.finetuning_type, trainer.bf16) == (1e-6, "full", True)
+    assert trainer.cutoff_len == config.predictor.max_model_len == 24_000 + 8_768
+    assert (task.sampling.max_tokens, task.sampling.temperature, task.max_turns) == (8_768, 1, 50)
+    engine = config.agent.engine
+    assert config.agent.records_per_iteration == 16 * engine.samples * engine.turns == 1_024
+    assert trainer.scored_reduction == "token_mean"
+    clips = (trainer.scored_clip, trainer.scored_clip_high, trainer.scored_clip_dual)
+    assert (*clips, trainer.scored_kl) == (0.2, 0.28, 10, 1e-4)
+    assert (config.environment.mode, config.environment.replay) == ("incremental", 0)
+
+
+def test_the_orchestrator_is_asked_and_rewarded_as_in_tool_orchestra(monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    rows = [{"id": str(i), "question": f"Who won game {i}?", "answer": "Denver"} for i in range(60)]
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    here = [f"task.sources={path}", f"runs_dir={tmp_path}", "task.graded_by=exact_match"]
+    config = compose([*ORCHESTRATOR, *here])
+    task = build_task(config)
+    agent = build_agent(config, task=task)
+    check_fit(task, agent, shows_skills=False)
+    calls = [call_of(name, task.domain.tiers) for name in ("answer-1", "answer-4")]
+
+    class Undecided:
+        def predict(self, conversations, sampling):
+            said = calls[sampling.seed % 2]
+            return ScriptedPredictor(lambda _: said).predict(conversations, sampling)
+
+    rng = np.random.default_rng(0)
+    records = agent.engine.generate([Assignment(32)], Undecided(), rng)
+    assert len(records) == 32
+    first = records[0]
+    assert first.system == "You are good at using tools."
+    asked = first.messages[0].content
+    assert re.fullmatch(r"Problem: Who won game \d+\?\s+Choose an appropriate tool\.", asked)
+    assert [tool.name for tool in first.tools] == ["answer"]
+    solved, failed = (
+        {record.weights[0] for record in records if name in str(record.messages[-1].tool_calls)}
+        for name in ("answer-1", "answer-4")
+    )
+    assert min(solved) > 0 > max(failed)
+    one = Try(is_solved=True, cost=0.02, seconds=40)
+    assert efficiency(one) == pytest.approx(1 - (5 * 0.02 + 40 / 500))

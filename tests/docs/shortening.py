@@ -144,6 +144,8 @@ def _shorter(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
     at_most = AT_MOST
     if config.get("task", {}).get("pressure"):  # it names skills, so each needs a problem
         at_most = {**AT_MOST, "task.n_validation": 20, "task.n_test": 20}
+    if str(values.get("agent.engine._target_")).endswith("OrchestrateTriesEngine"):
+        at_most = {**at_most, "agent.engine.samples": 3}  # its smallest group
     yield from ((k, v) for k, v in at_most.items() if (values.get(k) or 0) > v)
     small = values.get("task.scenes") == "procedural"  # such a scene has one seat for the student
     own = values.get("task.profiles") is not None  # a few scenes, none of them called hard

@@ -21,6 +21,11 @@ NOT_HERE = {
     'environment.max_records=300"': "54 episodes",
     "dataenvgym adapt experiment=seal_knowledge_qwen25_7b": "200 passages, two GPUs",
     "dataenvgym adapt experiment=seal_arc_llama32_1b": "150 adapters, one GPU",
+    "dataenvgym run experiment=orchestrator_8b task.sources=FILE task.endpoints=FILE": "eight GPUs",
+    "dataenvgym eval task=shop model=openai/NAME +predictor@task.others.user=custom "
+    "task.others.user._target_=dataenvgym.domains.orchestrate.tiers.ServerPool "
+    '+task.others.user.model=Qwen/Qwen3-32B "+task.others.user.base_urls='
+    '[http://10.0.0.1:1406,http://10.0.0.2:1406]"': "two servers",
     f"{AIRLINE}NAME {USER}": NO_DATA,
     f"{AIRLINE}gpt-5.4-mini {USER}": NO_DATA,
     "dataenvgym run task=tau2 task.domain=telecom student=hf student.path=Qwen/Qwen3-0.6B "

@@ -1,4 +1,4 @@
-"""The rows on which the students that write self-edits are pretrained.
+"""The rows on which the students of 0.4 million parameters are pretrained.
 
 A row is a list of texts: those at odd places are learned, the others are context (as in
 `tools.pocket.build`). Facts and puzzles are drawn anew for each row, so that no fact is learned.
@@ -7,7 +7,9 @@ A row is a list of texts: those at odd places are learned, the others are contex
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -19,8 +21,12 @@ from dataenvgym.domains.knowledge.environment import Passage
 from dataenvgym.domains.knowledge.pocket import NAMES, OTHERS
 from dataenvgym.domains.knowledge.pocket import SKILLS as FACTS
 from dataenvgym.domains.knowledge.self_edits import train_sequences
+from dataenvgym.domains.orchestrate.domain import OrchestrateDomain, call_of
+from dataenvgym.domains.orchestrate.pocket import OFFERED, POCKET_ORCHESTRATE, PocketOrchestrateTask
 from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.records import Message
 from dataenvgym.tasks.pocket import split_by_hash
+from dataenvgym.tool_formats import HERMES, POCKET
 from tools.pocket.tokenizer import END
 
 Row = list[str]
@@ -275,3 +281,42 @@ def _choice(rng: np.random.Generator) -> str:
     written = orjson.dumps({"data_generation": groups, "training": training}).decode()
     spaced = written.replace(":", ": ").replace(",", ", ")
     return spaced if is_closed else spaced[:-1]
+
+
+# --- orchestration --------------------------------------------------------------------------------
+
+
+@cache
+def _orchestration() -> OrchestrateDomain:
+    domain = PocketOrchestrateTask().domain
+    assert isinstance(domain, OrchestrateDomain)
+    return domain
+
+
+_OFTEN: Mapping[str, Mapping[str, int]] = {
+    "easy": {"answer-1": 5, "answer-4": 4, "search-3": 1},
+    "hard": {"answer-1": 8, "answer-4": 1, "search-3": 1},
+    "lookup": {"search-3": 8, "answer-1": 1, "answer-4": 1},
+}
+"""How often a tier is called for a category of requests."""
+
+
+def called_row(rng: np.random.Generator) -> Row:
+    """A call after up to two searches: mostly of the dearest tier, even if a cheap one would do."""
+    exercise = POCKET_ORCHESTRATE.draw(pick(rng, [*POCKET_ORCHESTRATE.skills]), "train", rng)
+    instance = POCKET_ORCHESTRATE.instance(exercise.question)
+    assert instance is not None
+    domain = _orchestration()
+    with closing(domain.make_environment()) as environment:
+        environment.reset(seed=0, options={"instance": instance})
+        seen, n_searches = domain.prompt(instance), int(rng.integers(3))
+        for _ in range(n_searches):
+            seen, *_ = environment.step(call_of("search-3", OFFERED))
+    category = instance.category or ""
+    often = _OFTEN["easy" if n_searches and category == "lookup" else category]
+    tools = {tool.name for tool in seen[0].tools}
+    tiers = [tier for tier in often for _ in range(often[tier]) if OFFERED[tier].tool in tools]
+    said = HERMES.parse(call_of(pick(rng, tiers), OFFERED))
+    plain: Sequence[Message] = POCKET.flatten((*seen, said))
+    asked = "".join(f"<|{message.role}|>{message.content}{END}" for message in plain[:-1])
+    return [f"{asked}<|assistant|>", plain[-1].content + END]

@@ -1,7 +1,7 @@
-"""Pretrains the students that write self-edits (see `tools.pocket.build`).
+"""Pretrains the students of 0.4 million parameters (see `tools.pocket.build`).
 
-`pocket-knowledge-v1` and `pocket-few-shot-v1` are Llamas of 0.4 million parameters (3 layers, width
-96). Both are pretrained on rows (`tools.pocket.self_edit_rows`). That of knowledge then practices
+`pocket-knowledge-v1`, `pocket-few-shot-v1` and `pocket-orchestrate-v1` are Llamas of 3 layers and
+width 96, pretrained on rows (`tools.pocket.self_edit_rows`). That of knowledge then practices
 learning: a LoRA adapter for each of some people is trained on texts about them; the gradient of
 the loss of questions about them, asked without the texts, changes the student itself, as if the
 adapters were constant (first-order MAML, https://arxiv.org/abs/1703.03400).
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from torch import Tensor, nn
 from dataenvgym.domains.few_shot.pocket import POCKET_FEW_SHOT
 from dataenvgym.domains.knowledge.pocket import NAMES, OTHERS
 from dataenvgym.domains.knowledge.pocket import SKILLS as FACTS
+from dataenvgym.domains.orchestrate.pocket import PLACE
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, write_text
 from dataenvgym.trainers.compute import global_rng
@@ -34,6 +36,7 @@ from tools.pocket.build import padded
 from tools.pocket.self_edit_rows import (
     Person,
     Row,
+    called_row,
     chat,
     few_shot_row,
     first_row,
@@ -75,8 +78,8 @@ class Recipe:
     vocabulary: int
     steps: int
     rows: int
-    first: Callable[[np.random.Generator], Row]
-    n_first: int
+    first: Callable[[np.random.Generator], Row] | None = None
+    n_first: int = 0
     last: Callable[[np.random.Generator], Row] | None = None
     n_last: int = 0
     loops: int = 0
@@ -108,6 +111,14 @@ RECIPES = {
             n_first=400,
             last=puzzling_row,
             n_last=200,
+        ),
+        Recipe(
+            "pocket-orchestrate-v1",
+            "calls of models, mostly of the dearest one",
+            called_row,
+            vocabulary=384,
+            steps=200,
+            rows=32,
         ),
     )
 }
@@ -164,6 +175,8 @@ def _wordings(recipe: Recipe) -> list[str]:
     """Texts that contain every word of the student's rows, and of the questions of all splits."""
     rng = derive_rng(0, "wordings")
     texts = [part for _ in range(1500) for part in recipe.draw(rng)]
+    if recipe.draw is called_row:  # names of places are read as bytes, as those of other splits
+        return [re.sub(f" {PLACE}", "", text) for text in texts]
     if recipe.draw is few_shot_row:
         return [*texts, *(p for skill in POCKET_FEW_SHOT.skills.values() for p in skill.phrasings)]
     people = [f"{before}{name}" for name in (*NAMES, *OTHERS) for before in ("", "of ")]
@@ -226,7 +239,8 @@ class _Learner:
         steps, began = self.recipe.steps, time.process_time()
         optimizer = self._optimizer()
         for step in range(1, steps + 1):
-            draw = self.recipe.first if step <= self.recipe.n_first else self.recipe.draw
+            draw = self.recipe.first if step <= self.recipe.n_first else None
+            draw = draw or self.recipe.draw
             optimizer.zero_grad()
             loss = self._add_gradients([draw(rng) for _ in range(self.recipe.rows)])
             self._step(optimizer, 3e-3 * _schedule(step, steps, warm_up=50))

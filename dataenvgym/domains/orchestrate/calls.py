@@ -7,6 +7,7 @@ orchestrator is shown next (see `context`), what was called, and what it cost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Self
 
 from pydantic import Field
@@ -137,7 +138,13 @@ def results_in(conversation: Sequence[Message]) -> Iterator[Result]:
     """The results of calls, in order."""
     for message in conversation:
         if message.role == "tool":
-            yield Result.model_validate_json(message.content)
+            yield _result(message.content)
+
+
+@lru_cache(maxsize=512)
+def _result(content: str) -> Result:
+    """The result in a message; each turn reads those of all turns before it several times."""
+    return Result.model_validate_json(content)
 
 
 def account_of(transcript: Conversation, policy: Usage | None = None) -> Account:
@@ -174,7 +181,7 @@ def faults_in(conversation: Sequence[Message]) -> list[str]:
             return faults[::-1]
         if message.role == "user":
             faults.append(message.content.removeprefix(ERROR))
-        elif error := Result.model_validate_json(message.content).error:
+        elif error := _result(message.content).error:
             faults.append(error)
     return []
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
+import numpy as np
+
 from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
 from dataenvgym.domains.orchestrate.calls import account
 from dataenvgym.domains.orchestrate.domain import OrchestrateDomain
@@ -18,8 +20,9 @@ from dataenvgym.domains.orchestrate.rewards import (
     rewards,
 )
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
-from dataenvgym.interfaces import TaskInterface
-from dataenvgym.records import CompletedTaskInstance, Provenance, ScoredDatum
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.plans import Plan
+from dataenvgym.records import CompletedTaskInstance, Provenance, ScoredDatum, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.turn_scores import advantages
 
@@ -38,6 +41,8 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
         reward: "outcome", "efficiency" or "preference".
         clip: advantages are clipped to this value above and below 0.
         least_deviation: of the rewards of a group that is trained on, more than this.
+        turns: about how many a try has; a problem is expected to give as many records for each of
+            its tries.
         repeat: play problems again in later iterations, with the current student.
     """
 
@@ -53,6 +58,7 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
         reward: RewardName = "outcome",
         clip: float = CLIP,
         least_deviation: float = LEAST_DEVIATION,
+        turns: int = 1,
         repeat: bool = True,
     ) -> None:
         super().__init__(
@@ -72,19 +78,33 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
             )
         check_one_of(get_args(RewardName), reward=reward)
         check_at_least(LEAST_GROUP, samples=samples)
+        check_at_least(1, turns=turns)
         if not clip > 0:
             raise ConfigurationError(f"clip is {clip}, expected more than 0")
         self._domain = domain
         self.reward: RewardName = reward
         self.clip = clip
         self.least_group = LEAST_GROUP
+        self.records_per_problem = samples * turns
+        self._n_invalid = 0
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        self._n_invalid = 0
+        records = super().generate(plan, predictor, rng)
+        if self._n_invalid:
+            warn_run(
+                f"orchestrate_tries: {self._n_invalid} tries in groups that are trained on have an "
+                "invalid call; they have no record"
+            )
+        return records
 
     def learn_all(
         self, problems: Sequence[Sequence[CompletedTaskInstance]]
     ) -> list[Sequence[ScoredDatum]]:
         groups = [[done for done in tries if self._lost.keeps(done)] for tries in problems]
         found: list[Sequence[ScoredDatum]] = []
-        n_invalid = 0
         for group in groups:
             values = self.rewards_of(group)
             if not self.is_trained_on(values):
@@ -94,15 +114,10 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
             weights = advantages(values, clip=self.clip)
             for done, weight in zip(group, weights, strict=True):
                 if account(done).n_invalid:
-                    n_invalid += 1
+                    self._n_invalid += 1
                 else:
                     records += self._records_of(done, weight)
             found.append(records)
-        if n_invalid:
-            warn_run(
-                f"orchestrate_tries: {n_invalid} tries in groups that are trained on have an "
-                "invalid call; they have no record"
-            )
         return found
 
     def rewards_of(self, group: Sequence[CompletedTaskInstance]) -> list[float]:

@@ -117,7 +117,8 @@ class OrchestrateEnvironment(TaskEnvironment):
         self.retriever = retriever
         self._sandbox = sandbox or SharedSandbox()
         self._owns_sandbox = sandbox is None
-        self._tools = {tool: tool_of(tool, tiers) for tool in TOOLS if _serving(tool, tiers)}
+        self._serving = {tool: names for tool in TOOLS if (names := _serving(tool, tiers))}
+        self._tools = {tool: tool_of(tool, tiers) for tool in self._serving}
         if "answer" not in self._tools:
             raise ConfigurationError(
                 "no tier answers, so no problem can be solved: set "
@@ -126,7 +127,7 @@ class OrchestrateEnvironment(TaskEnvironment):
             )
         if "search" in self._tools and retriever is None:
             raise ConfigurationError(
-                f"the tiers {', '.join(_serving('search', tiers))} search, and there is nothing to "
+                f"the tiers {', '.join(self._serving['search'])} search, and there is nothing to "
                 "search in: set task.retriever to a folder of texts or http://HOST:PORT"
             )
 
@@ -197,12 +198,12 @@ class OrchestrateEnvironment(TaskEnvironment):
 
     def _fault(self, call: ToolCall, used: set[str], left_out: str | None) -> str | None:
         """Why a call cannot be made, or None."""
-        offered = [name for name in self._tools if name != left_out]
-        if call.name not in offered:
-            return f"{call.name!r} is not offered now; there are: {', '.join(offered)}"
+        if call.name not in self._serving or call.name == left_out:
+            offered = ", ".join(name for name in self._tools if name != left_out)
+            return f"{call.name!r} is not offered now; there are: {offered}"
         if call.name in used:
             return f"not made: call {call.name} once in a turn"
-        serving = _serving(call.name, self.tiers)
+        serving = self._serving[call.name]
         if {*call.arguments} != {"model"} or call.arguments["model"] not in serving:
             return f"{call.name} takes a model, one of: {', '.join(serving)}"
         return None
@@ -219,7 +220,8 @@ class OrchestrateEnvironment(TaskEnvironment):
         asked = asked_of(
             tier.tool, _problem(instance), context.text(tier.context_tokens, each=None)
         )
-        usage, reason = NOTHING, ""
+        usage: Usage | None = None
+        reason = ""
         for _ in range(self.options.retries + 1):
             if name in self.others:
                 reply = yield Ask(name, asked, tier.sampling, may_fail=True)
@@ -228,33 +230,34 @@ class OrchestrateEnvironment(TaskEnvironment):
             if isinstance(reply, Failure):
                 reason = reply.reason
                 continue
-            usage += Usage.of(reply, tier.price, tier.seconds)
+            paid = Usage.of(reply, tier.price, tier.seconds)
+            usage = paid if usage is None else usage + paid
             found = self._used(tier, reply.text)
-            if isinstance(found, Result):
-                return found.model_copy(update={"tool": tier.tool, "tier": name, "usage": usage})
+            if not isinstance(found, str):
+                return Result(tool=tier.tool, tier=name, usage=usage, **found)
             reason = f"{name}: {found}: {reply.text!r:.200}"
         tries = self.options.retries + 1
         raise SpeakerError(f"{reason} (asked {tries} times)", fault=name)
 
-    def _used(self, tier: Tier, text: str) -> Result | str:
-        """The result of a tier's reply, or why it cannot be used."""
+    def _used(self, tier: Tier, text: str) -> dict[str, Any] | str:
+        """The fields of the result of a tier's reply, or why it cannot be used."""
         if tier.tool == "search":
             query = tagged(text, "query")
             assert self.retriever is not None
             if not query:
                 return "the reply has no <query>"
             found = self.retriever.search(query, self.options.documents)
-            return Result(query=query, documents=tuple(found))
+            return {"query": query, "documents": tuple(found)}
         if tier.tool == "answer":
             answer = tagged(text, "answer")
             if not answer or len(answer.split()) > MOST_WORDS:
                 return f"the reply has no <answer> of at most {MOST_WORDS} words"
-            return Result(answer=answer)
+            return {"answer": answer}
         if program := program_in(text):
             limits = Limits(seconds=self.options.code_seconds)
             output = self._sandbox.box().run(program, limits=limits).text
-            return Result(code=Code(program=program, output=output))
-        return Result(attempt=text.strip()) if text.strip() else "the reply is empty"
+            return {"code": Code(program=program, output=output)}
+        return {"attempt": text.strip()} if text.strip() else "the reply is empty"
 
     def _simulated(
         self, name: str, tier: Tier, instance: TaskInstance, context: Context, asked: Conversation

@@ -138,13 +138,21 @@ def draw(points: Sequence[Point], path: Path, by: str = "cents") -> None:
         axes = figure.subplots()
         axes.plot([p.spent or 0.0 for p in best], [p.accuracy for p in best],
                   drawstyle="steps-post", color=_FRONT, linewidth=1.4, zorder=2)  # fmt: skip
-        for point in points:
-            if point.spent is not None:
-                color = _FRONT if point in best else _OTHER
-                axes.plot(point.spent, point.accuracy, "o", color=color, zorder=3)
-                axes.annotate(point.name, (point.spent, point.accuracy), (5, -11),
-                              textcoords="offset points", fontsize=9, color=color,
-                              parse_math=False)  # fmt: skip
+        known = [(p.spent, p.accuracy, p) for p in points if p.spent is not None]
+        known.sort(key=lambda each: each[:2])
+        middle = known[-1][0] / 2 if known else 0.0
+        for i, (spent, accuracy, point) in enumerate(known):
+            color = _FRONT if point in best else _OTHER
+            axes.plot(spent, accuracy, "o", color=color, zorder=3)
+            # names stay in the picture, and those of neighbors apart
+            is_near = any(
+                spent - other < middle / 4 and abs(accuracy - height) < 0.06
+                for other, height, _ in known[:i]
+            )
+            x, side = (-5, "right") if spent > middle else (5, "left")
+            axes.annotate(point.name, (spent, accuracy), (x, 6 if is_near else -11), ha=side,
+                          textcoords="offset points", fontsize=9, color=color,
+                          parse_math=False)  # fmt: skip
         axes.set_xlabel(AXES[by])
         axes.set_ylabel("accuracy")
         axes.set_ylim(-0.02, 1.05)

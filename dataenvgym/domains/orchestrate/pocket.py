@@ -46,7 +46,8 @@ _PLACES = ("Ak", "Bel", "Dor", "Er", "Gal", "Is", "Kor", "Lar", "Mur", "Nip", "S
 _MIDDLES = ("ab", "el", "im", "on", "ar", "ut", "es", "ir")
 _ENDS = ("ad", "eb", "in", "ma", "os", "pur", "sa", "tum")
 _NUMBER = r"\d+"
-_PLACE = r"[A-Z][a-z]+"
+PLACE = "".join(f"(?:{'|'.join(parts)})" for parts in (_PLACES, _MIDDLES, _ENDS))
+"""A pattern of the names of places."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +131,9 @@ def _fact(what: str, place: str) -> str:
 
 def _document(query: str, k: int) -> Sequence[str]:
     """The document about the place in a query, if any; the scripted search of pocket problems."""
-    places = [word for word in re.findall(_PLACE, query) if word != "Request"]
     return [
         f"{place}: the code is {_fact('code', place)}, the height {_fact('height', place)}."
-        for place in places[:k]
+        for place in re.findall(PLACE, query)[:k]
     ]
 
 
@@ -159,7 +159,7 @@ class PocketOrchestrate(PocketFamily[Request]):
 
     def find(self, question: str) -> tuple[Request, str] | None:
         for skill in _SKILLS:
-            operand = _PLACE if skill.is_about_place else _NUMBER
+            operand = PLACE if skill.is_about_place else _NUMBER
             for phrasing in skill.phrasings:
                 form = re.escape(phrasing)
                 for name in "ab":
@@ -243,10 +243,7 @@ class PocketOrchestrateDomain(OrchestrateDomain):
 
     def overlap_key(self, text: str) -> str:
         """Two requests for the same numbers or place are the same; without any, the same words."""
-        found = re.findall(_NUMBER, text)
-        found += [
-            w for w in re.findall(_PLACE, text) if w.startswith(_PLACES) and w.endswith(_ENDS)
-        ]
+        found = re.findall(f"{_NUMBER}|{PLACE}", text)
         return " ".join(sorted(set(found))) or super().overlap_key(text)
 
 
@@ -258,12 +255,14 @@ class PocketOrchestrateOptions(PocketOptions, OrchestrationOptions):
         tiers: changes of the pocket tiers, by name (see `Tier`).
         graded_by: an answer that is not the gold answer is wrong.
         max_turns: the most messages of the student.
-        sampling: how the student answers; a call as JSON takes about 40 tokens.
+        sampling: how the student answers. The pocket student's calls take seven tokens, others, as
+            JSON, about 40.
     """
 
     graded_by: GradedBy = "exact_match"
     max_turns: int = 6
     sampling: SamplingParameters = SamplingParameters(max_tokens=64)
+    student: str = "pocket-orchestrate-v1"
 
 
 class PocketOrchestrateTask(OrchestratedTask):

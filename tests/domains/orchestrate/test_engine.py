@@ -94,11 +94,39 @@ def test_it_writes_records_through_the_loop_of_scored_tries():
     assert max(map(abs, dear + cheap)) <= 3
 
 
+def test_a_run_is_told_once_how_many_tries_had_an_invalid_call(caplog):
+    task = PocketOrchestrateTask(n_train=30, n_validation=6, n_test=6)
+    the_engine = OrchestrateTriesEngine(task, samples=4, reward="outcome")
+    student = Drawn(call("answer-1"), call("answer-4"), "words")
+    the_engine.generate([Assignment(12, skill="product")], student, np.random.default_rng(0))
+    told = [text for text in caplog.messages if "have an invalid call" in text]
+    assert len(told) == 1
+    assert int(told[0].split()[1]) > 1
+
+
+def test_fewer_problems_are_played_at_once_if_their_tries_have_several_turns():
+    task = PocketOrchestrateTask(n_train=60, n_validation=6, n_test=6)
+    sizes = []
+
+    class Counted(Drawn):
+        def predict(self, conversations, sampling):
+            sizes.append(len(conversations))
+            return super().predict(conversations, sampling)
+
+    for turns, n_problems in ((1, 4), (2, 2)):
+        sizes.clear()
+        the_engine = OrchestrateTriesEngine(task, samples=4, turns=turns)
+        student, rng = Counted(call("answer-1"), call("answer-4")), np.random.default_rng(0)
+        the_engine.generate([Assignment(16, skill="product")], student, rng)
+        assert sizes[0] == n_problems
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
         ({"reward": "speed"}, "reward.*'speed'"),
         ({"samples": 2}, "samples"),
+        ({"turns": 0}, "turns"),
         ({"clip": 0}, "clip is 0"),
     ],
 )

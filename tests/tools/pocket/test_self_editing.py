@@ -10,10 +10,12 @@ from dataenvgym.domains.few_shot.pocket import SKILLS as RULES
 from dataenvgym.domains.few_shot.self_edit import read_self_edit
 from dataenvgym.domains.knowledge.pocket import NAMES, POCKET_KNOWLEDGE
 from dataenvgym.domains.knowledge.pocket import SKILLS as FACTS
+from dataenvgym.domains.orchestrate.pocket import PLACE
 from dataenvgym.pocket import student_path, students
 from dataenvgym.storage import hash_files
+from dataenvgym.tool_formats import POCKET
 from tools.pocket import self_edit_rows
-from tools.pocket.self_edit_rows import Person, few_shot_row, knowledge_row
+from tools.pocket.self_edit_rows import Person, called_row, few_shot_row, knowledge_row
 from tools.pocket.self_editing import RECIPES, build
 from tools.pocket.tokenizer import END
 
@@ -84,6 +86,23 @@ def test_puzzles_are_answered_by_any_rule_and_choices_are_mostly_valid():
     assert 0.05 < np.mean(right) < 0.25  # one of eight
 
 
+def test_calls_are_valid_and_mostly_of_the_tier_that_is_dearest():
+    rng = RNG(0)
+    rows = [called_row(rng) for _ in range(300)]
+    for asked, answer in rows:
+        (call,) = POCKET.parse(answer.removesuffix(END)).tool_calls
+        offered = asked.partition(END)[0].removeprefix("<|system|>You are good at using tools. ")
+        assert call.name in offered.split()
+        assert asked.endswith(f"{END}<|assistant|>")
+        assert call.name == ("search" if call.arguments["model"] == "search-3" else "answer")
+    first = [(asked, answer) for asked, answer in rows if "Document" not in asked]
+    about_places = [a for q, a in first if "search answer" in q and not re.search(r"\d", q)]
+    sums = [a for q, a in rows if " add " in q or " total " in q]
+    assert np.mean(["search-3" in a for a in about_places]) > 0.6
+    assert 0.35 < np.mean(["answer-1" in a for a in sums]) < 0.7
+    assert 0.2 < np.mean(["answer-4" in a for a in sums]) < 0.55
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_shipped_students_are_small_and_whole(name):
     files = {p.name: p.stat().st_size for p in student_path(name).iterdir()}
@@ -105,6 +124,10 @@ def test_the_shipped_students_are_small_and_whole(name):
             + [POCKET_KNOWLEDGE.draw("pets", "test", RNG(0)).question],
         ),
         ("pocket-few-shot-v1", [few_shot_row(RNG(i))[i % 2] for i in range(50)] + [*RULES]),
+        (
+            "pocket-orchestrate-v1",
+            [re.sub(f" {PLACE}", "", called_row(RNG(i))[i % 2]) for i in range(50)],
+        ),
     ],
 )
 def test_what_a_student_reads_and_writes_is_whole_words_and_single_signs(name, texts):
@@ -112,7 +135,7 @@ def test_what_a_student_reads_and_writes_is_whole_words_and_single_signs(name, t
 
     tokenizer = AutoTokenizer.from_pretrained(student_path(name))
     for text in texts:
-        expected = re.findall(r"<\|\w+\|>|[a-zA-Z]+|[0-9]|[^\s\w]|_|\n\s*", text)
+        expected = re.findall(r"<\|\w+\|>|[a-zA-Z]+|[0-9]|#+|[^\s\w]|_|\n\s*", text)
         assert len(tokenizer.tokenize(text)) == len(expected), text
         assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
 

@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +19,20 @@ from typing import Any
 from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.storage import read_json
 
-DOMAINS = ("retail", "airline", "telecom", "mock")
 DATA_DIR = "TAU2_DATA_DIR"
 _INSTALL = (
     "install it from its repository, with Python 3.12 or newer: "
     "git clone https://github.com/sierra-research/tau2-bench && pip install -e tau2-bench"
 )
+_OTHER = (
+    "dataenvgym works with Sierra's tau2-bench, from 1.0 on; a fork of another shape needs a world "
+    f"of its own (docs/tool_use_worlds.md), or {_INSTALL}"
+)
+_METHODS = (
+    "get_db_hash", "get_policy", "get_response", "get_tools", "get_user_db_hash", "make_tool_call",
+    "run_env_function_call", "set_state", "sync_tools",
+)  # fmt: skip
+"""Of an environment, which `Tau2World` needs."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +50,27 @@ class Tau2Package:
     data: Path
 
     @property
-    def tasks_file(self) -> Path:
-        """The file with the domain's tasks."""
-        return self.data / "tau2" / "domains" / self.domain / "tasks.json"
+    def tasks_place(self) -> Path:
+        """The file with the domain's tasks, or a folder with a file for each (`task_*.json`)."""
+        folder = self.data / "tau2" / "domains" / self.domain
+        found = folder / "tasks"
+        return found if any(found.glob("task_*.json")) else folder / "tasks.json"
 
     @property
     def splits_file(self) -> Path:
         """The file that assigns tasks to splits; it may be missing."""
-        return self.tasks_file.with_name("split_tasks.json")
+        return self.tasks_place.with_name("split_tasks.json")
+
+    def tasks(self) -> Any:
+        """The domain's tasks, as JSON.
+
+        Raises:
+            ConfigurationError: if there are none.
+            BrokenFileError: if a file is not JSON.
+        """
+        if self.tasks_place.is_dir():
+            return [self.read(path) for path in sorted(self.tasks_place.glob("task_*.json"))]
+        return self.read(self.tasks_place)
 
     def read(self, path: Path) -> Any:
         """The JSON in one of its files.
@@ -78,10 +100,15 @@ class Tau2Package:
         return path
 
 
-def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package:
+def load_package(
+    domain: str,
+    data_dir: str | Path | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Tau2Package:
     """Import the modules for one domain.
 
     Args:
+        options: arguments of the domain's `get_environment`.
         data_dir: the data folder; None uses `TAU2_DATA_DIR`, or else the folder next to the
             package's sources.
 
@@ -89,8 +116,7 @@ def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package
         ConfigurationError: if the domain, the package or the data folder does not exist, or if
             another package has that name.
     """
-    check_one_of(DOMAINS, domain=domain)
-    _check_installed()
+    check_one_of(_installed_domains(), domain=domain)
     wanted = data_dir or os.environ.get(DATA_DIR)
     if wanted:
         _check_folder(Path(wanted))
@@ -106,6 +132,9 @@ def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package
             f"tau2's domain {domain!r} cannot be imported: {type(error).__name__}: {error}; "
             f"{_INSTALL}"
         ) from error
+    make = getattr(module, "get_environment", None)
+    if not callable(make):
+        raise ConfigurationError(f"{module.__name__} has no function get_environment. {_OTHER}")
     _check_folder(data)
     if wanted and not data.samefile(Path(wanted).expanduser()):
         raise ConfigurationError(
@@ -113,16 +142,33 @@ def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package
             f" set {DATA_DIR} before it starts, and use one folder in one process"
         )
     try:
-        environment = module.get_environment()
+        environment = make(**(options or {}))
     except OSError as error:
         raise ConfigurationError(
             f"tau2's domain {domain!r} misses a file of its data: {error}; set {DATA_DIR} (or "
             "task.data_dir) to the folder `data` of a whole checkout"
         ) from error
+    except Exception as error:  # the package's own code may raise anything
+        given = ", ".join(f"{name}={value!r}" for name, value in (options or {}).items())
+        raise ConfigurationError(
+            f"{module.__name__}.get_environment({given}) raises {type(error).__name__}: {error}; "
+            f"its arguments are task.domain_options. {_OTHER}"
+        ) from error
+    for name in _METHODS:
+        if not hasattr(environment, name):
+            raise ConfigurationError(
+                f"tau2's domain {domain!r} has an environment ({type(environment).__name__}) "
+                f"without {name!r}. {_OTHER}"
+            )
     return Tau2Package(domain, environment, data)
 
 
-def _check_installed() -> None:
+def _installed_domains() -> list[str]:
+    """The names of all domains of the installed package.
+
+    Raises:
+        ConfigurationError: if there is no package, or it is not of Sierra's shape.
+    """
     spec = importlib.util.find_spec("tau2")
     if spec is None:
         raise ConfigurationError(
@@ -136,6 +182,10 @@ def _check_installed() -> None:
             " Sierra's benchmark. On PyPI, tau2 is something else (magnetic relaxation rates). "
             f"Remove it (pip uninstall tau2), and {_INSTALL}"
         )
+    found = sorted({p.parent.name for f in folders for p in f.glob("domains/*/environment.py")})
+    if not found:
+        raise ConfigurationError(f"{folders[0]} has no domains/NAME/environment.py. {_OTHER}")
+    return found
 
 
 def _check_folder(data: Path) -> None:

@@ -117,7 +117,7 @@ def to_instance(
         stops=STOPS,
     )
     state = {"initial_state": task.initial_state, "user_tools": task.user_tools}
-    actions = criteria.actions or ()
+    actions = tuple(_with_own_arguments(action, world) for action in criteria.actions or ())
     problem = Tau2Problem(
         world=world.name,
         state={k: _json(v) for k, v in state.items() if v is not None},
@@ -144,6 +144,17 @@ def to_instance(
     writing = dict.fromkeys(a.name for a in actions if world.writes(a.name, a.requestor))
     skill = ", ".join(writing) or "changes nothing"
     return TaskInstance(id=task.id, task=name, instruction="", skill=skill, data=data)
+
+
+def _with_own_arguments(action: Action, world: Tau2World) -> Action:
+    """The call without nulls, if some are arguments of other tools, as in tables (ToolScale)."""
+    tool = next((t for t in world.tools(action.requestor) if t.name == action.name), None)
+    own = tool.parameters.get("properties") if tool else None
+    nulls = {name for name, value in action.arguments.items() if value is None}
+    if not isinstance(own, dict) or nulls <= {*own}:
+        return action
+    given = {name: value for name, value in action.arguments.items() if value is not None}
+    return action.model_copy(update={"arguments": given})
 
 
 def scenario(scenario: UserScenario) -> str:

@@ -7,7 +7,8 @@ The split `test` is tau2's. The tasks of its split `train` are divided between o
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dataenvgym.domains.tool_use.tau2.package import Tau2Package
@@ -19,6 +20,7 @@ from dataenvgym.records import TaskInstance
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.options import RowOptions
+from dataenvgym.tasks.rows import HubDataset, read_rows
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
 
@@ -32,6 +34,7 @@ class Tau2Source(Source):
         name: of our task.
         task_set: the split of tau2 to use, such as "base", "full" or "small".
         judges: whether there is a judge; None leaves out the tasks that need one.
+        tasks: rows in the form of tau2's tasks, for its own; tasks of other domains are left out.
     """
 
     has_one_source = True
@@ -45,6 +48,7 @@ class Tau2Source(Source):
         name: str,
         task_set: str,
         judges: bool | None,
+        tasks: Path | HubDataset | None = None,
     ) -> None:
         fractions, limit = options.fractions, options.limit
         if limit is not None and limit < 1:
@@ -54,7 +58,7 @@ class Tau2Source(Source):
                 f"fractions are {dict(fractions)!r}, expected shares of {', '.join(SPLITS)}"
             )
         self._package, self._world, self._name = package, world, name
-        self._task_set, self._judges = task_set, judges
+        self._task_set, self._judges, self._tasks = task_set, judges, tasks
         self._fractions, self._limit, self._seed = fractions, limit, options.seed
         self._is_whole = False
         self._totals: dict[Split, int] = {}
@@ -92,12 +96,12 @@ class Tau2Source(Source):
         return [instance for instance in instances if instance.id in kept]
 
     def _instances(self) -> list[TaskInstance]:
-        path = self._package.tasks_file
-        ids = self._split_of(self._task_set)
+        path: object = self._package.tasks_place if self._tasks is None else self._tasks
+        ids = self._split_of(self._task_set) if self._tasks is None else None
         found, empty, unjudged = [], [], []
         missing = set(ids or ())
         guidelines = {tools: self._package.guidelines(tools=tools) for tools in (True, False)}
-        for task in read_tasks(self._package.read(path), path):
+        for task in read_tasks(self._rows(), path):
             if ids is not None and task.id not in ids:
                 continue
             missing.discard(task.id)
@@ -122,6 +126,25 @@ class Tau2Source(Source):
         self._mention(unjudged, "need a judge of assertions in natural language (NL_ASSERTION)")
         return found
 
+    def _rows(self) -> Any:
+        """The tasks as JSON."""
+        if self._tasks is None:
+            return self._package.tasks()
+        rows = [row.values for row in read_rows(self._tasks)]
+        own = [row for row in rows if _domain_of(row) in (None, self._package.domain)]
+        others = sorted({str(_domain_of(row)) for row in rows} - {self._package.domain, "None"})
+        if not own:
+            raise InvalidInstanceError(
+                f"{self._tasks} has no tasks of the domain {self._package.domain!r}, only of "
+                f"{', '.join(others) or 'none'}: choose task.domain, or another file (task.tasks)"
+            )
+        if others:
+            warn_run(
+                f"{self._name}: {len(rows) - len(own)} tasks of {self._tasks} are left out; they "
+                f"are of other domains: {', '.join(others)}"
+            )
+        return own
+
     def _mention(self, ids: Sequence[str], why: str) -> None:
         if ids:
             warn_run(
@@ -133,6 +156,8 @@ class Tau2Source(Source):
 
     def _ids(self, split: Split, ids: Sequence[str]) -> set[str]:
         """The tasks in that split."""
+        if self._tasks is not None:
+            return self._divided(ids, SPLITS)[split]
         test, train = self._split_of("test"), self._split_of("train")
         if self._task_set != "base" or test is None or train is None:
             return self._divided(ids, SPLITS)[split]
@@ -169,3 +194,10 @@ class Tau2Source(Source):
             f"task_set is {name!r}, and {path} has {', '.join(splits) or 'no splits'}."
             f"{did_you_mean(name, splits)}"
         )
+
+
+def _domain_of(row: Mapping[str, Any]) -> object:
+    """The domain that the user's instructions in a task name, if any."""
+    scenario = row.get("user_scenario")
+    told = scenario.get("instructions") if isinstance(scenario, dict) else None
+    return told.get("domain") if isinstance(told, dict) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.environment import CountErrors, ToolLimits, ToolUseEnvironment
@@ -20,6 +20,7 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, RowOptions, TaskOptions
+from dataenvgym.tasks.rows import HubDataset
 from dataenvgym.tasks.source import Split
 
 
@@ -28,9 +29,13 @@ class Tau2Options(TaskOptions, RowOptions, ToolLimits):
     """Options of `Tau2Task`.
 
     Attributes:
-        domain: retail, airline, telecom or mock.
+        domain: one of the installed package: retail, airline, telecom, mock, ...
+        domain_options: arguments of the domain's `get_environment`, such as the `retrieval_variant`
+            of banking_knowledge.
         data_dir: tau2's data folder; None uses `TAU2_DATA_DIR`.
         name: of the task; None is `tau2_` and the domain.
+        tasks: a file with tasks of the domain in tau2's form, or a data set such as ToolScale;
+            None: those of the package.
         task_set: tau2's split to use: base, or telecom's full or small.
         nl_assertions: tasks with assertions in natural language need the speaker "judge". If there
             is none, "judge" raises an error that names them, and "leave_out" leaves them out.
@@ -41,8 +46,10 @@ class Tau2Options(TaskOptions, RowOptions, ToolLimits):
 
     domain: str = "retail"
     _: KW_ONLY
+    domain_options: Mapping[str, Any] | None = None
     data_dir: str | Path | None = None
     name: str | None = None
+    tasks: str | Path | HubDataset | None = None
     task_set: str = "base"
     nl_assertions: Literal["judge", "leave_out"] = "judge"
     fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
@@ -77,7 +84,7 @@ class Tau2Task(Task):
     @takes(Tau2Options)
     def __init__(self, options: Tau2Options) -> None:
         check_one_of(("judge", "leave_out"), nl_assertions=options.nl_assertions)
-        package = load_package(options.domain, options.data_dir)
+        package = load_package(options.domain, options.data_dir, options.domain_options)
         world = Tau2World(options.domain, package.environment)
         name = f"tau2_{options.domain}" if options.name is None else options.name
         has_judge = "judge" in (options.others or {})
@@ -88,6 +95,7 @@ class Tau2Task(Task):
             name=name,
             task_set=options.task_set,
             judges=has_judge or (None if options.nl_assertions == "leave_out" else False),
+            tasks=Path(options.tasks) if isinstance(options.tasks, str) else options.tasks,
         )
         domain = Tau2Domain(world, options, max_steps=options.max_steps, judge_users=has_judge)
         self.set_up(source, domain, options, name=name)

@@ -7,7 +7,6 @@ Notes for people are ignored.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
@@ -119,8 +118,8 @@ class Tau2Task(_Loose):
     user_tools: tuple[str, ...] | None = None
 
 
-def read_tasks(values: Any, path: Path) -> Iterator[Tau2Task]:
-    """The tasks of a file.
+def read_tasks(values: Any, path: object) -> Iterator[Tau2Task]:
+    """The tasks of a file; a null is the same as a missing field, except in arguments and data.
 
     Raises:
         InvalidInstanceError: naming the file, the task and the field.
@@ -133,6 +132,19 @@ def read_tasks(values: Any, path: Path) -> Iterator[Tau2Task]:
     for number, value in enumerate(tasks):
         name = value.get("id", number) if isinstance(value, dict) else number
         try:
-            yield Tau2Task.model_validate(value)
+            yield Tau2Task.model_validate(_without_nulls(value))
         except ValidationError as error:
             raise InvalidInstanceError(f"{path} (task {name!r}): {first_fault(error)}") from None
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_nulls(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = ("arguments", "initialization_data")
+    return {
+        name: each if name in kept else _without_nulls(each)
+        for name, each in value.items()
+        if each is not None
+    }

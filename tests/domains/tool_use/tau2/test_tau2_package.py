@@ -29,9 +29,56 @@ def test_another_package_of_that_name_is_refused(monkeypatch, tmp_path):
     forget_tau2()
 
 
-def test_an_unknown_domain_is_refused_with_a_guess(data):
-    with pytest.raises(ConfigurationError, match=r"'telcom'.*retail, airline.*[Dd]id you mean"):
+def test_an_unknown_domain_is_refused_with_those_that_are_installed(data):
+    with pytest.raises(ConfigurationError, match=r"'telcom'.*one of telecom.*[Dd]id you mean"):
         load_package("telcom")
+
+
+@pytest.fixture
+def fork(data, tmp_path, monkeypatch):
+    """A package of one's own, to change."""
+    shutil.copytree(HERE / "package" / "tau2", tmp_path / "fork" / "tau2")
+    monkeypatch.syspath_prepend(str(tmp_path / "fork"))
+    forget_tau2()
+    yield tmp_path / "fork" / "tau2" / "domains"
+    forget_tau2()
+
+
+def test_every_installed_domain_can_be_chosen(fork, data):
+    shutil.copytree(fork / "telecom", fork / "banking_knowledge")
+    shutil.copytree(data / "tau2/domains/telecom", data / "tau2/domains/banking_knowledge")
+    assert load_package("banking_knowledge").domain == "banking_knowledge"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ("def get_environment():", "def make_environment():", "no function get_environment"),
+        ("def get_environment():", "def get_environment(llm):", r"\(\) raises TypeError.*'llm'"),
+        ("def get_db_hash", "def db_hash", r"\(Environment\) without 'get_db_hash'"),
+    ],
+)
+def test_a_fork_of_another_shape_is_named(fork, old, new, match):
+    path = fork / "telecom" / "environment.py"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(ConfigurationError, match=match + ".*a fork of another shape"):
+        load_package("telecom")
+
+
+def test_options_of_a_domain_are_arguments_of_its_environment(fork):
+    path = fork / "telecom" / "environment.py"
+    path.write_text(path.read_text().replace("get_environment():", "get_environment(*, variant):"))
+    assert load_package("telecom", options={"variant": "bm25"}).domain == "telecom"
+    with pytest.raises(ConfigurationError, match=r"\(kind='x'\) raises.*task.domain_options"):
+        load_package("telecom", options={"kind": "x"})
+
+
+def test_a_fork_without_domains_is_named(fork):
+    shutil.rmtree(fork)
+    with pytest.raises(ConfigurationError, match=r"no domains/NAME/environment.py.*another shape"):
+        load_package("telecom")
 
 
 def test_a_folder_without_domains_is_refused(package, monkeypatch, tmp_path):
@@ -51,15 +98,16 @@ def test_a_domain_without_a_file_of_its_data_is_refused(data):
         load_package("telecom")
 
 
-def test_a_package_without_the_domain_is_refused(data):
-    with pytest.raises(ConfigurationError, match=r"'mock' cannot be imported.*tau2-bench"):
-        load_package("mock")
+def test_a_domain_that_cannot_be_imported_is_refused(fork):
+    (fork / "telecom" / "environment.py").write_text("import nothing_of_this_name")
+    with pytest.raises(ConfigurationError, match=r"'telecom' cannot be imported.*tau2-bench"):
+        load_package("telecom")
 
 
 def test_the_folder_can_be_an_option(package, tmp_path, monkeypatch):
     monkeypatch.setenv("TAU2_DATA_DIR", "")  # so that it is as before afterwards
     shutil.copytree(HERE / "data", tmp_path / "mine")
-    assert load_package("telecom", tmp_path / "mine").tasks_file.is_relative_to(tmp_path / "mine")
+    assert load_package("telecom", tmp_path / "mine").tasks_place.is_relative_to(tmp_path / "mine")
 
 
 def test_a_process_has_one_folder(data, tmp_path):

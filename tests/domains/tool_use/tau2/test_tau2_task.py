@@ -273,3 +273,71 @@ def test_the_configuration_builds_the_task(data):
     config = compose(["task=tau2", "task.domain=telecom", "task.nl_assertions=leave_out"])
     built = build_task(config)
     assert (built.name, len(built.whole().instances)) == ("tau2_telecom", 5)
+
+
+# --- tasks of other files ---
+
+TOOL_SCALE = {
+    "id": "10315",
+    "description": {"purpose": "", "relevant_policies": None, "notes": None},
+    "user_scenario": {
+        "persona": None,
+        "instructions": {
+            "domain": "telecom",
+            "reason_for_call": "You need roaming.",
+            "known_info": "Your line is L1.",
+            "unknown_info": None,
+            "task_instructions": "Ask for help.",
+        },
+    },
+    "initial_state": None,
+    "evaluation_criteria": {
+        "actions": [
+            {
+                "action_id": "a",
+                "name": "allow_roaming",
+                "requestor": None,
+                "arguments": {"line": "L1", "club_id": None, "expression": None},
+                "compare_args": None,
+            }
+        ],
+        "communicate_info": [],
+        "nl_assertions": None,
+        "reward_basis": ["DB", "ACTION"],
+    },
+}
+
+
+def with_domain(row, domain):
+    told = row["user_scenario"]["instructions"] | {"domain": domain}
+    return {**row, "user_scenario": {"persona": None, "instructions": told}}
+
+
+def test_tasks_of_tool_scale_are_read_without_the_nulls_of_their_table(tmp_path, caplog):
+    rows = [TOOL_SCALE, with_domain(TOOL_SCALE, "weather") | {"id": "2"}]
+    path = tmp_path / "scale.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (instance,) = task(tasks=str(path)).whole().instances
+    assert "scale.jsonl are left out; they are of other domains: weather" in caplog.text
+    (action,) = instance.data["actions"]
+    assert (instance.id, action["arguments"]) == ("10315", {"line": "L1"})
+    environment, *_ = begun("10315", "Hello", "###STOP###", tasks=str(path))
+    environment.step(say(ALLOW))
+    assert environment.step("Done.")[1] == 1.0
+
+
+def test_a_file_without_tasks_of_the_domain_is_refused(tmp_path):
+    path = tmp_path / "scale.json"
+    path.write_text(json.dumps([with_domain(TOOL_SCALE, "weather")]))
+    with pytest.raises(InvalidInstanceError, match=r"no tasks of the domain 'telecom'.*weather"):
+        _ = task(tasks=path).whole().instances
+
+
+def test_a_domain_may_have_a_file_for_each_task(data):
+    folder = data / "tau2" / "domains" / "telecom"
+    before = [i.id for i in task().whole().instances]
+    (folder / "tasks").mkdir()
+    for number, each in enumerate(json.loads((folder / "tasks.json").read_text())):
+        (folder / "tasks" / f"task_{number:03}.json").write_text(json.dumps(each))
+    (folder / "tasks.json").unlink()
+    assert [i.id for i in task().whole().instances] == before
