@@ -47,6 +47,10 @@ ADDED = (
     ("environment.gate", None),
     ("environment.held", "all"),
     ("task.wording", "pocket"),
+    ("task.where", {}),
+    ("task.balance", []),
+    ("task.per_cell", None),
+    ("*engine.solution_prompt", None),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -43,11 +43,19 @@ class RowOptions:
     Attributes:
         fractions: shares of a file that several splits use.
         limit: largest number of problems of each split: a seeded sample in the file's order.
+        where: keep only rows whose field has one of the values: {level: [Level 4, Level 5]}.
+        balance: fields of a row, such as [type, level]; the validation split is then the first
+            `per_cell` problems with each combination of their values. Another split of the same
+            place gets the rest, without regard to `fractions`.
+        per_cell: see `balance`.
         seed: selects the problems of each split, and those of the sample.
     """
 
     fractions: Mapping[Split, float] = field(default_factory=lambda: FRACTIONS)
     limit: int | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    balance: Sequence[str] = ()
+    per_cell: int | None = None
     seed: int = 0
 
 

@@ -48,7 +48,8 @@ class OpenEndedPolicy:
 
     Args:
         per_error: the number of records for each error, in place of a number in all. With more than
-            `agent.records_per_iteration` in all, the plan is cut. Without errors there is no plan.
+            `agent.records_per_iteration` in all, it draws as many errors as fit, with a warning.
+            Without errors there is no plan.
     """
 
     def __init__(self, *, per_error: int | None = None) -> None:
@@ -58,12 +59,15 @@ class OpenEndedPolicy:
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         tried = [c for c in situation.completed if c.error is None]
         models = [c for c in tried if not c.was_correct]
-        if self.per_error is not None:
-            count = self.per_error * len(models)
-        models = models or tried
+        models = models or ([] if self.per_error is not None else tried)
         if not models:
             return ()
         order = rng.permutation(len(models)).tolist()
+        if self.per_error is not None:
+            drawn = order[: max(1, count // self.per_error)]
+            if len(drawn) < len(order):
+                warn_of_cut(len(order) * self.per_error, len(drawn) * self.per_error, count)
+            order, count = drawn, len(drawn) * self.per_error
         turns = Counter(order[i % len(order)] for i in range(count))
         return tuple(Assignment(turns[i], examples=(models[i],)) for i in order if turns[i])
 
