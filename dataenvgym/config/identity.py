@@ -50,7 +50,8 @@ ADDED = (
     ("task.where", {}),
     ("task.balance", []),
     ("task.per_cell", None),
-    ("*engine.solution_prompt", None),
+    ("agent.engine*.solution_prompt", None),
+    ("environment.engine*.solution_prompt", None),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""
