@@ -80,9 +80,10 @@ class RowSource(Source):
         fractions, limit = options.fractions, options.limit
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
-        if bool(options.balance) != (options.per_cell is not None) or (options.per_cell or 1) < 1:
+        per_cell = options.per_cell
+        if bool(options.balance) != (per_cell is not None) or (per_cell is not None and per_cell < 1):
             raise ConfigurationError(
-                f"balance is {list(options.balance)} and per_cell is {options.per_cell}, expected "
+                f"balance is {list(options.balance)} and per_cell is {per_cell}, expected "
                 "both, such as task.balance=[type,level] task.per_cell=50, or neither"
             )
         are_shares = isinstance(fractions, Mapping) and not fractions.keys() - set(SPLITS)
@@ -117,7 +118,7 @@ class RowSource(Source):
             for name, values in options.where.items()
         }
         self._balance = tuple(options.balance)
-        self._per_cell = options.per_cell
+        self._per_cell = per_cell
         self._keeps_test_apart = keeps_test_apart
         self._warned_of: set[Path | HubDataset] = set()
         self._totals: dict[Split, int] = {}  # problems in the source of a split that was read

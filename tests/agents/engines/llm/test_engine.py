@@ -394,3 +394,32 @@ def test_subskills_are_asked_for_until_there_are_enough(answers, known, expected
 def test_a_spent_budget_is_reported_if_a_subskill_is_asked_for():
     with pytest.raises(BudgetSpentError):
         LLMEngine(Teacher(budget=0)).propose_subskills("s", (), 1, (), np.random.default_rng(0))
+
+
+def test_problems_come_first_and_each_is_solved_in_a_second_request():
+    problems = [{"instruction": "What is 1 + 1?"}, {"instruction": "What is 2 + 2?"}, {"x": 1}]
+    teacher = fakes.Teacher(
+        json.dumps({"records": problems}), "#### 2", Failure(reason="lost"), '{"records": []}'
+    )
+    records, engine = generate(
+        teacher,
+        Assignment(2),
+        prompt="code_problems",
+        solution_prompt={"user": "Solve: {instruction}\n\n{answer_form}"},
+        attempts=1,
+        task=Task(domain=MathDomain(), source=PocketMathTask(n_train=5).source),
+    )
+    assert [(r.instruction, r.output) for r in records] == [("What is 1 + 1?", "#### 2")]
+    assert teacher.asked[1].startswith("Solve: What is 1 + 1?\n\nReason in short steps.")
+    assert teacher.samplings[1].json_schema is None
+    item = teacher.samplings[0].json_schema["properties"]["records"]["items"]
+    assert item["required"] == ["instruction"]
+    assert engine.dropped["malformed"] == 1  # the one whose solution was lost
+
+
+@pytest.mark.parametrize(
+    "options", [{"prompt": "code_problems"}, {"solution_prompt": "code_solution"}]
+)
+def test_a_prompt_for_problems_alone_and_one_for_solutions_go_together(options):
+    with pytest.raises(ConfigurationError, match="go together: set both, or neither"):
+        LLMEngine(Teacher(), **options)
