@@ -47,6 +47,8 @@ ADDED = (
     ("environment.gate", None),
     ("environment.held", "all"),
     ("task.wording", "pocket"),
+    ("task.examples", None),
+    ("task.examples_for", "base"),
     ("task.where", {}),
     ("task.balance", []),
     ("task.per_cell", None),

@@ -9,6 +9,7 @@ from typing import Any
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.options import Given
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.examples import Examples, ExamplesFor
 from dataenvgym.tasks.pressures import Pressure
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.source import Source, Split
@@ -76,6 +77,10 @@ class TaskOptions:
             `traps`, or a name with its options (see `dataenvgym.tasks.pressures`).
         pressure_on_records: False keeps the pressure from training records: what a study's ceiling
             has.
+        examples: worked examples in front of each problem (few-shot): a YAML file, its content, or
+            a name of ours (see `dataenvgym.tasks.examples`).
+        examples_for: "base" shows them to the student until it has learned; "always" to every
+            student, and in its training records.
     """
 
     split: Given[Split] = "validation"
@@ -86,6 +91,8 @@ class TaskOptions:
     student: str = "pocket"
     pressure: str | Mapping[str, Any] | Pressure | None = None
     pressure_on_records: bool = True
+    examples: str | Mapping[str, Any] | Examples | None = None
+    examples_for: ExamplesFor = "base"
 
 
 @dataclass(frozen=True, kw_only=True)
