@@ -28,7 +28,7 @@ FREE_SECTIONS = ("executor", "store")
 """Sections that may differ too: where the episode runs, and where else its episodes are stored,
 does not change its results."""
 
-ADDED = (
+ADDED: tuple[tuple[str, Any], ...] = (
     ("task.pressure", None),
     ("task.pressure_on_records", True),
     ("trainer.scored_clip_high", None),
@@ -53,6 +53,8 @@ ADDED = (
     ("task.balance", []),
     ("task.per_cell", None),
     ("agent.engine*.solution_prompt", None),
+    ("agent.engine*.hypotheses_prompt", None),
+    ("environment.engine*.hypotheses_prompt", None),
     ("environment.engine*.solution_prompt", None),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from dataenvgym.records.conversations import Conversation
 from dataenvgym.records.model import Model, Text
@@ -19,6 +21,7 @@ class Provenance(Model):
         subskill: the part of that skill, or None.
         agent: the name of the agent that wrote it, or None.
         iteration: the 1-based iteration that it was written for, or None.
+        hypotheses: what its author thought that the student lacks, and why; not stored if empty.
     """
 
     id: Text = ""
@@ -26,6 +29,14 @@ class Provenance(Model):
     subskill: Text | None = None
     agent: Text | None = None
     iteration: int | None = None
+    hypotheses: tuple[Text, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_no_hypotheses(self, write: SerializerFunctionWrapHandler) -> Any:
+        values = write(self)
+        if isinstance(values, dict) and not values.get("hypotheses"):
+            values.pop("hypotheses", None)  # as before there were any
+        return values
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,9 @@ class Examples(Model):
         """The text in front of this problem."""
         shown = self.examples if self.nearest is None else self._nearest(instruction)
         parts = self.template.split("{answer}")
-        texts = (e.answer.join(p.replace("{instruction}", e.instruction) for p in parts) for e in shown)
+        texts = (
+            e.answer.join(p.replace("{instruction}", e.instruction) for p in parts) for e in shown
+        )
         return f"{self.prefix}{''.join(texts)}{self.suffix}"
 
     def _nearest(self, instruction: str) -> list[Example]:

@@ -81,7 +81,9 @@ class RowSource(Source):
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
         per_cell = options.per_cell
-        if bool(options.balance) != (per_cell is not None) or (per_cell is not None and per_cell < 1):
+        if bool(options.balance) != (per_cell is not None) or (
+            per_cell is not None and per_cell < 1
+        ):
             raise ConfigurationError(
                 f"balance is {list(options.balance)} and per_cell is {per_cell}, expected "
                 "both, such as task.balance=[type,level] task.per_cell=50, or neither"

@@ -96,7 +96,10 @@ GIVEN = {
 }
 
 
-PLACES = {"speaker": "+speaker@task.others.partner", "examples": "+examples@task.examples"}  # of groups that have no place of their own
+PLACES = {
+    "speaker": "+speaker@task.others.partner",
+    "examples": "+examples@task.examples",
+}  # of groups that have no place of their own
 
 
 @pytest.mark.slow

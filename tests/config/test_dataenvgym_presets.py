@@ -53,6 +53,7 @@ SETTINGS = {
     (MATH, "skill_list"): [
         ("task.per_cell", 10, f"{OF_MATH}/skill_list.py: val_balanced_subset_10"),
         ("agent.policy.per_skill", 10, f"{OF_MATH}/skill_list.py: hypotheses x specs"),
+        ("agent.engine.hypotheses_prompt", "hypotheses", f"{AGENTS}/math/baselines/skill_list.py"),
         ("episode.iterations", 3, f"{OF_MATH}/skill_list.py: num_cycles"),
     ],
     (MATH, "skill_tree"): [
@@ -96,7 +97,10 @@ SETTINGS = {
         ("agent.engine.batch_size", 5, f"{AGENTS}/code/baselines/random.py"),
     ],
     (PLANS, "open_ended"): [
-        *[("trainer.cutoff_len", 1600, OF_PLANS) if s[0].endswith("cutoff_len") else s for s in ALL],
+        *[
+            ("trainer.cutoff_len", 1600, OF_PLANS) if s[0].endswith("cutoff_len") else s
+            for s in ALL
+        ],
         ("teacher.model", "gpt-4o", f"{AGENTS}/tool_use/baselines/open_ended.py"),
         ("task.sampling.max_tokens", 256, "trainable_predictors/tool_use/vllm_predictor.py"),
         ("task.examples", "plans_code", "tasks/tool_use/mnms/prompts.py: CODE_DEMO_EXAMPLES"),
@@ -158,7 +162,9 @@ def test_without_state_the_same_policy_is_blind(experiment):
 
 @pytest.mark.parametrize("task", ["math", "livecodebench", "mnms"])
 def test_the_two_students_of_a_task_differ_in_nothing_else(task):
-    one, other = (compose([f"experiment=dataenvgym_{task}_{s}"]) for s in ("gemma2_2b", "llama3_8b"))
+    one, other = (
+        compose([f"experiment=dataenvgym_{task}_{s}"]) for s in ("gemma2_2b", "llama3_8b")
+    )
     other.student.path = one.student.path
     assert one == other
 

@@ -81,7 +81,9 @@ def test_only_the_first_question_of_a_conversation_has_examples_before_it():
     shots = examples_of(SHOTS)
     talk = [Message(role=r, content=c) for r, c in (("user", "a"), ("assistant", "b")) * 2]
     shown = record_with_examples(ChatDatum(messages=talk), shots)
-    assert [m.content.endswith(c) for m, c in zip(shown.messages, "abab", strict=True)] == [True] * 4
+    assert [m.content.endswith(c) for m, c in zip(shown.messages, "abab", strict=True)] == [
+        True
+    ] * 4
     assert [len(m.content) > 1 for m in shown.messages] == [True, False, False, False]
     earlier = SupervisedDatum(instruction="c", output="d", history=[("a", "b")])
     shown = record_with_examples(earlier, shots)

@@ -176,7 +176,9 @@ def program(k, *, code=None, tests=None):
 
 def test_programs_that_read_stdin_are_run_with_their_inputs(task):
     silent = program(2, code="input()", tests=["Input:\n1\nOutput:\n"])
-    engine = ExecutionEngine(scripted([program(1, code="print(input())"), silent, program(3)]), task)
+    engine = ExecutionEngine(
+        scripted([program(1, code="print(input())"), silent, program(3)]), task
+    )
     (record,) = generate(engine, 1)
     assert record.output == "```python\nprint(int(input()) + 3)\n```"
     assert "Your code should pass these tests:\n\nInput:\n1\nOutput:\n4" in record.instruction

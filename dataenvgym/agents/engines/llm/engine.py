@@ -20,6 +20,7 @@ from dataenvgym.agents.engines.llm.record_requests import (
     PLAIN_DOMAIN,
     RecordRequest,
     add_samples,
+    is_error,
     next_round,
     requests_of,
     shown_example,
@@ -58,7 +59,23 @@ from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.domain import Domain
 
-_MAY_HAVE = ("skill", "examples", "samples", "written", "told")
+_MAY_HAVE = ("skill", "examples", "samples", "written", "told", "hypotheses")
+_HYPOTHESES: Schema = {
+    "type": "object",
+    "properties": {
+        "hypotheses": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"weakness": {"type": "string"}, "reason": {"type": "string"}},
+                "required": ["weakness", "reason"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["hypotheses"],
+    "additionalProperties": False,
+}
 _SUBSKILLS: Schema = {
     "type": "object",
     "properties": {"subskills": {"type": "array", "items": {"type": "string"}}},
@@ -74,6 +91,7 @@ class LLMEngineOptions(TypedDict, total=False):
 
     subskill_prompt: Prompt | Mapping[str, Any] | str
     solution_prompt: Prompt | Mapping[str, Any] | str | None
+    hypotheses_prompt: Prompt | Mapping[str, Any] | str | None
     skills: Sequence[str] | None
     examples_per_request: int
     temperature: float
@@ -101,6 +119,10 @@ class LLMEngine:
         solution_prompt: asks for the output of each record in a second request, after `prompt` has
             asked for the instructions alone (such as `code_problems`); has `{instruction}` and may
             have `{answer_form}`. None: one request asks for both.
+        hypotheses_prompt: first asks what the student lacks, and why, for each request with
+            examples, such as `hypotheses`; has `{examples}`, and may have `{count}` (of hypotheses,
+            one for each record), `{skill}` and `{told}`. `prompt` then has `{hypotheses}`, as
+            `math_records_for_hypotheses`, and each record's provenance keeps them.
         skills: the skills to write records for; None takes the gold skills of the task's training
             split, if there are any.
         batch_size: the most records that one request asks for.
@@ -128,6 +150,7 @@ class LLMEngine:
         *,
         subskill_prompt: Prompt | Mapping[str, Any] | str = "propose_subskills",
         solution_prompt: Prompt | Mapping[str, Any] | str | None = None,
+        hypotheses_prompt: Prompt | Mapping[str, Any] | str | None = None,
         skills: Sequence[str] | None = None,
         batch_size: int = 10,
         examples_per_request: int = 5,
@@ -158,6 +181,16 @@ class LLMEngine:
             raise ConfigurationError(
                 "agent.engine.solution_prompt and a prompt that asks for problems alone, such as "
                 "prompt=code_problems, go together: set both, or neither"
+            )
+        self.hypotheses_prompt = None
+        if hypotheses_prompt is not None:
+            self.hypotheses_prompt = as_prompt(
+                hypotheses_prompt, needs=("examples",), may=("count", "skill", "told")
+            )
+        if (self.hypotheses_prompt is not None) != ("hypotheses" in self.prompt.names):
+            raise ConfigurationError(
+                "agent.engine.hypotheses_prompt and a prompt with {hypotheses} in it, such as "
+                "prompt=math_records_for_hypotheses, go together: set both, or neither"
             )
         if self.task is not None and self.solution_prompt is None:
             check_form(self.prompt, self.task.name, self._domain.record_forms)
@@ -228,6 +261,8 @@ class LLMEngine:
         )
         add_samples(requests, self._problems, self.examples_per_request, rng)
         seed = int(rng.integers(2**31))
+        if self.hypotheses_prompt is not None:
+            self._suppose(requests, self.hypotheses_prompt, seed)
         self.dropped = Counter()
         seen: set[str] = set()
         was_answered = False
@@ -303,6 +338,25 @@ class LLMEngine:
             if len(names) == count:
                 break
         return tuple(names.values())
+
+    def _suppose(self, requests: Sequence[RecordRequest], prompt: Prompt, seed: int) -> None:
+        """Ask what the student lacks, and put the answers into the requests' provenance.
+
+        A request whose answer cannot be used has no hypotheses.
+        """
+        supposed = [r for r in requests if any(map(is_error, r.examples))]
+        asked = [request.conversation(prompt, self._domain) for request in supposed]
+        sampling = self.sampling.model_copy(update={"seed": seed})
+        answers = (
+            ask_json(self.teacher, asked, _HYPOTHESES, sampling, purpose="hypotheses")
+            if asked
+            else ()
+        )
+        for request, answer in zip(supposed, answers, strict=True):
+            pairs = answer["hypotheses"] if answer else ()
+            texts = (" ".join(f"{p['weakness']}: {p['reason']}".split()) for p in pairs)
+            found = {"hypotheses": tuple(texts)[: request.count]}
+            request.provenance = request.provenance.model_copy(update=found)
 
     def _ask(self, requests: Sequence[RecordRequest], seed: int) -> Sequence[Reply | Failure]:
         """Ask for each request; return one reply or failure each. Equal schemas share a call."""

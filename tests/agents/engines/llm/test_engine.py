@@ -423,3 +423,40 @@ def test_problems_come_first_and_each_is_solved_in_a_second_request():
 def test_a_prompt_for_problems_alone_and_one_for_solutions_go_together(options):
     with pytest.raises(ConfigurationError, match="go together: set both, or neither"):
         LLMEngine(Teacher(), **options)
+
+
+SUPPOSED = {"hypotheses": [{"weakness": "carrying", "reason": "it\nforgets"}] * 3}
+HYPOTHESES = {"prompt": "math_records_for_hypotheses", "hypotheses_prompt": "hypotheses"}
+
+
+def test_hypotheses_come_first_and_are_in_the_prompt_and_in_the_provenance():
+    teacher = fakes.Teacher(SUPPOSED, "no idea", sums([1, 2]), sums([3]), sums([4]))
+    plan = (
+        Assignment(2, skill="sums", examples=(wrong(1),)),
+        Assignment(1, skill="sums", examples=(wrong(2),)),
+        Assignment(1, skill="sums"),
+    )
+    records, _ = generate(teacher, *plan, batch_size=2, **HYPOTHESES)
+    assert teacher.purposes == {"hypotheses", "records"}
+    assert "Name up to 2 different weaknesses" in teacher.asked[0]
+    assert "I say 0" in teacher.asked[0]
+    assert "in this order:\n- carrying: it forgets\n- carrying" in teacher.asked[2]
+    assert not any("It seems to lack" in text for text in teacher.asked[3:5])
+    found = [r.provenance.hypotheses for r in records]
+    assert found == [("carrying: it forgets",) * 2] * 2 + [()] * 2
+    assert Provenance.model_validate_json(records[0].provenance.model_dump_json()) == (
+        records[0].provenance
+    )
+    assert "hypotheses" not in records[3].model_dump()["provenance"]  # as before there were any
+
+
+def test_without_errors_there_is_nothing_to_suppose():
+    teacher = fakes.Teacher(sums([1]))
+    generate(teacher, Assignment(1, skill="sums"), **HYPOTHESES)
+    assert teacher.purposes == {"records"}
+
+
+@pytest.mark.parametrize("name", HYPOTHESES)
+def test_hypotheses_and_the_prompt_that_shows_them_go_together(name):
+    with pytest.raises(ConfigurationError, match="go together: set both, or neither"):
+        LLMEngine(Teacher(), **{name: HYPOTHESES[name]})
