@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from operator import not_
+from typing import Self
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from dataenvgym.records.conversations import Conversation
 from dataenvgym.records.model import Model, Text
@@ -29,14 +30,7 @@ class Provenance(Model):
     subskill: Text | None = None
     agent: Text | None = None
     iteration: int | None = None
-    hypotheses: tuple[Text, ...] = ()
-
-    @model_serializer(mode="wrap")
-    def _without_no_hypotheses(self, write: SerializerFunctionWrapHandler) -> Any:
-        values = write(self)
-        if isinstance(values, dict) and not values.get("hypotheses"):
-            values.pop("hypotheses", None)  # as before there were any
-        return values
+    hypotheses: tuple[Text, ...] = Field(default=(), exclude_if=not_)
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def examples_of(given: Examples | Mapping[str, Any] | str | Path) -> Examples:
         raise ConfigurationError(f"{where}: {first_fault(error)}") from None
     if missing := [n for n in ("{instruction}", "{answer}") if found.template.count(n) != 1]:
         raise ConfigurationError(
-            f"{where}: template is {found.template!r}, expected a text with {missing[0]} in it, once"
+            f"{where}: template is {found.template!r}, expected a text with one {missing[0]} in it"
         )
     if found.nearest is not None:
         try:

@@ -117,7 +117,7 @@ def test_a_file_is_read_by_its_path_and_ours_by_their_names(tmp_path, source):
     [
         ("mathh", "Did you mean 'math'"),
         ({"examples": []}, "examples"),
-        (SHOTS | {"template": "{instruction}"}, r"expected a text with \{answer\} in it, once"),
+        (SHOTS | {"template": "{instruction}"}, r"expected a text with one \{answer\} in it"),
         (SHOTS | {"nearest": 0}, "nearest"),
         (SHOTS | {"shots": 3}, "shots"),
     ],

@@ -2,10 +2,10 @@
 
 An answer has `{"records": [{"instruction", "output", "tests"}]}`: the problem, its solution as
 Python code, and asserts that call it. The tests of a program that reads stdin are texts instead:
-"Input:", its input, "Output:", its output. The record is kept if the solution passes all its tests in
-the task's sandbox, and the same code with an empty body fails one, which shows that the tests check
-something. The solution runs twice, because it may pass once by chance. Tests are trusted as little
-as the code: each one runs on its own. Everything else is as in `LLMEngine`.
+"Input:", its input, "Output:", its output. The record is kept if the solution passes all its tests
+in the task's sandbox, and the same code with an empty body fails one, which shows that the tests
+check something. The solution runs twice, because it may pass once by chance. Tests are trusted as
+little as the code: each one runs on its own. Everything else is as in `LLMEngine`.
 """
 
 from __future__ import annotations

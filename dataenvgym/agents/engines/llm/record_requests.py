@@ -153,6 +153,7 @@ def _shown(instance: TaskInstance, number: int, said: str | None, domain: Domain
 
 
 def is_error(example: CompletedTaskInstance) -> bool:
+    """Whether the student answered, and wrongly."""
     return example.response is not None and not example.was_correct
 
 
