@@ -90,6 +90,7 @@ GIVEN = {
     "teacher=vllm": ["teacher.model=somebody"],
     "prompt": ["agent/engine=llm"],
     "skills=saved": ["skills.path=runs/earlier"],
+    "skills=dataenvgym": ["skills.path=published.json"],
     "skills/embedder": ["skills=clusters"],
     "skills/embedder=endpoint": ["skills=clusters", "skills.embedder.model=somebody"],
     **dict.fromkeys(("trainer/method", "trainer/deepspeed", "trainer/devices"), OF_LLAMA_FACTORY),
