@@ -39,6 +39,7 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("task.others.*.format", "chat"),
     ("*trainer.effective_batch_size", None),
     ("agent.policy*.per_error", None),
+    ("agent.policy*.together", 1),
     ("agent.policy*.per_skill", None),
     ("agent.policy*.most_per_skill", None),
     ("agent.policy*.active", None),

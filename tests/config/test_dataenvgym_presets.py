@@ -47,6 +47,7 @@ SETTINGS = {
         ("task.per_cell", 50, f"{OF_MATH}/open_ended.py: val_balanced_subset_50"),
         ("agent.records_per_iteration", 120, f"{OF_MATH}/open_ended.py"),
         ("agent.engine.batch_size", 10, f"{OF_MATH}/open_ended.py: data_specs_per_llm_call"),
+        ("agent.policy.together", 10, f"{OF_MATH}/open_ended.py: data_specs_per_llm_call"),
         ("agent.engine.examples_per_request", 3, f"{AGENTS}/math/baselines/open_ended.py"),
         ("episode.iterations", 10, f"{OF_MATH}/open_ended.py: num_cycles"),
     ],
