@@ -50,7 +50,7 @@ def targets(value: object) -> Iterator[str]:
 
 
 def test_the_page_has_commands():
-    assert len(COMMANDS) > 10
+    assert len(COMMANDS) >= 10
     assert len(OVERRIDES) > 15
 
 
@@ -63,7 +63,7 @@ def test_each_command_composes_and_names_existing_classes(command):
         assert hasattr(importlib.import_module(module), name)
     if "experiment=" in command:
         assert config["environment"]["mode"] == "accumulate"
-        assert config["agent"]["records_per_iteration"] == 120
+        assert config["agent"]["records_per_iteration"] in (120, 1000)
         assert config["trainer"]["_target_"].endswith("LlamaFactoryTrainer")
 
 
@@ -72,17 +72,17 @@ def test_each_option_in_the_tables_exists():
     assert [o for o in OVERRIDES if o.split("=")[1] not in groups[o.split("=")[0]]] == []
 
 
-def test_a_skill_file_published_by_dataenvgym_is_refused(tmp_path):
+def test_a_skill_file_published_by_dataenvgym_is_no_catalog_of_ours(tmp_path):
     published = tmp_path / "skills.json"
     skill = {"name": "adding", "reason_for_skill": None}
     asked = {"instance_id": "1", "instruction": "1 + 1", "skill": skill}
     write_json(published, {"labeled_instructions": [asked], "skill_categories": []})
     with pytest.raises(
-        ConfigurationError, match=r"reads the skills\.json of a run with skills=discovered"
+        ConfigurationError, match=r"skills=dataenvgym reads a skill file of DataEnvGym"
     ) as said:
         read_catalog(published)
     assert "is not a skill catalog" in str(said.value)
-    assert "are refused: find the skills again with `skills=discovered`" in TEXT
+    assert "`skills=dataenvgym skills.path=FILE`" in TEXT
 
 
 def test_the_trees_that_follow_a_pattern_are_not_said_to_follow_rewards():
@@ -90,15 +90,12 @@ def test_the_trees_that_follow_a_pattern_are_not_said_to_follow_rewards():
     assert "`agent=skill_tree_threshold`" in row.partition(" | ")[2]
 
 
-def test_a_teacher_can_be_asked_without_skills_and_samples(tmp_path):
-    """The random baseline there, as the page tells to build it."""
+def test_the_random_baseline_there_sends_the_same_request_each_time():
     teacher = Teacher(lost)
-    (tmp_path / "prompt").mkdir()
-    prompt = "Write {count} math problems.\n\n  Not these:\n  {written}\n"
-    text = f"# Blind\nsystem: You write training data.\nuser: |\n  {prompt}"
-    (tmp_path / "prompt" / "blind.yaml").write_text(text)
-    overrides = ["agent=random", "agent/engine=llm", "agent/policy=free", "prompt=blind"]
-    agent = build_agent(compose(overrides, config_dir=tmp_path), teacher=teacher)
+    overrides = ["agent/policy=free", "agent/engine=llm", "prompt=math_records_alone"]
+    agent = build_agent(compose(["agent=random", *overrides]), teacher=teacher)
+    assert all(o in TEXT for o in overrides)
     with pytest.raises(PredictionError, match="HTTP 503"):
         agent.engine.generate((Assignment(3),), None, default_rng(0))
-    assert {text.strip() for text in teacher.asked} == {"Write 3 math problems."}
+    (text,) = set(teacher.asked)
+    assert text.startswith("Write 3 new training records with problems of math competitions.")

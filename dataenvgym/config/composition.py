@@ -27,6 +27,7 @@ from dataenvgym.config.hydra_files import (
     explaining,
     is_base,
     is_source,
+    layers,
     read_with_bases,
     yaml_files,
 )
@@ -79,7 +80,7 @@ def compose(
             f"{suite} is a study of several tasks and strategies: dataenvgym study {suite}"
         )
     _check_files(choices, groups)
-    _check_experiment(parsed, groups, name)
+    _check_experiment(parsed, config_dir, name)
     default, _ = compose_files(choices, _folders(config_dir), name)
     if targets := [o for o in parsed if o.key.endswith("._target_") and o.sign != "~"]:
         apply_values(default, targets)
@@ -129,6 +130,7 @@ def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str
     return {
         group: {name: file for name, file in files.items() if not is_base(name)}
         for group, files in groups.items()
+        if not any(map(is_base, group.split("/")))
     }
 
 
@@ -184,15 +186,24 @@ def _options_with(config_dir: str | Path | None, key: str) -> list[str]:
     ]
 
 
+def _with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
+    """A file's content over that of its bases, with the entries of all their `defaults`."""
+    contents: list[Any] = [
+        OmegaConf.to_container(OmegaConf.load(files[each])) for each in layers(name, files)
+    ]
+    entries = [entry for content in contents for entry in content.get("defaults", ())]
+    return read_with_bases(name, files) | {"defaults": entries}
+
+
 def _check_experiment(
-    overrides: Sequence[Override], groups: Mapping[str, Mapping[str, Path]], name: str
+    overrides: Sequence[Override], config_dir: str | Path | None, name: str
 ) -> None:
     """Refuse an experiment that is written for another command or another task."""
     chosen = {o.key: o.value for o in overrides if o.key in ("experiment", "task")}
     experiment, task = chosen.get("experiment"), chosen.get("task")
     if experiment is None:
         return
-    content: Any = OmegaConf.to_container(OmegaConf.load(groups["experiment"][experiment]))
+    content = _with_bases(experiment, files_by_group(config_dir)["experiment"])
     if name not in ("adapt", "continual") and "rest_em" in content:
         raise ConfigurationError(
             f"experiment={experiment} is for another command: dataenvgym adapt "

@@ -7,6 +7,9 @@ Values that several options of a group share are in a base file, whose name begi
 underscore. It is not an option: other files name it first in their `defaults`, and their own values
 override it.
 
+What an experiment, or a base of it, sets for one agent only is in a folder with its name:
+`experiment/_dataenvgym_math/random.yaml` is added to that experiment with `agent=random`.
+
 There are four ways to type `task.sources`:
 
     task.sources=a.jsonl                                one file for all splits
@@ -142,13 +145,17 @@ def explaining(overrides: Sequence[Override]) -> Iterator[None]:
 
 @lru_cache(maxsize=256)
 def _composed(
-    choices: tuple[Override, ...], folders: tuple[Path, ...], name: str, _state: object
+    choices: tuple[Override, ...],
+    folders: tuple[Path, ...],
+    name: str,
+    state: object,
+    parts: tuple[str, ...] = (),
 ) -> tuple[bytes, dict[str, str]]:
     """The pickled configuration, which is copied faster than by `deepcopy`, and the options."""
     import hydra
 
     ours, *more = folders
-    texts = [o.text for o in choices]
+    texts = [o.text for o in choices] + list(parts)
     texts += [f"~hydra/{group}" for group in _GROUPS_OF_HYDRA]  # to compose them takes a third
     texts += [f"hydra.searchpath=['file://{folder}']" for folder in more]
     with (
@@ -160,10 +167,23 @@ def _composed(
         config = hydra.compose(name, texts, return_hydra_config=True)
     found = config.hydra.runtime.choices
     options = {str(group): str(found[group]) for group in found}
+    if not parts and (parts := _for_the_agent(options, folders)):
+        return _composed(choices, folders, name, state, parts)
     with open_dict(config):
         del config["hydra"]
     filled = pickle.dumps(fill(config))
     return filled, {g: option for g, option in options.items() if not g.startswith("hydra/")}
+
+
+def _for_the_agent(options: Mapping[str, str], folders: Sequence[Path]) -> tuple[str, ...]:
+    """Hydra's overrides that add what the chosen experiment sets for the chosen agent."""
+    experiment, agent = options.get("experiment", "none"), options.get("agent")
+    files = {p.stem: p for folder in folders for p in folder.glob("experiment/*.yaml")}
+    return tuple(
+        f"+experiment/{layer}@_global_={agent}"
+        for layer in (layers(experiment, files) if experiment in files else ())
+        if (files[layer].with_suffix("") / f"{agent}.yaml").exists()
+    )
 
 
 @contextmanager

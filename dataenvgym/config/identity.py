@@ -28,7 +28,7 @@ FREE_SECTIONS = ("executor", "store")
 """Sections that may differ too: where the episode runs, and where else its episodes are stored,
 does not change its results."""
 
-ADDED = (
+ADDED: tuple[tuple[str, Any], ...] = (
     ("task.pressure", None),
     ("task.pressure_on_records", True),
     ("trainer.scored_clip_high", None),
@@ -39,6 +39,7 @@ ADDED = (
     ("task.others.*.format", "chat"),
     ("*trainer.effective_batch_size", None),
     ("agent.policy*.per_error", None),
+    ("agent.policy*.together", 1),
     ("agent.policy*.per_skill", None),
     ("agent.policy*.most_per_skill", None),
     ("agent.policy*.active", None),
@@ -50,6 +51,15 @@ ADDED = (
     ("task.code", None),
     ("task.tasks", None),
     ("task.domain_options", None),
+    ("task.examples", None),
+    ("task.examples_for", "base"),
+    ("task.where", {}),
+    ("task.balance", []),
+    ("task.per_cell", None),
+    ("agent.engine*.solution_prompt", None),
+    ("agent.engine*.hypotheses_prompt", None),
+    ("environment.engine*.hypotheses_prompt", None),
+    ("environment.engine*.solution_prompt", None),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

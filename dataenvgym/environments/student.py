@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -91,13 +91,17 @@ class Student:
         *,
         seed: int,
         clock: PhaseClock,
+        as_trained: Callable[[Sequence[TrainingDatum]], Sequence[TrainingDatum]],
     ) -> int | None:
-        """Train on the accepted records; return the iteration whose adapter is then active."""
+        """Train on the accepted records; return the iteration whose adapter is then active.
+
+        `as_trained` is `Task.as_trained`.
+        """
         if not (accepted or history.gathered):
             return history.last.adapter
         run = training_run(self._options, files.number, files.directory, seed=seed, phase=clock)
         records = training_records(self._options, files.number, accepted, history, seed=seed)
-        self._predictor.train(records, run)
+        self._predictor.train(as_trained(records), run)
         if isinstance(self._predictor, SharesBase):
             before = folder_of(self._episode.iterations, history.last.adapter)
             self._predictor.remember_former(before)

@@ -133,7 +133,12 @@ class TeachingEpisode:
             return last.adapter
         with files.training():
             return self.student.train(
-                accepted, files, self.history, seed=self.seed, clock=self.clock
+                accepted,
+                files,
+                self.history,
+                seed=self.seed,
+                clock=self.clock,
+                as_trained=task_of(self.task).as_trained,
             )
 
     def evaluate(
@@ -240,7 +245,14 @@ class TeachingEpisode:
                 files = IterationFiles(folder, number)
                 files.clear()
                 accepted = self.judged(number, records).accepted
-                self.student.train(accepted, files, self.history, seed=self.seed, clock=clock)
+                self.student.train(
+                    accepted,
+                    files,
+                    self.history,
+                    seed=self.seed,
+                    clock=clock,
+                    as_trained=task_of(self.task).as_trained,
+                )
                 completed, report = self._evaluated(files, clock, phase="trial")
                 report = report.model_copy(update={"refused": self.refusal(completed, accepted)})
                 self.student.load(previous.adapter)

@@ -175,7 +175,8 @@ def _show_records(
             effect = "" if reason else effects.get(source.id)
             labels = (reason, source.id, source.skill, effect)
             label = "\n".join(plain(text) for text in labels if text)
-            table.add_row(Text(label), Text(plain(record(datum))), end_section=True)
+            told = "".join(f"\nhypothesis: {plain(h)}" for h in source.hypotheses)
+            table.add_row(Text(label), Text(f"{plain(record(datum))}{told}"), end_section=True)
         if records:
             console.print(table)
         _tell_left(console, len(records) - limit)

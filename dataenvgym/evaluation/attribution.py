@@ -206,7 +206,7 @@ class _Work:
             self._in_order.left_out = left_out
         else:
             records = [record for i, record in enumerate(records) if i not in left_out]
-        self._predictor.train(records, run)
+        self._predictor.train(task_of(self._task).as_trained(records), run)
         loss = None
         if self._gold is not None:
             adapter = self._scratch / "adapter"

@@ -52,6 +52,12 @@ class ForwardingPredictor:
                 # as an attribute: isinstance does not ask `__getattr__`
                 setattr(self, name, method if own is None else own.__get__(self))
 
+    @property
+    def has_learned(self) -> bool | None:
+        """Whether the student was trained; None if the predictor does not say."""
+        said: bool | None = getattr(self._predictor, "has_learned", None)
+        return said
+
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:

@@ -273,6 +273,12 @@ class InProcessPredictor(RemembersFormer):
             self._is_fresh = self.adapter is not None
             self.remember_former(None)
 
+    @property
+    def has_learned(self) -> bool:
+        """Whether it answers with something else than its initial adapter."""
+        with self._lock:
+            return self._loaded.folder not in (None, self.adapter)
+
     def describe(self) -> dict[str, Any]:
         """The student and its training settings, for the run directory."""
         name = type(self).__name__

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import not_
 from typing import Self
+
+from pydantic import Field
 
 from dataenvgym.records.conversations import Conversation
 from dataenvgym.records.model import Model, Text
@@ -19,6 +22,7 @@ class Provenance(Model):
         subskill: the part of that skill, or None.
         agent: the name of the agent that wrote it, or None.
         iteration: the 1-based iteration that it was written for, or None.
+        hypotheses: what its author thought that the student lacks, and why; not stored if empty.
     """
 
     id: Text = ""
@@ -26,6 +30,7 @@ class Provenance(Model):
     subskill: Text | None = None
     agent: Text | None = None
     iteration: int | None = None
+    hypotheses: tuple[Text, ...] = Field(default=(), exclude_if=not_)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ labeler          CatalogLabeler: makes a catalog once for a run, labels instance
 └── placing      PlacingLabeler: a teacher or similarity labels questions not in the catalog
     ├── FilledGoldSkills: the task's own labels; fills in missing ones
     └── SavedSkills: the skills of an earlier run
+        └── PublishedSkills: those of a skill file of DataEnvGym
 catalog          SkillCatalog: the labels of a labeler, as a file
 skill_teacher    questions to a teacher about skills
 embeddings       text embeddings, local or from a server, and the nearest of them
@@ -16,7 +17,7 @@ from dataenvgym.skills.clusters import ClusteredSkills
 from dataenvgym.skills.discovered import DiscoveredSkills
 from dataenvgym.skills.embeddings import EmbedderInterface, EndpointEmbedder, TfidfEmbedder
 from dataenvgym.skills.labeler import CatalogLabeler
-from dataenvgym.skills.placing_labeler import FilledGoldSkills, SavedSkills
+from dataenvgym.skills.placing_labeler import FilledGoldSkills, PublishedSkills, SavedSkills
 
 __all__ = [
     "CatalogLabeler",
@@ -26,6 +27,7 @@ __all__ = [
     "EndpointEmbedder",
     "FilledGoldSkills",
     "LabeledQuestion",
+    "PublishedSkills",
     "SavedSkills",
     "Skill",
     "SkillCatalog",

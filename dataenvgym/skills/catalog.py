@@ -104,7 +104,8 @@ def read_catalog(path: Path) -> SkillCatalog:
         reason = str(error).partition("\n")[0]
         raise ConfigurationError(
             f"{file} is not a skill catalog: {reason}. skills=saved reads the skills.json of a "
-            "run with skills=discovered or skills=clusters; if the file belongs to this run, "
+            "run with skills=discovered or skills=clusters, and skills=dataenvgym reads a skill "
+            "file of DataEnvGym; if the file belongs to this run, "
             "remove it to find the skills again"
         ) from error
 

@@ -1,6 +1,7 @@
 """Labels that exist already, and others for new questions: by a teacher, else by similarity.
 
-The existing ones are those of an earlier run (`SavedSkills`) or gold ones (`FilledGoldSkills`).
+The existing ones are those of an earlier run (`SavedSkills`), of a file that DataEnvGym published
+(`PublishedSkills`), or gold ones (`FilledGoldSkills`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataenvgym.skills.catalog import Skill, SkillCatalog, labeled, read_catalog
 from dataenvgym.skills.embeddings import EmbedderInterface, nearest
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.skills.skill_teacher import PromptLike, SkillTeacher, SkillTeacherOptions
+from dataenvgym.storage import read_json
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +125,8 @@ class SavedSkills(PlacingLabeler):
     def options(self) -> dict[str, JsonValue]:
         return {"path": str(self.path)}
 
-    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+    def read(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        """The catalog of the file, for this task's questions."""
         saved = read_catalog(self.path)
         if saved.task != self._task_name and not self.other_task:
             raise ConfigurationError(
@@ -131,6 +134,10 @@ class SavedSkills(PlacingLabeler):
                 f"{self._task_name!r}: choose another catalog, or set skills.other_task=true to "
                 "place this task's questions among them"
             )
+        return saved
+
+    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        saved = self.read(instances)
         known = {(label.id, label.question): label.skill for label in saved.labels}
         by_question = {label.question: label.skill for label in saved.labels}
         found = [
@@ -149,6 +156,72 @@ class SavedSkills(PlacingLabeler):
                 "counts": {"questions": len(instances), "unknown to the catalog": len(unknown)},
             }
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedOptions(PlacingOptions):
+    """Options of `PublishedSkills`.
+
+    Attributes:
+        path: a JSON file with `labeled_instructions`, `skill_categories` and
+            `instance_id_to_skill_category`.
+    """
+
+    path: str | Path = field(kw_only=False)
+
+
+class PublishedSkills(SavedSkills):
+    """The skill categories of a file that DataEnvGym published, joined by the instructions' texts.
+
+    The ids there are of its own. A question here may add to the text of the instruction how to
+    answer it. A teacher, if there is one, or similarity labels questions that are not in the file.
+    """
+
+    method: ClassVar[str] = "dataenvgym"
+
+    @takes(PublishedOptions)
+    def __init__(self, given: PublishedOptions) -> None:
+        self.set_up_placing(given)
+        self.path = Path(given.path).expanduser()
+
+    def read(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        skill_of = self._skill_of_instruction()
+        texts = sorted(skill_of, key=len, reverse=True)
+        known = [
+            (i, skill_of[text])
+            for i in instances
+            if (text := next((t for t in texts if i.instruction.startswith(t)), None)) is not None
+        ]
+        if not known:
+            raise ConfigurationError(
+                f"{self.path} has the skills of {len(texts)} instructions, and none of the "
+                f"{len(instances)} questions of task {self._task_name!r} is among them: choose the "
+                "file of this task, or skills=discovered"
+            )
+        return SkillCatalog(
+            method=self.method,
+            task=self._task_name,
+            skills=sorted_skills(Skill(name=name) for name in {*skill_of.values()}),
+            labels=labeled([i for i, _ in known], [skill for _, skill in known]),
+        )
+
+    def _skill_of_instruction(self) -> dict[str, str]:
+        """The name of the skill category of each instruction in the file."""
+        try:
+            content = read_json(self.path)
+            category = content["instance_id_to_skill_category"]
+            pairs = (
+                (item["instruction"].strip(), category[item["instance_id"]]["descriptive_name"])
+                for item in content["labeled_instructions"]
+            )
+            return {text: " ".join(name.split()) for text, name in pairs if text and name.strip()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigurationError(
+                f"skills.path is {str(self.path)!r}, which cannot be read as a skill file of "
+                f"DataEnvGym ({type(error).__name__}: {error}): expected a JSON file with "
+                "labeled_instructions (instance_id, instruction) and "
+                "instance_id_to_skill_category (descriptive_name by instance_id)"
+            ) from None
 
 
 class FilledGoldSkills(PlacingLabeler):

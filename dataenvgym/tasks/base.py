@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, check_one_of
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
@@ -30,6 +30,13 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.examples import (
+    ExamplesFor,
+    WithExamples,
+    examples_of,
+    record_with_examples,
+    shows_to,
+)
 from dataenvgym.tasks.options import TaskArguments, TaskOptions
 from dataenvgym.tasks.pressures import pressure_of
 from dataenvgym.tasks.reports import report_on
@@ -116,6 +123,9 @@ class Task:
                 "pressure_on_records is False, and there is no pressure: set pressure, or leave "
                 "pressure_on_records out"
             )
+        check_one_of(get_args(ExamplesFor), examples_for=options.examples_for)
+        self.examples = None if options.examples is None else examples_of(options.examples)
+        self.examples_for = options.examples_for
         self._domain = domain
         self.others = speakers_of(options.others)
         own = type(self).make_environment is not Task.make_environment  # which may ask any model
@@ -255,6 +265,14 @@ class Task:
             instances = self.instances
         else:
             instances = checked_instances(instances, f"task {self.name!r}", "instances")
+        if self.examples is not None:
+            if adapters is not None:
+                raise ConfigurationError(
+                    "task.examples is for one student at a time, and several adapters were asked: "
+                    "leave it out"
+                )
+            if shows_to(predictor, self.examples_for):
+                predictor = WithExamples(predictor, self.examples)
         sampling = SamplingParameters.model_validate(sampling or self.sampling)
         tries: list[CompletedTaskInstance] = []
         for sample in range(samples):
@@ -291,6 +309,12 @@ class Task:
         if self.pressure is None or not self.pressure_on_records:
             return records
         return self.pressure.received(records, self._skills, earlier())
+
+    def as_trained(self, records: Sequence[TrainingDatum]) -> Sequence[TrainingDatum]:
+        """The records as the trainer gets them: with examples, if these are always shown."""
+        if self.examples is None or self.examples_for == "base":
+            return records
+        return [record_with_examples(record, self.examples) for record in records]
 
     def record_fault(self, record: TrainingDatum) -> str | None:
         """Why the student must not be trained on a record (see `Domain.record_fault`), or None."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.options import Given
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.examples import Examples, ExamplesFor
 from dataenvgym.tasks.pressures import Pressure
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.source import Source, Split
@@ -43,11 +44,19 @@ class RowOptions:
     Attributes:
         fractions: shares of a file that several splits use.
         limit: largest number of problems of each split: a seeded sample in the file's order.
+        where: keep only rows whose field has one of the values: {level: [Level 4, Level 5]}.
+        balance: fields of a row, such as [type, level]; the validation split is then the first
+            `per_cell` problems with each combination of their values. Another split of the same
+            place gets the rest, without regard to `fractions`.
+        per_cell: see `balance`.
         seed: selects the problems of each split, and those of the sample.
     """
 
     fractions: Mapping[Split, float] = field(default_factory=lambda: FRACTIONS)
     limit: int | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    balance: Sequence[str] = ()
+    per_cell: int | None = None
     seed: int = 0
 
 
@@ -68,6 +77,10 @@ class TaskOptions:
             `traps`, or a name with its options (see `dataenvgym.tasks.pressures`).
         pressure_on_records: False keeps the pressure from training records: what a study's ceiling
             has.
+        examples: worked examples in front of each problem (few-shot): a YAML file, its content, or
+            a name of ours (see `dataenvgym.tasks.examples`).
+        examples_for: "base" shows them to the student until it has learned; "always" to every
+            student, and in its training records.
     """
 
     split: Given[Split] = "validation"
@@ -78,6 +91,8 @@ class TaskOptions:
     student: str = "pocket"
     pressure: str | Mapping[str, Any] | Pressure | None = None
     pressure_on_records: bool = True
+    examples: str | Mapping[str, Any] | Examples | None = None
+    examples_for: ExamplesFor = "base"
 
 
 @dataclass(frozen=True, kw_only=True)

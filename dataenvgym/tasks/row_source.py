@@ -28,12 +28,16 @@ Places = Place | Mapping[Split, Place]
 
 @dataclass(frozen=True)
 class Located:
-    """An instance, the place of its row, its position in the source, a seeded hash of its words."""
+    """An instance, the place of its row, its position in the source, a seeded hash of its words.
+
+    `cell` has the values of the fields that balance the validation split.
+    """
 
     instance: TaskInstance
     where: str
     position: int
     rank: str
+    cell: tuple[str, ...] = ()
 
 
 class RowSource(Source):
@@ -76,6 +80,14 @@ class RowSource(Source):
         fractions, limit = options.fractions, options.limit
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
+        per_cell = options.per_cell
+        if bool(options.balance) != (per_cell is not None) or (
+            per_cell is not None and per_cell < 1
+        ):
+            raise ConfigurationError(
+                f"balance is {list(options.balance)} and per_cell is {per_cell}, expected "
+                "both, such as task.balance=[type,level] task.per_cell=50, or neither"
+            )
         are_shares = isinstance(fractions, Mapping) and not fractions.keys() - set(SPLITS)
         if not are_shares or not all(
             isinstance(s, int | float) and 0 <= s < math.inf for s in fractions.values()
@@ -87,7 +99,8 @@ class RowSource(Source):
         self.places = _by_split(places)
         for split in self.places:
             sharing = [s for s in SPLITS if self.places.get(s) == self.places[split]]
-            if len(sharing) > 1 and not any(fractions.get(s, 0.0) for s in sharing):
+            has_shares = options.balance or any(fractions.get(s, 0.0) for s in sharing)
+            if len(sharing) > 1 and not has_shares:
                 raise ConfigurationError(
                     f"fractions are {dict(fractions)!r}, so that {' and '.join(sharing)} have no "
                     f"share of {source_name(self.places[split])}, which they have in common: give "
@@ -102,6 +115,12 @@ class RowSource(Source):
         self._fractions = fractions
         self._limit = limit
         self._seed = options.seed
+        self._where = {
+            name: {str(v) for v in (values if isinstance(values, list | tuple) else [values])}
+            for name, values in options.where.items()
+        }
+        self._balance = tuple(options.balance)
+        self._per_cell = per_cell
         self._keeps_test_apart = keeps_test_apart
         self._warned_of: set[Path | HubDataset] = set()
         self._totals: dict[Split, int] = {}  # problems in the source of a split that was read
@@ -119,7 +138,7 @@ class RowSource(Source):
     def whole(self) -> Source:
         whole = copy.copy(self)
         whole.places = {"validation": next(iter(self.places.values()))}
-        whole._totals = {}
+        whole._totals, whole._balance = {}, ()
         return whole
 
     def share(self, split: Split, chosen: int) -> str | None:
@@ -160,8 +179,12 @@ class RowSource(Source):
         reasons = []
         sharing = self._sharing(split)
         if len(sharing) > 1:
-            percent = 100 * self._fractions.get(split, 0.0) / self._fraction_of(sharing)
-            reasons.append(f"{split} is {percent:.3g}%")
+            if self._balance and "validation" in sharing:
+                first = f"the first {self._per_cell} of each cell"
+                reasons.append(first if split == "validation" else f"without {first}")
+            else:
+                percent = 100 * self._fractions.get(split, 0.0) / self._fraction_of(sharing)
+                reasons.append(f"{split} is {percent:.3g}%")
         if chosen == self._limit:
             reasons.append(f"limit is {self._limit}")
         return f"{chosen} of {self._totals[split]} problems ({', '.join(reasons)})"
@@ -177,7 +200,17 @@ class RowSource(Source):
         problems = []
         left_out = []
         places: dict[str, str] = {}
+        n_rows = 0
         for position, row in enumerate(self._rows(source)):
+            n_rows += 1
+            for name in (*self._where, *self._balance):
+                if name not in row.values:
+                    raise InvalidInstanceError(
+                        f"{row.where}: the row has no field {name!r}, which task.where or "
+                        f"task.balance names; it has {', '.join(row.values) or 'none'}"
+                    )
+            if any(str(row.values[name]) not in kept for name, kept in self._where.items()):
+                continue
             try:
                 instance = self._read(row)
             except UnfitRowError as error:
@@ -192,11 +225,17 @@ class RowSource(Source):
                     f"{row.where}: the id {instance.id!r} is also that of {known}: each problem "
                     "needs an id of its own"
                 )
-            problems.append(Located(instance, row.where, position, rank))
+            cell = tuple(str(row.values[name]) for name in self._balance)
+            problems.append(Located(instance, row.where, position, rank, cell))
         if left_out:
             warn_run(
                 f"{self._name}: {len(left_out)} of {len(left_out) + len(problems)} rows cannot be "
                 f"judged and are left out, the first ones: {'; '.join(left_out[:3])}"
+            )
+        if self._where and n_rows and not problems and not left_out:
+            raise InvalidInstanceError(
+                f"{source}: task.where keeps none of {n_rows} rows, with "
+                + " and ".join(f"{n} of {', '.join(sorted(v))}" for n, v in self._where.items())
             )
         if left_out and not problems:
             raise InvalidInstanceError(f"{source}: no row can be judged; the first: {left_out[0]}")
@@ -253,7 +292,9 @@ class RowSource(Source):
     def _chosen(self, split: Split, problems: list[Located]) -> list[Located]:
         """The split's share of the problems; with a limit, a sample of it."""
         sharing = self._sharing(split)
-        if len(sharing) > 1:
+        if self._balance and "validation" in sharing:
+            problems = self._balanced(split, problems, [s for s in sharing if s != "validation"])
+        elif len(sharing) > 1:
             total = self._fraction_of(sharing)
             before = self._fraction_of(sharing[: sharing.index(split)])
             after = before + self._fractions.get(split, 0.0)
@@ -263,6 +304,32 @@ class RowSource(Source):
             problems = [p for p in problems if p.rank in own]
         sample = sorted(problems, key=lambda p: (p.rank, p.position))[: self._limit]
         return sorted(sample, key=lambda p: p.position)
+
+    def _balanced(
+        self, split: Split, problems: list[Located], others: Sequence[Split]
+    ) -> list[Located]:
+        """The first problems of each cell for the validation split, the rest for another one."""
+        if len(others) > 1:
+            raise ConfigurationError(
+                f"task.balance with one source for all splits leaves the rest of it to both "
+                f"{' and '.join(others)}: name a source of its own for one of them"
+            )
+        cells: dict[tuple[str, ...], list[Located]] = {}
+        for problem in problems:
+            cells.setdefault(problem.cell, []).append(problem)
+        assert self._per_cell is not None
+        small = {cell: len(found) for cell, found in cells.items() if len(found) < self._per_cell}
+        if small and split == "validation":
+            (cell, n), *_ = small.items()
+            warn_run(
+                f"{self._name}: {len(small)} of {len(cells)} cells of task.balance have fewer than "
+                f"{self._per_cell} problems (task.per_cell), first {' / '.join(cell)} with {n}"
+            )
+        chosen = [p for found in cells.values() for p in found[: self._per_cell]]
+        if split == "validation":
+            return chosen
+        ranks = {p.rank for p in chosen}
+        return [p for p in problems if p.rank not in ranks]
 
     def _sharing(self, split: Split) -> list[Split]:
         """The splits with the same source as that one, itself included."""

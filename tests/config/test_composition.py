@@ -90,13 +90,17 @@ GIVEN = {
     "teacher=vllm": ["teacher.model=somebody"],
     "prompt": ["agent/engine=llm"],
     "skills=saved": ["skills.path=runs/earlier"],
+    "skills=dataenvgym": ["skills.path=published.json"],
     "skills/embedder": ["skills=clusters"],
     "skills/embedder=endpoint": ["skills=clusters", "skills.embedder.model=somebody"],
     **dict.fromkeys(("trainer/method", "trainer/deepspeed", "trainer/devices"), OF_LLAMA_FACTORY),
 }
 
 
-PLACES = {"speaker": "+speaker@task.others.partner"}  # of groups that have no place of their own
+PLACES = {
+    "speaker": "+speaker@task.others.partner",
+    "examples": "+examples@task.examples",
+}  # of groups that have no place of their own
 
 
 @pytest.mark.slow

@@ -79,6 +79,54 @@ def write_data(folder: Path, real: Path | None) -> None:
             for n in range(20)
         ]
         (folder / "math" / f"{name}.jsonl").write_text(_lines(rows))
+    _write_programs(folder / "code_generation_lite")
+    _write_plans(folder / "mnms")
+
+
+def _write_programs(folder: Path) -> None:
+    """Rows in LiveCodeBench's form, in files with the names that they have on the hub."""
+    folder.mkdir()
+    for name, plus in (("test", 1), ("test2", 2)):
+        rows = [
+            {
+                "question_id": f"{name}-{n}",
+                "question_content": f"Read a number and write it plus {plus + n}.",
+                "starter_code": "",
+                "public_test_cases": json.dumps(
+                    [{"input": "1", "output": f"{1 + plus + n}", "testtype": "stdin"}]
+                ),
+                "private_test_cases": "[]",
+                "metadata": "{}",
+                "difficulty": "easy" if n % 2 else "hard",
+                "platform": "here",
+            }
+            for n in range(4)
+        ]
+        (folder / f"{name}.jsonl").write_text(_lines(rows))
+
+
+def _write_plans(folder: Path) -> None:
+    """Rows in m&m's form; the verified ones contain the filtered ones."""
+    folder.mkdir()
+    tools = [
+        {"name": "image captioning", "args": ["image"], "returns": ["text"], "description": "x"},
+        {"name": "text summarization", "args": ["text"], "returns": ["text"], "description": "y"},
+    ]
+    rows = [
+        {
+            "id": n,
+            "user_request": f"Describe picture {n}.jpg in a few words.",
+            "plan_str": json.dumps(
+                [{"id": 0, "name": "image captioning", "args": {"image": f"{n}.jpg"}}]
+                + [{"id": 1, "name": "text summarization", "args": {"text": "<node-0>.text"}}]
+                * (n % 2)
+            ),
+        }
+        for n in range(8)
+    ]
+    (folder / "tools.json").write_text(json.dumps(tools))
+    (folder / "test_human_verified.json").write_text(json.dumps(rows))
+    (folder / "test_human_verified_filtered.json").write_text(json.dumps(rows[:4]))
 
 
 def _agent_of_the_front_page() -> dict[str, str]:

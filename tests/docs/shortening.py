@@ -24,6 +24,7 @@ AT_MOST: dict[str, float] = {
     "arms.contexts": 1,
     "arms.edits": 2,
     "arms.repeats": 1,
+    "environment.generations_per_training": 1,
     "environment.max_records": 20,
     "episode.iterations": 1,
     "rest_em.contexts": 1,
@@ -38,6 +39,7 @@ AT_MOST: dict[str, float] = {
     "task.n_test": 12,
     "task.n_train": 40,
     "task.n_validation": 12,
+    "task.per_cell": 2,
     "task.partner_sampling.max_tokens": 16,
     "task.sampling.max_tokens": 40,
     "task.turn_limit": 6,
@@ -58,7 +60,7 @@ IN_PROCESS = {
 }
 _OF_PROGRAMS = (  # whose values the programs alone take
     *("dtype", "bf16", "threads", "finetuning_type", "use_dora", "quantization_bit", "deepspeed"),
-    *("template", "packing", "fp16", "pref_loss"),
+    *("template", "packing", "fp16", "pref_loss", "effective_batch_size"),
 )
 _REMOVED = object()
 

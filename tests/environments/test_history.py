@@ -90,5 +90,12 @@ def test_incremental_training_reads_only_the_records_that_it_replays(files, tmp_
         MyStudent(lambda _: ""), EpisodeDirectory(tmp_path), TeachingOptions(replay=3)
     )
     next_files = IterationFiles(tmp_path, len(files))
-    student.train(supervised(2, "new"), next_files, history, seed=0, clock=PhaseClock())
+    student.train(
+        supervised(2, "new"),
+        next_files,
+        history,
+        seed=0,
+        clock=PhaseClock(),
+        as_trained=lambda records: records,
+    )
     assert (len(trained), len(read)) == (3 + 2, 3)

@@ -8,6 +8,7 @@ from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.interfaces import ForwardingPredictor, Reply, SamplingParameters
 from dataenvgym.interfaces.forwarding import CAPABILITIES, METHODS
 from dataenvgym.records import Message
+from dataenvgym.tasks.examples import Examples, WithExamples
 
 ASKED, GREEDY = (Message(role="user", content="?"),), SamplingParameters()
 
@@ -23,13 +24,16 @@ WITHHELD = {
     ShownStudent: {"close"},
     ReplayedPredictor: {"submit"},
     MeteredPredictor: set(),
+    WithExamples: set(),
 }
 ALWAYS = {ShownStudent: {"trial", "remember_former"}}
 """Methods of their own."""
 
 
 def make(wrapper, predictor):
-    more = {ReplayedPredictor: {"tries": (), "seed": 0}, MeteredPredictor: {"price": None}}
+    shots = Examples(examples=[{"instruction": "1 + 1", "answer": "2"}])
+    more = {WithExamples: {"examples": shots}}
+    more |= {ReplayedPredictor: {"tries": (), "seed": 0}, MeteredPredictor: {"price": None}}
     return wrapper(predictor, **more.get(wrapper, {}))
 
 

@@ -151,10 +151,13 @@ def test_options_are_checked_when_the_predictor_is_made():
 
 def test_training_changes_the_answers_and_reset_gives_the_base_back(predictor, tmp_path):
     base = logits(predictor)
+    assert predictor.has_learned is False
     predictor.train(DATA, run(tmp_path))
     assert not torch.equal(logits(predictor), base)
+    assert predictor.has_learned is True
     predictor.reset()
     assert torch.equal(logits(predictor), base)
+    assert predictor.has_learned is False
 
 
 def test_a_student_learns_what_it_is_taught(tiny_student, tmp_path):

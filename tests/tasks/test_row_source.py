@@ -101,3 +101,60 @@ def test_a_question_with_two_answers_and_a_repeated_id_are_named(tmp_path, caplo
     source = RowSource({"test": path}, read, name="mine", overlap_key=str)
     with pytest.raises(InvalidInstanceError, match=r"own.jsonl:3: the id '1' is also .*jsonl:1"):
         source.load("test")
+
+
+@pytest.fixture
+def leveled(tmp_path):
+    """A training file of 24 problems in four cells, and a test file."""
+
+    def rows(name, n):
+        return [
+            {
+                "problem": f"{name} {i} + 1 = ?",
+                "solution": f"\\boxed{{{i + 1}}}",
+                "level": f"Level {1 + i % 2}",
+                "type": ["Algebra", "Geometry"][i // 2 % 2],
+            }
+            for i in range(n)
+        ]
+
+    for name, n in (("train", 24), ("test", 4)):
+        text = "".join(f"{json.dumps(row)}\n" for row in rows(name, n))
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    train, test = tmp_path / "train.jsonl", tmp_path / "test.jsonl"
+    return {"train": train, "validation": train, "test": test}
+
+
+def test_a_balanced_validation_split_is_the_first_problems_of_each_cell(leveled):
+    task = MathTask(leveled, balance=["level", "type"], per_cell=2, format="math")
+    numbers = [i.instruction.split()[1] for i in task.instances]
+    assert numbers == [str(i) for i in range(8)]  # in the order of the file
+    rest = task.on("train").instances
+    assert [i.instruction.split()[1] for i in rest] == [str(i) for i in range(8, 24)]
+    assert len(task.on("test").instances) == 4
+    assert task.share() == "8 of 24 problems (the first 2 of each cell)"
+    assert task.on("train").share() == "16 of 24 problems (without the first 2 of each cell)"
+    with pytest.raises(ConfigurationError, match="leaves the rest of it to both train and test"):
+        _ = MathTask(leveled["train"], balance=["level"], per_cell=1).instances
+
+
+def test_a_small_cell_gives_all_it_has_with_a_warning(leveled, caplog):
+    sources = {"validation": leveled["test"]}
+    task = MathTask(sources, balance=["level", "type"], per_cell=3, where={"level": ["Level 1"]})
+    assert {i.skill for i in task.instances} == {"Algebra (Level 1)", "Geometry (Level 1)"}
+    assert "2 of 2 cells of task.balance have fewer than 3 problems" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"where": {"level": ["Level 9"]}}, "task.where keeps none of 24 rows"),
+        ({"where": {"depth": [1]}}, r"no field 'depth', which task.where or task.balance names"),
+        ({"balance": ["depth"], "per_cell": 1}, "no field 'depth'"),
+        ({"balance": ["level"]}, "expected both, such as task.balance"),
+        ({"balance": ["level"], "per_cell": 0}, "per_cell is 0"),
+    ],
+)
+def test_a_filter_or_a_balance_that_does_not_fit_the_rows_is_refused(options, said, leveled):
+    with pytest.raises((ConfigurationError, InvalidInstanceError), match=said):
+        _ = MathTask(leveled, **options).instances

@@ -48,24 +48,37 @@ class OpenEndedPolicy:
 
     Args:
         per_error: the number of records for each error, in place of a number in all. With more than
-            `agent.records_per_iteration` in all, the plan is cut. Without errors there is no plan.
+            `agent.records_per_iteration` in all, it draws as many errors as fit, with a warning.
+            Without errors there is no plan.
+        together: the number of errors in one assignment, with the records of all of them: an engine
+            can then write more records in a request than it shows errors
+            (`agent.engine.examples_per_request`).
     """
 
-    def __init__(self, *, per_error: int | None = None) -> None:
-        check_at_least(1, **_given(per_error=per_error))
+    def __init__(self, *, per_error: int | None = None, together: int = 1) -> None:
+        check_at_least(1, together=together, **_given(per_error=per_error))
         self.per_error = per_error
+        self.together = together
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         tried = [c for c in situation.completed if c.error is None]
         models = [c for c in tried if not c.was_correct]
-        if self.per_error is not None:
-            count = self.per_error * len(models)
-        models = models or tried
+        models = models or ([] if self.per_error is not None else tried)
         if not models:
             return ()
         order = rng.permutation(len(models)).tolist()
+        if self.per_error is not None:
+            drawn = order[: max(1, count // self.per_error)]
+            if len(drawn) < len(order):
+                warn_of_cut(len(order) * self.per_error, len(drawn) * self.per_error, count)
+            order, count = drawn, len(drawn) * self.per_error
         turns = Counter(order[i % len(order)] for i in range(count))
-        return tuple(Assignment(turns[i], examples=(models[i],)) for i in order if turns[i])
+        taken = [i for i in order if turns[i]]
+        groups = (taken[k : k + self.together] for k in range(0, len(taken), self.together))
+        return tuple(
+            Assignment(sum(turns[i] for i in group), examples=tuple(models[i] for i in group))
+            for group in groups
+        )
 
 
 class SkillListPolicy:

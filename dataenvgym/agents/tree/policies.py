@@ -35,6 +35,7 @@ class AlternatingPolicy:
     an exploration gives `records_each` to new subskills, and an exploitation nothing.
 
     Args:
+        most_per_skill: if not `informed`: a tree that has this many records gets no more.
         subskills: subskills to open in a tree at a time.
         records_each: records for each new subskill, if not `informed`.
         widen: see above; None widens every tree.
@@ -55,8 +56,14 @@ class AlternatingPolicy:
         sharpness: float = 1.0,
         floor: float = 0.02,
         own: float = 0.5,
+        most_per_skill: int | None = None,
     ) -> None:
-        check_at_least(1, subskills=subskills)
+        check_at_least(1, subskills=subskills, most_per_skill=most_per_skill or 1)
+        if informed and most_per_skill is not None:
+            raise ConfigurationError(
+                f"most_per_skill is {most_per_skill}, and informed is true, which gives each skill "
+                "a share of the step's records: set informed=false, or leave most_per_skill out"
+            )
         check_at_least(
             0, records_each=records_each, widen=widen or 0, sharpness=sharpness, floor=floor
         )
@@ -69,6 +76,7 @@ class AlternatingPolicy:
         self.sharpness = sharpness
         self.floor = floor
         self.own = own
+        self.most_per_skill = most_per_skill
 
     def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
         forest = situation.forest
@@ -81,9 +89,10 @@ class AlternatingPolicy:
             return self._informed(forest, explored, count)
         moves: list[Explore | Exploit] = []
         for tree in forest.trees:
-            if tree.skill in explored:
+            is_full = self.most_per_skill is not None and tree.generated >= self.most_per_skill
+            if tree.skill in explored and not is_full:
                 moves.append(_explore(tree, self.subskills, self.records_each))
-            elif situation.iteration % 2 == 0 and tree.subskills:
+            elif tree.subskills and (is_full or situation.iteration % 2 == 0):
                 moves.append(reallocated(tree, {}))
         return tuple(moves)
 

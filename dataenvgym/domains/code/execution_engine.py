@@ -1,10 +1,11 @@
 """A teacher writes problems, solutions and tests; records whose solution passes are kept.
 
 An answer has `{"records": [{"instruction", "output", "tests"}]}`: the problem, its solution as
-Python code, and asserts that call it. The record is kept if the solution passes all its tests in
-the task's sandbox, and the same code with an empty body fails one, which shows that the tests check
-something. The solution runs twice, because it may pass once by chance. Tests are trusted as little
-as the code: each one runs on its own. Everything else is as in `LLMEngine`.
+Python code, and asserts that call it. The tests of a program that reads stdin are texts instead:
+"Input:", its input, "Output:", its output. The record is kept if the solution passes all its tests
+in the task's sandbox, and the same code with an empty body fails one, which shows that the tests
+check something. The solution runs twice, because it may pass once by chance. Tests are trusted as
+little as the code: each one runs on its own. Everything else is as in `LLMEngine`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pydantic import ValidationError
 from dataenvgym.agents.engines.llm.engine import LLMEngine, LLMEngineOptions
 from dataenvgym.agents.engines.llm.records import items_in, record_of, records_schema
 from dataenvgym.domains.code.domain import CodeDomain
-from dataenvgym.domains.code.problem import CodeProblem, ProgramTest
+from dataenvgym.domains.code.problem import CodeProblem, ProgramTest, StdioTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.static_analysis import called_function, emptied
 from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError, check_at_least
@@ -33,6 +34,7 @@ from dataenvgym.tasks.adapted_task import task_of
 _log = logging.getLogger(__name__)
 _LISTS = ("tests",)
 _SHOWN = "Your code should pass these tests:"
+_INPUT, _OUTPUT = "Input:", "\nOutput:"
 
 
 class ExecutionEngine(LLMEngine):
@@ -78,7 +80,7 @@ class ExecutionEngine(LLMEngine):
         self.show_tests = show_tests
 
     def schema(self, count: int | None) -> Schema:
-        return records_schema(count, self.max_length, lists=_LISTS)
+        return records_schema(count, self.max_length, lists=_LISTS, fields=self.fields)
 
     def read(self, reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
         written, malformed = items_in(reply, records_schema(lists=_LISTS), _written)
@@ -133,6 +135,8 @@ def _written(item: Any) -> _Written | None:
     if datum is None or not isinstance(tests, list) or not all(isinstance(t, str) for t in tests):
         return None
     tests = [test.strip() for test in tests if test.strip()]
+    if all(test.startswith(_INPUT) and _OUTPUT in test for test in tests):
+        return _program(datum, tests)
     demand = "\n".join(tests)
     solution = extract_code(datum.output, called_function(demand)) or datum.output
     entry_point = called_function(demand, solution)
@@ -145,3 +149,13 @@ def _written(item: Any) -> _Written | None:
     except ValidationError:
         return None
     return _Written(datum.instruction, solution, empty, tuple(tests), problem)
+
+
+def _program(datum: SupervisedDatum, tests: list[str]) -> _Written | None:
+    """The parts of a record whose solution reads stdin; its empty form prints nothing."""
+    pairs = (test.removeprefix(_INPUT).partition(_OUTPUT) for test in tests)
+    hidden = tuple(StdioTest(input=i.strip("\n"), output=o.strip()) for i, _, o in pairs)
+    solution = extract_code(datum.output, None)
+    if solution is None or not hidden:
+        return None
+    return _Written(datum.instruction, solution, "pass", tuple(tests), CodeProblem(hidden=hidden))

@@ -260,6 +260,12 @@ class VllmPredictor(RemembersFormer):
             elif self._folder != self.adapter:
                 self._take_up(self.adapter)
 
+    @property
+    def has_learned(self) -> bool:
+        """Whether it answers with something else than its initial adapter."""
+        with self._lock:
+            return self._folder not in (None, self.adapter)
+
     def describe(self) -> dict[str, Any]:
         """The student and its training settings, for the run directory."""
         name = type(self).__name__

@@ -127,9 +127,14 @@ def test_a_number_for_each_skill_or_each_error_replaces_the_shares():
 
 def test_open_ended_gives_each_error_its_number_and_right_answers_none():
     seen = completed("a", 5, 3, n_errors=4)
-    plan = OpenEndedPolicy(per_error=5).plan(situation(seen), 7, rng())
+    few = OpenEndedPolicy(per_error=5).plan(situation(seen), 12, rng())
+    assert [a.count for a in few] == [5, 5]  # as many errors as fit, with all their records
+    plan = OpenEndedPolicy(per_error=5).plan(situation(seen), 15, rng())
     assert {a.examples[0].instance.id: a.count for a in plan} == {"a-5": 5, "a-6": 5, "a-7": 5}
     assert OpenEndedPolicy(per_error=5).plan(situation(completed("a", 5, 0)), 7, rng()) == ()
+    joined = OpenEndedPolicy(per_error=5, together=2).plan(situation(seen), 15, rng())
+    assert [(a.count, len(a.examples)) for a in joined] == [(10, 2), (5, 1)]
+    assert [e for a in joined for e in a.examples] == [e for a in plan for e in a.examples]
 
 
 def test_a_plan_is_cut_in_proportion_and_both_numbers_are_said():

@@ -19,6 +19,7 @@ from dataenvgym.environments.skill_tree import (
     apply_action,
     parse_tree_action,
 )
+from dataenvgym.errors import ConfigurationError
 
 
 def forest_of(generated: list[int], allocations: list[int]) -> Forest:
@@ -187,3 +188,17 @@ def test_a_skill_whose_last_move_paid_gets_more_and_another_new_subskills():
     assert chosen(last_move="explore", reward=0.02, subskills=()) == explored
     assert chosen(last_move="explore", reward=0.0, is_complete=True) == more
     assert chosen(subskills=(), is_complete=True) == ()
+
+
+def test_an_uninformed_tree_that_is_full_gets_no_more_records():
+    policy = AlternatingPolicy(
+        subskills=2, records_each=30, informed=False, widen=None, most_per_skill=200
+    )
+    small = Subskill(name="a", allocation=30, generated=60)
+    full = Subskill(name="b", allocation=30, generated=200)
+    forest = Forest(trees=(Tree(skill="s", subskills=(small,)), Tree(skill="t", subskills=(full,))))
+    explored = {move.skill: move for move in act(policy, forest)}
+    assert explored["s"] == Explore(skill="s", subskills=2, records_each=30)
+    assert explored["t"] == Exploit(skill="t", changes={"b": -30})
+    with pytest.raises(ConfigurationError, match="most_per_skill is 200, and informed is true"):
+        AlternatingPolicy(most_per_skill=200)

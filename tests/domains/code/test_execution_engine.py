@@ -164,3 +164,41 @@ def test_the_configurations_make_the_engines(name, kind, task, tmp_path):
     )
     agent = build_agent(config, task=task, teacher=scripted())
     assert isinstance(agent.engine, kind)
+
+
+def program(k, *, code=None, tests=None):
+    return {
+        "instruction": f"Read a number, write it plus {k}. Read the input from stdin.",
+        "output": code or f"print(int(input()) + {k})",
+        "tests": tests or [f"Input:\n1\nOutput:\n{k + 1}", f"Input: 5\nOutput: {k + 5}"],
+    }
+
+
+def test_programs_that_read_stdin_are_run_with_their_inputs(task):
+    silent = program(2, code="input()", tests=["Input:\n1\nOutput:\n"])
+    engine = ExecutionEngine(
+        scripted([program(1, code="print(input())"), silent, program(3)]), task
+    )
+    (record,) = generate(engine, 1)
+    assert record.output == "```python\nprint(int(input()) + 3)\n```"
+    assert "Your code should pass these tests:\n\nInput:\n1\nOutput:\n4" in record.instruction
+    assert (engine.dropped["wrong"], engine.dropped["vacuous"]) == (1, 1)
+
+
+def test_problems_with_tests_can_be_solved_in_a_second_request(task):
+    problems = [{k: v for k, v in written(n).items() if k != "output"} for n in (10, 11)]
+    teacher = Teacher(
+        {"records": problems},
+        "```python\ndef add10(x):\n    return x + 10\n```",
+        "def add11(x):\n    return x",
+        *[{"records": []}] * 9,
+    )
+    engine = ExecutionEngine(
+        teacher, task, "code_problems", solution_prompt="code_solution", attempts=1
+    )
+    (record,) = generate(engine, 2)
+    assert "return x + 10" in record.output
+    assert teacher.purposes == {"records", "solutions"}
+    assert engine.dropped["wrong"] == 1
+    first = teacher.samplings[0].json_schema["properties"]["records"]["items"]
+    assert first["required"] == ["instruction", "tests"]

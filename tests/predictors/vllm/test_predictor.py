@@ -109,8 +109,10 @@ def test_adapters_come_under_names_of_their_own_and_the_one_before_goes(make, st
     for name in "aba":
         predictor.load(adapter(name))
         assert who(predictor) == str(adapter(name))
+        assert predictor.has_learned
     predictor.reset()
     assert who(predictor) == predictor.student
+    assert not predictor.has_learned
     loaded = [e["name"] for e in stand_in.events("load")]
     assert len(set(loaded)) == 3
     assert [e["name"] for e in stand_in.events("unload")] == loaded

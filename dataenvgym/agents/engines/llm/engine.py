@@ -8,6 +8,7 @@ examples are dropped, counted, and requested again.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -19,11 +20,18 @@ from dataenvgym.agents.engines.llm.record_requests import (
     PLAIN_DOMAIN,
     RecordRequest,
     add_samples,
+    is_error,
     next_round,
     requests_of,
     shown_example,
 )
-from dataenvgym.agents.engines.llm.records import check_form, records_in, records_schema
+from dataenvgym.agents.engines.llm.records import (
+    PROBLEM,
+    check_form,
+    items_in,
+    records_in,
+    records_schema,
+)
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
 from dataenvgym.interfaces import (
     Failure,
@@ -51,7 +59,23 @@ from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.domain import Domain
 
-_MAY_HAVE = ("skill", "examples", "samples", "written", "told")
+_MAY_HAVE = ("skill", "examples", "samples", "written", "told", "hypotheses")
+_HYPOTHESES: Schema = {
+    "type": "object",
+    "properties": {
+        "hypotheses": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"weakness": {"type": "string"}, "reason": {"type": "string"}},
+                "required": ["weakness", "reason"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["hypotheses"],
+    "additionalProperties": False,
+}
 _SUBSKILLS: Schema = {
     "type": "object",
     "properties": {"subskills": {"type": "array", "items": {"type": "string"}}},
@@ -66,6 +90,8 @@ class LLMEngineOptions(TypedDict, total=False):
     """Keyword arguments of `LLMEngine` that an engine built on it passes on."""
 
     subskill_prompt: Prompt | Mapping[str, Any] | str
+    solution_prompt: Prompt | Mapping[str, Any] | str | None
+    hypotheses_prompt: Prompt | Mapping[str, Any] | str | None
     skills: Sequence[str] | None
     examples_per_request: int
     temperature: float
@@ -90,6 +116,13 @@ class LLMEngine:
             `configs/prompt/records.yaml`) and `{told}` (see `configs/prompt/plan_records.yaml`);
             one of our names, a mapping, or a `Prompt`.
         subskill_prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
+        solution_prompt: asks for the output of each record in a second request, after `prompt` has
+            asked for the instructions alone (such as `code_problems`); has `{instruction}` and may
+            have `{answer_form}`. None: one request asks for both.
+        hypotheses_prompt: first asks what the student lacks, and why, for each request with
+            examples, such as `hypotheses`; has `{examples}`, and may have `{count}` (of hypotheses,
+            one for each record), `{skill}` and `{told}`. `prompt` then has `{hypotheses}`, as
+            `math_records_for_hypotheses`, and each record's provenance keeps them.
         skills: the skills to write records for; None takes the gold skills of the task's training
             split, if there are any.
         batch_size: the most records that one request asks for.
@@ -116,6 +149,8 @@ class LLMEngine:
         prompt: Prompt | Mapping[str, Any] | str = "records",
         *,
         subskill_prompt: Prompt | Mapping[str, Any] | str = "propose_subskills",
+        solution_prompt: Prompt | Mapping[str, Any] | str | None = None,
+        hypotheses_prompt: Prompt | Mapping[str, Any] | str | None = None,
         skills: Sequence[str] | None = None,
         batch_size: int = 10,
         examples_per_request: int = 5,
@@ -137,7 +172,27 @@ class LLMEngine:
         self.task = None if task is None else task_of(task)
         self._domain: Domain = PLAIN_DOMAIN if self.task is None else self.task.domain
         self.prompt = as_prompt(prompt, needs=("count",), may=_MAY_HAVE)
-        if self.task is not None:
+        self.solution_prompt = None
+        if solution_prompt is not None:
+            self.solution_prompt = as_prompt(
+                solution_prompt, needs=("instruction",), may=("answer_form",)
+            )
+        if (self.prompt.form == PROBLEM) != (self.solution_prompt is not None):
+            raise ConfigurationError(
+                "agent.engine.solution_prompt and a prompt that asks for problems alone, such as "
+                "prompt=code_problems, go together: set both, or neither"
+            )
+        self.hypotheses_prompt = None
+        if hypotheses_prompt is not None:
+            self.hypotheses_prompt = as_prompt(
+                hypotheses_prompt, needs=("examples",), may=("count", "skill", "told")
+            )
+        if (self.hypotheses_prompt is not None) != ("hypotheses" in self.prompt.names):
+            raise ConfigurationError(
+                "agent.engine.hypotheses_prompt and a prompt with {hypotheses} in it, such as "
+                "prompt=math_records_for_hypotheses, go together: set both, or neither"
+            )
+        if self.task is not None and self.solution_prompt is None:
             check_form(self.prompt, self.task.name, self._domain.record_forms)
         self.subskill_prompt = as_prompt(
             subskill_prompt, needs=("count", "skill"), may=("known", "examples")
@@ -157,7 +212,7 @@ class LLMEngine:
 
     def schema(self, count: int | None) -> Schema:
         """The JSON schema of an answer, with exactly `count` records unless that is None."""
-        return records_schema(count, self.max_length)
+        return records_schema(count, self.max_length, fields=self.fields)
 
     def read(self, reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
         """Parse the records in an answer; also return how many were malformed.
@@ -166,6 +221,11 @@ class LLMEngine:
         problem; `generate` puts it into the task's prompt.
         """
         return records_in(reply, provenance)
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """The texts of a record that the first request asks for."""
+        return ("instruction", "output") if self.solution_prompt is None else ("instruction",)
 
     # --- what an agent asks ---
 
@@ -201,6 +261,8 @@ class LLMEngine:
         )
         add_samples(requests, self._problems, self.examples_per_request, rng)
         seed = int(rng.integers(2**31))
+        if self.hypotheses_prompt is not None:
+            self._suppose(requests, self.hypotheses_prompt, seed)
         self.dropped = Counter()
         seen: set[str] = set()
         was_answered = False
@@ -277,6 +339,25 @@ class LLMEngine:
                 break
         return tuple(names.values())
 
+    def _suppose(self, requests: Sequence[RecordRequest], prompt: Prompt, seed: int) -> None:
+        """Ask what the student lacks, and put the answers into the requests' provenance.
+
+        A request whose answer cannot be used has no hypotheses.
+        """
+        supposed = [r for r in requests if any(map(is_error, r.examples))]
+        asked = [request.conversation(prompt, self._domain) for request in supposed]
+        sampling = self.sampling.model_copy(update={"seed": seed})
+        answers = (
+            ask_json(self.teacher, asked, _HYPOTHESES, sampling, purpose="hypotheses")
+            if asked
+            else ()
+        )
+        for request, answer in zip(supposed, answers, strict=True):
+            pairs = answer["hypotheses"] if answer else ()
+            texts = (" ".join(f"{p['weakness']}: {p['reason']}".split()) for p in pairs)
+            found = {"hypotheses": tuple(texts)[: request.count]}
+            request.provenance = request.provenance.model_copy(update=found)
+
     def _ask(self, requests: Sequence[RecordRequest], seed: int) -> Sequence[Reply | Failure]:
         """Ask for each request; return one reply or failure each. Equal schemas share a call."""
         replies: dict[int, Reply | Failure] = {}
@@ -296,7 +377,37 @@ class LLMEngine:
                     raise
                 answers = [Failure(reason=str(error))] * len(chosen)
             replies.update(zip(chosen, answers, strict=True))
-        return [replies[i] for i in range(len(requests))]
+        answered = [replies[i] for i in range(len(requests))]
+        return answered if self.solution_prompt is None else self._solved(answered, seed)
+
+    def _solved(self, replies: Sequence[Reply | Failure], seed: int) -> list[Reply | Failure]:
+        """The replies with an output for each record in them, asked for in one more call.
+
+        A record whose output was not answered stays without one, and is dropped as malformed.
+        """
+        assert self.solution_prompt is not None
+        schema = self.schema(None)
+        form = self._domain.answer_form if "answer_form" in self.solution_prompt.names else ""
+        items: list[list[dict[str, Any]]] = [
+            items_in(reply, schema, _problem)[0] if isinstance(reply, Reply) else []
+            for reply in replies
+        ]
+        asked = [
+            self.solution_prompt.render(instruction=item["instruction"], answer_form=form)
+            for of_reply in items
+            for item in of_reply
+        ]
+        sampling = self.sampling.model_copy(update={"seed": seed})
+        answers = self.teacher.ask(asked, sampling, purpose="solutions") if asked else ()
+        for item, answer in zip((i for of_reply in items for i in of_reply), answers, strict=True):
+            if isinstance(answer, Reply):
+                item["output"] = answer.text
+        return [
+            reply.model_copy(update={"text": json.dumps({"records": of_reply})})
+            if isinstance(reply, Reply) and of_reply
+            else reply
+            for reply, of_reply in zip(replies, items, strict=True)
+        ]
 
     def _take(self, request: RecordRequest, reply: Reply, seen: set[str]) -> bool:
         """Add new records to the request, up to the missing number; True if the reply has any."""
@@ -318,6 +429,12 @@ class LLMEngine:
                 seen.add(key)
                 request.records.append(record)
         return bool(records)
+
+
+def _problem(item: Any) -> dict[str, Any] | None:
+    """A record without its output, if it has an instruction."""
+    has = isinstance(item, dict) and isinstance(item.get("instruction"), str)
+    return dict(item) if has and item["instruction"].strip() else None
 
 
 def _key(text: str) -> str:

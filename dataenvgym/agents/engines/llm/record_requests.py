@@ -66,14 +66,15 @@ class RecordRequest:
         sample.
         """
         skill, subskill = self.provenance.skill, self.provenance.subskill
-        wrong = [e for e in self.examples if _is_error(e)]
-        samples = [*(e.instance for e in self.examples if not _is_error(e)), *self.samples]
+        wrong = [e for e in self.examples if is_error(e)]
+        samples = [*(e.instance for e in self.examples if not is_error(e)), *self.samples]
         return prompt.render(
             count=self.missing,
             skill=f"{skill}, and of it: {subskill}" if skill and subskill else subskill or skill,
             examples="\n\n".join(shown_example(e, i + 1, domain) for i, e in enumerate(wrong)),
             samples="\n\n".join(_shown(s, i + 1, None, domain) for i, s in enumerate(samples)),
             told=domain.teacher_context,
+            hypotheses="\n".join(f"- {h}" for h in self.provenance.hypotheses),
             written="\n".join(f"- {_cut(r.instruction)}" for r in self.records[-_MOST_WRITTEN:]),
         )
 
@@ -151,7 +152,8 @@ def _shown(instance: TaskInstance, number: int, said: str | None, domain: Domain
     return "\n".join(lines)
 
 
-def _is_error(example: CompletedTaskInstance) -> bool:
+def is_error(example: CompletedTaskInstance) -> bool:
+    """Whether the student answered, and wrongly."""
     return example.response is not None and not example.was_correct
 
 

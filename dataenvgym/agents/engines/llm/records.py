@@ -17,6 +17,8 @@ from dataenvgym.llm.structured import Schema, shaped
 from dataenvgym.records import Provenance, SupervisedDatum, parse_training_datum
 
 _FIELDS = ("instruction", "output")
+PROBLEM = "problem"
+"""The form of a prompt that asks for instructions alone; another prompt asks for each output."""
 Item = TypeVar("Item")
 _SOLVED_BY = {
     "": "answering a question",
@@ -32,12 +34,14 @@ def records_schema(
     max_length: int | None = None,
     *,
     lists: Sequence[str] = (),
+    fields: Sequence[str] = _FIELDS,
 ) -> Schema:
     """The JSON schema of an answer with `count` records (None: any number).
 
     Args:
         max_length: the longest instruction or output, in characters; None allows any.
         lists: names of further fields of a record, each a list of texts.
+        fields: names of its fields with a text.
     """
     text: Schema = {"type": "string"}
     if max_length is not None:
@@ -45,10 +49,10 @@ def records_schema(
     record: Schema = {
         "type": "object",
         "properties": {
-            **dict.fromkeys(_FIELDS, text),
+            **dict.fromkeys(fields, text),
             **{name: {"type": "array", "items": text} for name in lists},
         },
-        "required": [*_FIELDS, *lists],
+        "required": [*fields, *lists],
         "additionalProperties": False,
     }
     records: Schema = {"type": "array", "items": record}

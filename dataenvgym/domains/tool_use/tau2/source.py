@@ -57,6 +57,11 @@ class Tau2Source(Source):
             raise ConfigurationError(
                 f"fractions are {dict(fractions)!r}, expected shares of {', '.join(SPLITS)}"
             )
+        if options.where or options.balance or options.per_cell is not None:
+            raise ConfigurationError(
+                "task.where, task.balance and task.per_cell choose rows of files by their fields, "
+                "and tau2 has tasks of its package: leave them out, and choose task.task_set"
+            )
         self._package, self._world, self._name = package, world, name
         self._task_set, self._judges, self._tasks = task_set, judges, tasks
         self._fractions, self._limit, self._seed = fractions, limit, options.seed

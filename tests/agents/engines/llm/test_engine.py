@@ -394,3 +394,69 @@ def test_subskills_are_asked_for_until_there_are_enough(answers, known, expected
 def test_a_spent_budget_is_reported_if_a_subskill_is_asked_for():
     with pytest.raises(BudgetSpentError):
         LLMEngine(Teacher(budget=0)).propose_subskills("s", (), 1, (), np.random.default_rng(0))
+
+
+def test_problems_come_first_and_each_is_solved_in_a_second_request():
+    problems = [{"instruction": "What is 1 + 1?"}, {"instruction": "What is 2 + 2?"}, {"x": 1}]
+    teacher = fakes.Teacher(
+        json.dumps({"records": problems}), "#### 2", Failure(reason="lost"), '{"records": []}'
+    )
+    records, engine = generate(
+        teacher,
+        Assignment(2),
+        prompt="code_problems",
+        solution_prompt={"user": "Solve: {instruction}\n\n{answer_form}"},
+        attempts=1,
+        task=Task(domain=MathDomain(), source=PocketMathTask(n_train=5).source),
+    )
+    assert [(r.instruction, r.output) for r in records] == [("What is 1 + 1?", "#### 2")]
+    assert teacher.asked[1].startswith("Solve: What is 1 + 1?\n\nReason in short steps.")
+    assert teacher.samplings[1].json_schema is None
+    item = teacher.samplings[0].json_schema["properties"]["records"]["items"]
+    assert item["required"] == ["instruction"]
+    assert engine.dropped["malformed"] == 1  # the one whose solution was lost
+
+
+@pytest.mark.parametrize(
+    "options", [{"prompt": "code_problems"}, {"solution_prompt": "code_solution"}]
+)
+def test_a_prompt_for_problems_alone_and_one_for_solutions_go_together(options):
+    with pytest.raises(ConfigurationError, match="go together: set both, or neither"):
+        LLMEngine(Teacher(), **options)
+
+
+SUPPOSED = {"hypotheses": [{"weakness": "carrying", "reason": "it\nforgets"}] * 3}
+HYPOTHESES = {"prompt": "math_records_for_hypotheses", "hypotheses_prompt": "hypotheses"}
+
+
+def test_hypotheses_come_first_and_are_in_the_prompt_and_in_the_provenance():
+    teacher = fakes.Teacher(SUPPOSED, "no idea", sums([1, 2]), sums([3]), sums([4]))
+    plan = (
+        Assignment(2, skill="sums", examples=(wrong(1),)),
+        Assignment(1, skill="sums", examples=(wrong(2),)),
+        Assignment(1, skill="sums"),
+    )
+    records, _ = generate(teacher, *plan, batch_size=2, **HYPOTHESES)
+    assert teacher.purposes == {"hypotheses", "records"}
+    assert "Name up to 2 different weaknesses" in teacher.asked[0]
+    assert "I say 0" in teacher.asked[0]
+    assert "in this order:\n- carrying: it forgets\n- carrying" in teacher.asked[2]
+    assert not any("It seems to lack" in text for text in teacher.asked[3:5])
+    found = [r.provenance.hypotheses for r in records]
+    assert found == [("carrying: it forgets",) * 2] * 2 + [()] * 2
+    assert Provenance.model_validate_json(records[0].provenance.model_dump_json()) == (
+        records[0].provenance
+    )
+    assert "hypotheses" not in records[3].model_dump()["provenance"]  # as before there were any
+
+
+def test_without_errors_there_is_nothing_to_suppose():
+    teacher = fakes.Teacher(sums([1]))
+    generate(teacher, Assignment(1, skill="sums"), **HYPOTHESES)
+    assert teacher.purposes == {"records"}
+
+
+@pytest.mark.parametrize("name", HYPOTHESES)
+def test_hypotheses_and_the_prompt_that_shows_them_go_together(name):
+    with pytest.raises(ConfigurationError, match="go together: set both, or neither"):
+        LLMEngine(Teacher(), **{name: HYPOTHESES[name]})
