@@ -47,6 +47,9 @@ ADDED = (
     ("environment.gate", None),
     ("environment.held", "all"),
     ("task.wording", "pocket"),
+    ("task.format", "plain"),
+    ("task.workflow", "text"),
+    ("task.level", "session"),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""
