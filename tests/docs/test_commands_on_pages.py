@@ -14,6 +14,7 @@ JUDGE = "+teacher@task.others.judge=openai task.others.judge.model=NAME"
 AIRLINE = "dataenvgym eval task=tau2 task.domain=airline model=openai/"
 RETAIL = "dataenvgym eval task=tau2 task.domain=retail"
 NO_DATA = "needs the data of tau2-bench; test_tau2_real.py plays it where it is installed"
+NO_ALFWORLD = "needs the games of ALFWorld; tests/domains/textworld/test_games.py plays its rules"
 NOT_HERE = {
     "dataenvgym external install llamafactory": "downloads 6 GB, for tests/external",
     "dataenvgym external install vllm": "downloads 3.4 GB, for tests/external",
@@ -21,6 +22,8 @@ NOT_HERE = {
     'environment.max_records=300"': "54 episodes",
     "dataenvgym adapt experiment=seal_knowledge_qwen25_7b": "200 passages, two GPUs",
     "dataenvgym adapt experiment=seal_arc_llama32_1b": "150 adapters, one GPU",
+    "dataenvgym eval task=alfworld split=test task.limit=50 model=openai/NAME": NO_ALFWORLD,
+    "dataenvgym run experiment=epo_alfworld_llama3_8b": NO_ALFWORLD,
     f"{AIRLINE}NAME {USER}": NO_DATA,
     f"{AIRLINE}gpt-5.4-mini {USER}": NO_DATA,
     "dataenvgym run task=tau2 task.domain=telecom student=hf student.path=Qwen/Qwen3-0.6B "

@@ -269,7 +269,7 @@ class WebshopWorld(World):
             self._environment = type(shared)(
                 observation_mode="text", server=shared.server, session_prefix=f"{next(_VISITS)}-"
             )
-            self.opening, _ = self._environment.reset(session=session)
+            self.opening: str = self._environment.reset(session=session)[0]
 
     @property
     def actions(self) -> tuple[str, ...]:
