@@ -205,7 +205,8 @@ def game_rows(place: Any) -> Iterator[SourceRow]:
     found = sorted(p for p in (*folder.rglob("*"), folder) if p.suffix in _SUFFIXES)
     if not found:
         raise ConfigurationError(
-            f"there is no game in {str(folder)!r}, expected files that end in .z1 to .z8 or {PDDL}"
+            f"there is no game in {str(folder)!r}, expected files that end in .z1 to .z8 or {PDDL} "
+            "(those of ALFWorld: run `alfworld-download`, or set ALFWORLD_DATA)"
         )
     for path in found:
         name = path.relative_to(folder.parent)
