@@ -22,7 +22,7 @@ NOT_HERE = {
     'environment.max_records=300"': "54 episodes",
     "dataenvgym adapt experiment=seal_knowledge_qwen25_7b": "200 passages, two GPUs",
     "dataenvgym adapt experiment=seal_arc_llama32_1b": "150 adapters, one GPU",
-    "dataenvgym eval task=alfworld split=test task.limit=50 model=openai/NAME": NO_ALFWORLD,
+    "dataenvgym eval task=alfworld task.limit=50 --split test model=openai/NAME": NO_ALFWORLD,
     "dataenvgym run experiment=epo_alfworld_llama3_8b": NO_ALFWORLD,
     f"{AIRLINE}NAME {USER}": NO_DATA,
     f"{AIRLINE}gpt-5.4-mini {USER}": NO_DATA,
