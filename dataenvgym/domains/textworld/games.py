@@ -25,7 +25,7 @@ from pydantic import Field
 from dataenvgym.domains.textworld.house import canonical
 from dataenvgym.domains.textworld.shop import SHOP_ACTION
 from dataenvgym.domains.textworld.worlds import Problem, Seen, Step, World, impossible
-from dataenvgym.errors import BrokenFileError, ConfigurationError
+from dataenvgym.errors import BrokenFileError, ConfigurationError, need
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
 
@@ -152,9 +152,11 @@ def _started(game: str, *, policy: bool = False) -> tuple[Any, Any]:
             wrappers = [AlfredDemangler]
     except ImportError as error:
         name = "alfworld" if game.endswith(PDDL) else "textworld"
-        raise ConfigurationError(
+        lacking = ConfigurationError(
             f"{game} is played by the package {name}, and {error}: pip install dataenvgym[{name}]"
-        ) from None
+        )
+        need(lacking)
+        raise lacking from None
     is_described = game.endswith(PDDL) or Path(game).with_suffix(".json").exists()
     infos = textworld.EnvInfos(
         feedback=True,
@@ -204,10 +206,12 @@ def game_rows(place: Any) -> Iterator[SourceRow]:
     folder = Path(place)
     found = sorted(p for p in (*folder.rglob("*"), folder) if p.suffix in _SUFFIXES)
     if not found:
-        raise ConfigurationError(
+        lacking = ConfigurationError(
             f"there is no game in {str(folder)!r}, expected files that end in .z1 to .z8 or {PDDL} "
             "(those of ALFWorld: run `alfworld-download`, or set ALFWORLD_DATA)"
         )
+        need(lacking)
+        raise lacking
     for path in found:
         name = path.relative_to(folder.parent)
         name = name.parent if path.suffix == PDDL else name.with_suffix("")
@@ -300,10 +304,12 @@ def _webshop(n_products: int | None) -> Any:
     try:
         from web_agent_site.envs import WebAgentTextEnv
     except ImportError as error:
-        raise ConfigurationError(
+        lacking = ConfigurationError(
             f"WebShop is not installed: {error}. Set it up as https://github.com/princeton-nlp/"
             "WebShop says, and put its folder on PYTHONPATH"
-        ) from None
+        )
+        need(lacking)
+        raise lacking from None
     return WebAgentTextEnv(observation_mode="text", human_goals=True, num_products=n_products)
 
 
