@@ -51,6 +51,7 @@ setup(
         "transformers>=5.6",
     ],
     extras_require={
+        "alfworld": ["alfworld>=0.4"],
         "datasets": ["datasets>=3.0"],
         "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.7", "mkdocstrings[python]>=1.0"],
         "mcp": ["mcp>=2.3,<3"],
@@ -65,6 +66,7 @@ setup(
         "skills": ["scikit-learn>=1.5"],
         "reasoning-gym": ["reasoning-gym>=0.1.25"],
         "tensorboard": ["tensorboard>=2.18"],
+        "textworld": ["textworld>=1.7"],
         "wandb": ["wandb>=0.19"],
         "mlflow": ["mlflow>=2.20"],
         "zmq": ["pyzmq>=26.0"],

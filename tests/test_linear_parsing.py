@@ -83,7 +83,7 @@ NOT_OF_MODELS = (
     *("llama_factory.dataset.", "predictors.vllm.placeholder_adapters.", "tasks.worlds.schemas."),
     *("domains.tool_use.calls.api_bank.", "domains.tool_use.calls.bfcl."),
     "domains.social.sotopia.",
-    *("tasks.operand_family.", "domains.tool_use.audit."),
+    *("tasks.operand_family.", "domains.tool_use.audit.", "domains.textworld.games."),
 )
 """Modules with patterns for other texts: the user's, files of data sets, our own templates."""
 

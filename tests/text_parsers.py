@@ -29,6 +29,8 @@ from dataenvgym.domains.social.scene_log import stuck
 from dataenvgym.domains.social.scores import is_whole, mentions
 from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.domains.social.transcripts import is_transcript, read_scene
+from dataenvgym.domains.textworld.flowbench import call_of
+from dataenvgym.domains.textworld.pocket import PocketTextworldTask
 from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.domains.tool_use.calls.environment import rouge_l
 from dataenvgym.domains.tool_use.calls.problem import from_text
@@ -176,12 +178,16 @@ def shop():
     return task(TextworldShopTask)
 
 
+def rooms():
+    return task(PocketTextworldTask)
+
+
 @cache
 def scenes():
     return SocialTask(partner="fair")
 
 
-EACH = (math, tools, code, social, knowledge, house, shop)
+EACH = (math, tools, code, social, knowledge, house, shop, rooms)
 IN_THE_SHOP = stepping(shop)
 PARSERS: dict[str, Parser] = {
     # few-shot puzzles
@@ -262,6 +268,8 @@ PARSERS: dict[str, Parser] = {
     "shop": stepping(shop),
     "action in the shop": lambda text: IN_THE_SHOP(f"Action: {text}"),
     "search in the shop": lambda text: IN_THE_SHOP(f"Action: search[{text}]"),
+    "pocket text world": stepping(rooms),
+    "action as a call": call_of,
     "conversation with a world": lambda text: shop().domain.frame(record(text)),
     # records, verdicts
     **{f"records of {made.__name__}": known_to(made) for made in EACH},

@@ -60,6 +60,9 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("agent.engine*.hypotheses_prompt", None),
     ("environment.engine*.hypotheses_prompt", None),
     ("environment.engine*.solution_prompt", None),
+    ("task.format", "plain"),
+    ("task.workflow", "text"),
+    ("task.level", "session"),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

@@ -26,6 +26,7 @@ WRONG = {
     "pocket_tools": "#### wrong",
     "pocket_knowledge": "wrong",
     "pocket_orchestrate": "wrong",
+    "pocket_textworld": "Action: wrong",
     "few_shot": "wrong",
     "pocket_few_shot": "wrong",
     "textworld_house": "Action: wrong",

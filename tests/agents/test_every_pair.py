@@ -13,6 +13,7 @@ from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
 from dataenvgym.domains.social.pocket import PocketSocialTask
+from dataenvgym.domains.textworld.pocket import PocketTextworldTask
 from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.environments import IterationFiles, SkillTree
@@ -38,6 +39,7 @@ TASKS = {
     "social": lambda folder: PocketSocialTask(n_train=96, **SMALL),
     "knowledge": lambda folder: PocketKnowledgeTask(n_train=100, **SMALL),
     "orchestrate": lambda folder: PocketOrchestrateTask(n_train=100, **SMALL),
+    "rooms": lambda folder: PocketTextworldTask(n_train=100, **SMALL),
     "house": lambda folder: TextworldHouseTask(n_train=24, n_validation=12, n_test=6),
     "shop": lambda folder: TextworldShopTask(n_train=20, n_validation=10, n_test=5),
     "few_shot": lambda folder: FewShotTask(folder_of(folder, 40)),
@@ -103,6 +105,8 @@ def refusal(task, policy, engine) -> str | None:
         return "these rewards are of orchestrations"
     if task.name in ("pocket_tools", "pocket_orchestrate") and engine in REFUSED_FOR_TOOLS:
         return REFUSED_FOR_TOOLS[engine]
+    if task.name == "pocket_textworld" and engine in ("seeded", "seeded_teacher"):
+        return "can rewrite none of the"  # its records are chats
     if task.name == "pocket_social" and engine == "llm":
         return "talking, turn by turn.*prompt=social_records"
     if policy == "none" and engine not in ("none", "gold"):

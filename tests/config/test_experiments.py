@@ -17,15 +17,24 @@ from dataenvgym.config.instantiation import build_section
 from dataenvgym.config.overrides import keys_of
 from dataenvgym.domains.orchestrate.domain import call_of
 from dataenvgym.domains.orchestrate.rewards import Try, efficiency
+from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
+from dataenvgym.environments import IterationFiles, OpenEnded
+from dataenvgym.episodes import run_episode
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.plans import Assignment
 from dataenvgym.predictors import ScriptedPredictor
 
+from ..fakes import Student
+
 EPO = "experiment=epo_sotopia_llama3_8b"
+IN_TEXT = {"alfworld": 40, "webshop": 10}
+"""The most actions in each world of text."""
 
 
-def test_epo_trains_all_weights_with_its_published_options(tmp_path):
-    trainer = build_section(compose([EPO, "trainer.command=/bin/true"]), "trainer")
+@pytest.mark.parametrize("name", ["sotopia", *IN_TEXT])
+def test_epo_trains_all_weights_with_its_published_options(tmp_path, name):
+    epo = f"experiment=epo_{name}_llama3_8b"
+    trainer = build_section(compose([epo, "trainer.command=/bin/true"]), "trainer")
     places = {"dataset": "d", "dataset_dir": str(tmp_path), "output_dir": str(tmp_path / "out")}
     model = {"model_name_or_path": "meta-llama/Meta-Llama-3-8B-Instruct"}
     trainer.config.model_copy(update=places | model).write(tmp_path / "training.yaml")
@@ -63,6 +72,39 @@ def test_epo_has_a_strategist_whose_tries_are_scored(monkeypatch, tmp_path):
     assert config.environment.max_records == 10_000
     n = len(task.on("train").instances) * agent.engine.samples
     assert n >= agent.records_per_iteration
+
+
+@pytest.mark.parametrize("name", IN_TEXT)
+def test_epo_in_a_world_of_text_scores_the_tries_of_a_strategist(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    small = ["agent.records_per_iteration=6", "agent.engine.samples=2", f"runs_dir={tmp_path}"]
+    config = compose([f"experiment=epo_{name}_llama3_8b", *small])
+    task = build_task(config)
+    assert (task.name, task.domain.options.max_turns) == (name, IN_TEXT[name])
+    assert task.domain.asks_others
+    assert task.others.keys() == {"speaker", "judge"}
+    assert (task.sampling.temperature, task.sampling.top_p) == (0.7, 0.7)
+    # the same agent and environment on problems of our own, with scripts for models
+    kind = TextworldShopTask if name == "webshop" else TextworldHouseTask
+    replies = [*(problem := kind(n_train=1)).domain.gold_replies(problem.on("train").instances[0])]
+    speaker = ScriptedPredictor(
+        lambda c: replies[sum(m.role == "assistant" for m in c) % len(replies)]
+    )
+    judge = Student(lambda text, sampling: {"turns": []})
+    own = kind(role="strategist", others={"speaker": speaker, "judge": judge}, n_train=1,
+               n_validation=6, n_test=6)  # fmt: skip
+    agent = build_agent(config, task=own)
+    options = {key: config.environment[key] for key in ("mode", "replay", "max_records")}
+    student = ScriptedPredictor(lambda conversation: f"Strategy: step {len(conversation)}.")
+    environment = OpenEnded(own, student, directory=tmp_path / "run", **options)
+    run_episode(environment, agent, iterations=1)
+    records = IterationFiles(tmp_path / "run" / "iterations", 1).read_records()
+    assert [record.kind for record in records] == ["scored"] * 2
+    assert len(judge.asked) == 2
+    for record in records:
+        said = [m.content for m in record.conversation if m.role == "assistant"]
+        assert said[0].startswith("Strategy: ")
+        assert len(said) == len(replies)
 
 
 GROUPS = options_by_group()

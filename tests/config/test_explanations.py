@@ -35,7 +35,7 @@ CASES = [
     ("agent@x=gold", "agent@x has no place in this configuration"),
     ("agent.engine=gold", "which takes a slash: agent/engine=gold"),
     ("teacher.model=x", "belongs to teacher=openai, teacher=vllm: choose that"),
-    ("task.sources=x", "belongs to task=api_bank, .* and [0-9]+ more: choose that"),
+    ("task.sources=x", "belongs to task=alfworld, .* and [0-9]+ more: choose that"),
     (
         "++quality.checks=3",
         r"quality.checks is 3, expected options by name, such as \{NAME: VALUE\}",

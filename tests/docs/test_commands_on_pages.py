@@ -16,6 +16,7 @@ JUDGE = "+teacher@task.others.judge=openai task.others.judge.model=NAME"
 AIRLINE = "dataenvgym eval task=tau2 task.domain=airline model=openai/"
 RETAIL = "dataenvgym eval task=tau2 task.domain=retail"
 NO_DATA = "needs the data of tau2-bench; test_tau2_real.py plays it where it is installed"
+NO_ALFWORLD = "needs the games of ALFWorld; tests/domains/textworld/test_games.py plays its rules"
 NOT_HERE = {
     "dataenvgym external install llamafactory": "downloads 6 GB, for tests/external",
     "dataenvgym external install vllm": "downloads 3.4 GB, for tests/external",
@@ -28,6 +29,8 @@ NOT_HERE = {
     "task.others.user._target_=dataenvgym.domains.orchestrate.tiers.ServerPool "
     '+task.others.user.model=Qwen/Qwen3-32B "+task.others.user.base_urls='
     '[http://10.0.0.1:1406,http://10.0.0.2:1406]"': "two servers",
+    "dataenvgym eval task=alfworld task.limit=50 --split test model=openai/NAME": NO_ALFWORLD,
+    "dataenvgym run experiment=epo_alfworld_llama3_8b": NO_ALFWORLD,
     f"{AIRLINE}NAME {USER}": NO_DATA,
     f"{AIRLINE}gpt-5.4-mini {USER}": NO_DATA,
     "dataenvgym run task=tau2 task.domain=telecom student=hf student.path=Qwen/Qwen3-0.6B "

@@ -8,10 +8,12 @@ from typing import Any
 
 from dataenvgym.domains.textworld.environment import (
     ACTOR,
+    PLAIN_FORM,
     PLAY,
     PlayOptions,
     TextWorldEnvironment,
 )
+from dataenvgym.domains.textworld.flowbench import FlowOptions, split_at_turn
 from dataenvgym.domains.textworld.house import canonical
 from dataenvgym.domains.textworld.worlds import MalformedReply, Problem, action_in
 from dataenvgym.interfaces import SamplingParameters
@@ -47,6 +49,7 @@ class TextWorldDomain(DialogueDomain):
         problem: the class of the problems in the data of instances.
         options: how they are played.
         prompt_template: the prompt of the actor.
+        flow: their form.
     """
 
     word_runs_identify = False  # rooms and pages look alike
@@ -57,7 +60,9 @@ class TextWorldDomain(DialogueDomain):
         options: PlayOptions = PLAY,
         *,
         prompt_template: PromptTemplate = ACTOR,
+        flow: FlowOptions = PLAIN_FORM,
     ) -> None:
+        self.flow = flow
         self.problem = problem
         self.options = options
         self._actor = prompt_template
@@ -68,12 +73,16 @@ class TextWorldDomain(DialogueDomain):
         self, instances: Sequence[TaskInstance] = (), **more: Any
     ) -> TextWorldEnvironment:
         given = {"problem": self.problem, "options": self.options, "actor": self._actor}
-        return TextWorldEnvironment(instances, **{**given, **more})
+        return TextWorldEnvironment(instances, **{**given, "flow": self.flow, **more})
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """The replies of the reference policy; none to a problem that cannot be solved."""
         problem = instance.data_as(self.problem)
-        if problem.fault() is None:
+        if problem.fault() is not None:
+            return
+        if self.flow.is_by_turn:
+            yield split_at_turn(problem, instance.id)[1].reply
+        else:
             yield from (step.reply for step in problem.solution())
 
     def asks_model(self, instance: TaskInstance) -> bool:
@@ -87,8 +96,8 @@ class TextWorldDomain(DialogueDomain):
         fault = instance.data_as(self.problem).fault()
         if fault is not None:
             return f"it cannot be solved as stated: {fault}"
-        done = None if self.asks_model(instance) else self.gold_conversation(instance)
-        if self.asks_model(instance) or (done is not None and done.was_correct):
+        done = self.gold_conversation(instance)
+        if done is None or done.was_correct:  # None: a strategist's, or without a reference
             return None
         return f"the reference policy does not solve it in {self.options.max_turns} turns"
 

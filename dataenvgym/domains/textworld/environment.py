@@ -7,10 +7,19 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from dataenvgym.domains.textworld.flowbench import (
+    Call,
+    Flow,
+    FlowOptions,
+    call_of,
+    flow_of,
+    split_at_turn,
+    turn_scores,
+)
 from dataenvgym.domains.textworld.household import HouseProblem
 from dataenvgym.domains.textworld.shop import ShopProblem
 from dataenvgym.domains.textworld.worlds import MalformedReply, Problem, World, action_in
-from dataenvgym.errors import InvalidInstanceError, check_one_of
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.tasks.environment import Begun, Outcome, TaskEnvironment
@@ -26,6 +35,8 @@ PROMPTS: Mapping[str, str] = {
     "inventory.",
     "shop": f"You buy in a shop. {_FORM}Actions: search[words], and click[button] for a button in "
     "brackets. Choose each option that is asked for before you click [Buy Now].",
+    "game": f"You play a text game. {_FORM}An action is a short command, such as: look, inventory, "
+    "go north, open X, take X from Y.",
 }
 ACTOR = PromptTemplate(PROMPTS["house"])
 STRATEGIST = (
@@ -49,6 +60,7 @@ class PlayOptions:
 
 
 PLAY = PlayOptions()
+PLAIN_FORM = FlowOptions()
 
 
 class TextWorldEnvironment(TaskEnvironment):
@@ -62,6 +74,7 @@ class TextWorldEnvironment(TaskEnvironment):
         problem: the class of the problems.
         options: see `PlayOptions`.
         actor: the prompt of the actor, whatever the student's role is.
+        flow: the form of the problems (see `FlowOptions`).
         more: others and render_mode, see `TaskEnvironment`.
 
     Raises (in `reset`):
@@ -77,11 +90,18 @@ class TextWorldEnvironment(TaskEnvironment):
         problem: type[Problem] = HouseProblem,
         options: PlayOptions = PLAY,
         actor: PromptTemplate = ACTOR,
+        flow: FlowOptions = PLAIN_FORM,
         **more: Any,
     ) -> None:
         super().__init__(instances, **{"max_turns": options.max_turns, **more})
         check_one_of(get_args(Role), role=options.role)
+        flow.check()
+        if flow.is_by_turn and options.role != "actor":
+            raise ConfigurationError(
+                f"level is 'turn' and role is {options.role!r}: single turns are those of an actor"
+            )
         self.problem = problem
+        self.flow = flow
         self.advises = options.role == "strategist"
         self.actor = actor
         strategist = PromptTemplate(STRATEGIST, actor.template)
@@ -89,6 +109,9 @@ class TextWorldEnvironment(TaskEnvironment):
         self._world: World | None = None
         self._acting: Conversation = ()
         self._invalid = 0
+        self._flow: Flow | None = None
+        self._wanted: Call | None = None  # of the one turn
+        self._calls: list[Call] = []  # that were possible
 
     def begin(self, instance: TaskInstance) -> Conversation:
         problem = instance.data_as(self.problem)
@@ -97,8 +120,22 @@ class TextWorldEnvironment(TaskEnvironment):
                 f"instance {instance.id!r} cannot be solved as stated: {fault}"
             )
         self._world, self._invalid = problem.world(), 0
-        self._acting = self.actor.conversation(instance.instruction)
-        return self.prompt_template.conversation(instance.instruction)
+        instruction = instance.instruction
+        if self.flow.format == "flowbench":
+            self._flow, self._calls = flow_of(problem), []
+            instruction = f"{self._flow.written(self.flow.workflow)}\n\n{instruction}"
+        self._acting = self.actor.conversation(instruction)
+        begun = self.prompt_template.conversation(instruction)
+        if self.flow.is_by_turn:
+            earlier, step = split_at_turn(problem, instance.id)
+            self._wanted = call_of(step.action)
+            for before in earlier:
+                seen = self._world.act(before.action)
+                begun += (
+                    Message(role="assistant", content=before.reply),
+                    Message(role="user", content=seen.text),
+                )
+        return begun
 
     def reset_asking(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -116,6 +153,8 @@ class TextWorldEnvironment(TaskEnvironment):
         self, instance: TaskInstance, conversation: Conversation
     ) -> Outcome | Generator[Ask, Reply, Outcome]:
         said = conversation[-1].content
+        if self._wanted is not None:
+            return self._one_turn(self._wanted, said)
         return self._advised(said) if self.advises else self._acted(said)
 
     def _acted(self, reply: str, *, told: str = "") -> Outcome:
@@ -123,12 +162,16 @@ class TextWorldEnvironment(TaskEnvironment):
         assert self._world is not None
         scores: Mapping[str, float] = {}
         try:
-            seen = self._world.act(action_in(reply))
+            action = action_in(reply)
+            seen = self._world.act(action)
             text, reward, done, scores = seen.text, seen.reward, seen.done, seen.scores
             self._invalid += not seen.is_valid
+            self._calls += [call_of(action)] if self._flow and seen.is_valid else []
         except MalformedReply as error:
             text, reward, done = f"Invalid action: {error}", 0.0, False
             self._invalid += 1
+        if self._flow is not None:
+            scores = {**scores, "progress": self._flow.progress(self._calls)}
         return Outcome(
             messages=(Message(role="user", content=told + text),),
             reward=reward,
@@ -137,6 +180,16 @@ class TextWorldEnvironment(TaskEnvironment):
             info={"actions": self._possible},
             scores={**scores, "invalid_actions": self._invalid},
         )
+
+    def _one_turn(self, wanted: Call, reply: str) -> Outcome:
+        """Compare one reply with the turn of the reference solution."""
+        try:
+            made = call_of(action_in(reply))
+        except MalformedReply:
+            made = None
+        is_right = made == wanted
+        scores = turn_scores(wanted, made)
+        return Outcome(reward=float(is_right), was_correct=is_right, scores=scores)
 
     def _advised(self, said: str) -> Generator[Ask, Reply, Outcome]:
         """Let the speaker act, who reads the strategy below the last observation."""

@@ -23,7 +23,7 @@ from dataenvgym.errors import BrokenFileError, first_fault
 
 MOST_RESULTS = 50
 PER_PAGE = 10
-_ACTION = re.compile(r"(search|click)\s*\[(.*)\]\s*\.?", re.IGNORECASE | re.DOTALL)
+SHOP_ACTION = re.compile(r"(search|click)\s*\[(.*)\]\s*\.?", re.IGNORECASE | re.DOTALL)
 _ABOUT = ("Description", "Features")
 _SATURATION, _LENGTH = 1.2, 0.75  # of BM25
 
@@ -129,7 +129,7 @@ class ShopWorld(World):
         return ["Back to Search", "< Prev", *values, *_ABOUT, "Buy Now"]
 
     def act(self, action: str) -> Seen:
-        found = _ACTION.fullmatch(action.strip())
+        found = SHOP_ACTION.fullmatch(action.strip())
         name, value = (found[1].lower(), found[2].strip()) if found else ("", "")
         if name == "search" and self.results is None and _split(value):
             self.results, self.page = self.catalog.search(value), 0

@@ -1,12 +1,13 @@
-"""The tasks of worlds of text: a house and a shop, drawn from a seed or read from files.
+"""The tasks of worlds of text: a house and a shop, drawn from a seed or read from files; games.
 
 A row of a file has the data of a problem (see `HouseProblem`, `ShopProblem`), and may have an `id`.
+Games of other packages are read where those have put them (see `games`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,22 +16,38 @@ from pydantic import ValidationError
 from dataenvgym.domains.textworld import household, products
 from dataenvgym.domains.textworld.domain import TextWorldDomain
 from dataenvgym.domains.textworld.environment import PROBLEMS, PROMPTS, PlayOptions
+from dataenvgym.domains.textworld.flowbench import FlowOptions
+from dataenvgym.domains.textworld.games import (
+    GameProblem,
+    Rows,
+    WebshopProblem,
+    check_sound,
+    game_rows,
+    sampled,
+    session_rows,
+)
 from dataenvgym.domains.textworld.house import TASK_TYPES
 from dataenvgym.domains.textworld.worlds import Problem
 from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.options import takes
+from dataenvgym.options import Given, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import THIRDS, PocketOptions, PromptOptions, RowOptions
+from dataenvgym.tasks.options import (
+    THIRDS,
+    PocketOptions,
+    PromptOptions,
+    RowOptions,
+    TaskOptions,
+)
 from dataenvgym.tasks.procedural import Draws, ProceduralSource
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.rows import SourceRow
-from dataenvgym.tasks.source import Source
+from dataenvgym.tasks.source import Source, Split
 
 
 @dataclass(frozen=True, kw_only=True)
-class HouseOptions(PocketOptions, PromptOptions, PlayOptions):
+class HouseOptions(PocketOptions, PromptOptions, PlayOptions, FlowOptions):
     """Options of `TextworldHouseTask`.
 
     Attributes:
@@ -68,7 +85,8 @@ class _TextWorldTask(Task):
     ) -> None:
         problem = PROBLEMS[world]
         play = PlayOptions(role=options.role, max_turns=options.max_turns)
-        domain = TextWorldDomain(problem, play, prompt_template=options.prompt)
+        flow = FlowOptions(format=options.format, workflow=options.workflow, level=options.level)
+        domain = TextWorldDomain(problem, play, prompt_template=options.prompt, flow=flow)
         name = options.name or self.name
         source: Source
         if options.sources is None:
@@ -104,6 +122,98 @@ class TextworldShopTask(_TextWorldTask):
     def __init__(self, options: ShopOptions) -> None:
         draw = partial(products.draw, seed=options.seed)
         self._set_up("shop", products.SKILLS, draw, options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameOptions(TaskOptions, PromptOptions, PlayOptions):
+    """Options of `TextworldGamesTask`.
+
+    Attributes:
+        sources: a folder with games for all splits, or {train: ..., validation: ..., test: ...}.
+        limit: largest number of games of each place: a seeded sample.
+        seed: selects the sample, and the games of each split of a folder that several share.
+        name: of the task; None uses the name of the class.
+        system_prompt: the system message of whoever acts.
+        sampling: how the student draws its replies.
+    """
+
+    sources: Places
+    limit: int | None = None
+    seed: int = 0
+    name: Given[str | None] = None
+    system_prompt: str = PROMPTS["game"]
+    sampling: SamplingParameters = SamplingParameters(max_tokens=128)
+
+
+_SESSIONS: Mapping[Split, str] = {"train": "1500:", "validation": "500:1500", "test": "0:500"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebshopOptions(GameOptions):
+    """Options of `WebshopTask`.
+
+    Attributes:
+        sources: the sessions of each split; the default has those of the published experiments.
+        limit: largest number of sessions of each split: a seeded sample.
+        seed: selects the sample.
+        n_products: how many products WebShop loads; None is all.
+        max_turns: the most messages of the student; the problem is not solved after that.
+        system_prompt: the system message of whoever acts.
+    """
+
+    sources: Places = field(default_factory=lambda: _SESSIONS)
+    n_products: int | None = 1000
+    max_turns: int = 10
+    system_prompt: str = PROMPTS["shop"]
+
+
+class _GamesTask(Task):
+    def _set_up(
+        self,
+        problem: type[Problem],
+        rows: Rows,
+        options: GameOptions,
+        *,
+        check: Callable[[SourceRow], None] | None = None,
+    ) -> None:
+        play = PlayOptions(role=options.role, max_turns=options.max_turns)
+        domain = TextWorldDomain(problem, play, prompt_template=options.prompt)
+        name = options.name or self.name
+
+        def read(row: SourceRow) -> TaskInstance:
+            if check is not None:
+                check(row)
+            return to_instance(row, problem=problem, name=name)
+
+        source = RowSource(
+            options.sources,
+            read,
+            RowOptions(fractions=THIRDS, seed=options.seed),
+            name=name,
+            overlap_key=domain.overlap_key,
+            rows=sampled(rows, limit=options.limit, seed=options.seed),
+        )
+        self.set_up(source, domain, options, name=options.name)
+
+
+class TextworldGamesTask(_GamesTask):
+    """Games of TextWorld, Jericho and ALFWorld, in files."""
+
+    name = "textworld_games"
+
+    @takes(GameOptions)
+    def __init__(self, options: GameOptions) -> None:
+        self._set_up(GameProblem, game_rows, options, check=check_sound)
+
+
+class WebshopTask(_GamesTask):
+    """Purchases in WebShop itself."""
+
+    name = "webshop"
+
+    @takes(WebshopOptions)
+    def __init__(self, options: WebshopOptions) -> None:
+        self._set_up(WebshopProblem, partial(session_rows, n_products=options.n_products), options)
 
 
 def to_instance(row: SourceRow, *, problem: type[Problem], name: str) -> TaskInstance:

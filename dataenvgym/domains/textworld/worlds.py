@@ -41,14 +41,15 @@ def action_in(reply: str) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """A thought and an action of a reference solution."""
+    """A thought, or "", and an action of a reference solution."""
 
     thought: str
     action: str
 
     @property
     def reply(self) -> str:
-        return f"Thought: {self.thought}\nAction: {self.action}"
+        thought = f"Thought: {self.thought}\n" if self.thought else ""
+        return f"{thought}Action: {self.action}"
 
 
 @dataclass(frozen=True)
