@@ -34,6 +34,7 @@ ADDED = (
     ("trainer.scored_clip_high", None),
     ("trainer.scored_clip_dual", None),
     ("trainer.scored_kl", None),
+    ("*trainer.pref_discount", None),
     ("student.format", "chat"),
     ("predictor.format", "chat"),
     ("task.others.*.format", "chat"),
@@ -47,6 +48,7 @@ ADDED = (
     ("environment.gate", None),
     ("environment.held", "all"),
     ("task.wording", "pocket"),
+    ("agent.engine*.turn_prompt", "social_turns"),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

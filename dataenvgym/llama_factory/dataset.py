@@ -31,7 +31,14 @@ from dataenvgym.errors import (
     shorten,
 )
 from dataenvgym.llama_factory.entries import DatasetEntry, Formatting, Stage, dataset_info_entry
-from dataenvgym.llama_factory.formats import KINDS, as_sharegpt, row_maker, stage_of, wrong_kind
+from dataenvgym.llama_factory.formats import (
+    KINDS,
+    as_segment,
+    as_sharegpt,
+    row_maker,
+    stage_of,
+    wrong_kind,
+)
 from dataenvgym.llama_factory.parsing import parse_row
 from dataenvgym.records import TrainingDatum
 from dataenvgym.secrets import are_known, redact_bytes
@@ -192,7 +199,14 @@ def _write_rows(
     temporary = path.with_name(f".{path.name}.tmp")
     other = path.with_name(f".{path.name}.sharegpt.tmp")
     try:
-        kinds, wrong, count = _write_natural_rows(temporary, records, stage, tool_format)
+        kinds, wrong, count, is_mixed = _write_natural_rows(temporary, records, stage, tool_format)
+        if is_mixed:
+            with other.open("wb") as stream:
+                for row in storage.read_jsonl(temporary):
+                    sides = {side: as_segment(row[side]) for side in ("chosen", "rejected")}
+                    stream.write(orjson.dumps(row | sides, option=orjson.OPT_APPEND_NEWLINE))
+                _sync(stream)
+            other.replace(temporary)
         conversations = kinds == {"chat"} or kinds == {"scored"}
         formatting: Formatting = "sharegpt" if conversations else "alpaca"
         if len(kinds) > 1 or (wrong and kinds <= {"supervised", "preference", "kto"}):
@@ -213,13 +227,19 @@ def _write_rows(
 
 def _write_natural_rows(
     path: Path, records: Iterable[TrainingDatum], stage: Stage, tool_format: ToolFormat
-) -> tuple[set[str], list[str], int]:
-    """Write each record in its kind's own form; return the kinds, the wrong columns, the number."""
+) -> tuple[set[str], list[str], int, bool]:
+    """Write each record in its kind's own form.
+
+    Returns:
+        The kinds, the wrong columns, the number, and whether some answers of pairs are texts and
+        others segments: the loader needs one type.
+    """
     kinds: set[str] = set()
     kind = ""
     types = ColumnTypes()
     dumps, newline = orjson.dumps, orjson.OPT_APPEND_NEWLINE
     index = -1
+    shapes: set[type] = set()
     hides = are_known()
     with path.open("wb") as stream:
         for index, record in enumerate(records):
@@ -233,6 +253,8 @@ def _write_natural_rows(
                 # reads scored ones
                 types.watching &= len(kinds) == 1 and stage != "scored"
             row = row_of(record)
+            if kind == "preference":
+                shapes.add(type(row["chosen"]))
             line = dumps(row, option=newline)
             if hides:
                 line = redact_bytes(line)
@@ -240,7 +262,7 @@ def _write_natural_rows(
             if types.watching:
                 types.see(row, len(line))
         _sync(stream)
-    return kinds, types.wrong(), index + 1
+    return kinds, types.wrong(), index + 1, len(shapes) > 1
 
 
 def _write_sharegpt_rows(path: Path, source: Path) -> list[str]:

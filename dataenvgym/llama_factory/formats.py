@@ -160,8 +160,13 @@ def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
 
 
 def _answer(messages: Conversation) -> str | list[dict[str, str]]:
-    """The text of an answer; a segment becomes turns, which LLaMA-Factory does not accept."""
+    """The text of an answer; a segment becomes turns, which only our trainers learn."""
     return messages[0].content if len(messages) == 1 else _turns(messages)
+
+
+def as_segment(answer: str | list[dict[str, str]]) -> list[dict[str, str]]:
+    """An answer of a row in the form of one with several turns."""
+    return [{"from": "gpt", "value": answer}] if isinstance(answer, str) else answer
 
 
 def _turns(messages: Conversation) -> list[dict[str, str]]:

@@ -1,4 +1,5 @@
 import math
+import random
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from dataenvgym.trainers.examples import (
     supervised_examples,
 )
 from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, Objective, padder
+from dataenvgym.trainers.scored import turn_discounts
 
 CPU = torch.device("cpu")
 
@@ -110,6 +112,54 @@ def test_the_kto_loss_follows_its_formula(model, other_model, tokenizer, swapped
 
 
 # --- segments ---
+
+
+def test_dmpo_weighs_the_turns_of_random_dialogues_as_its_formula():
+    """(1 - g^(n - t)) / (1 - g^n) for turn t of n, as `get_batch_logps_DMPO` of SDPO's code."""
+    rng = random.Random(0)
+    for _ in range(200):
+        n_turns, discount = rng.randint(1, 6), rng.choice([0.1, 0.7, 0.9, 0.99])
+        expected: list[float] = []  # of each token; 0 is not learned
+        for t in range(n_turns):
+            expected += [0.0] * rng.randint(1, 3)
+            weight = (1 - discount ** (n_turns - t)) / (1 - discount**n_turns)
+            expected += [weight] * rng.randint(1, 4)
+        expected = expected[rng.randint(0, 1) :] + [0.0] * rng.randint(0, 2)
+        learned = torch.tensor([expected, [0.0] * len(expected)]) != 0
+        found = turn_discounts(learned, discount) * learned
+        assert found[0].tolist() == pytest.approx(expected, abs=1e-5)  # of float32
+        assert found[1].tolist() == [0.0] * len(expected)
+
+
+def test_a_discounted_pair_follows_its_formula_and_one_turn_is_plain_dpo(
+    model, other_model, tokenizer
+):
+    (tails,) = without_weights([GOOD, BAD], "dpo", segment="tail")
+    (pair,) = preference_examples([tails], tokenizer, 200)
+    with workers(1, CPU) as run:
+        config = TrainingConfig(pref_beta=0.7, pref_discount=0.7)
+        objective = DPO([pair], config, padder(0, CPU), other_model, run)
+    margin = 0.0
+    for side, sign in ((pair.chosen, 1), (pair.rejected, -1)):
+        runs: list[list[int]] = []
+        for i, label in enumerate(side.labels):
+            if label != -100:
+                runs.append([i]) if side.labels[i - 1] == -100 else runs[-1].append(i)
+        assert len(runs) == 3
+        for t, places in enumerate(runs):
+            labels = [x if i in places else -100 for i, x in enumerate(side.labels)]
+            own, other = (log_probability(m, side.tokens, labels) for m in (model, other_model))
+            margin += sign * (1 - 0.7 ** (3 - t)) / (1 - 0.7**3) * (own - other)
+    assert whole(objective, model, [0]) == pytest.approx(
+        math.log1p(math.exp(-0.7 * margin)), abs=1e-4
+    )
+    (single,) = preference_examples(PREFERENCES[:1], tokenizer, 60)
+    with workers(1, CPU) as run:
+        plain, discounted = (
+            DPO([single], TrainingConfig(pref_discount=d), padder(0, CPU), other_model, run)
+            for d in (None, 0.7)
+        )
+    assert whole(plain, model, [0]) == pytest.approx(whole(discounted, model, [0]), abs=1e-6)
 
 
 def dialogue(weight: float, *turns: str) -> ScoredDatum:
