@@ -40,7 +40,13 @@ from dataenvgym.llama_factory.formats import (
     wrong_kind,
 )
 from dataenvgym.llama_factory.parsing import parse_row
-from dataenvgym.records import TrainingDatum
+from dataenvgym.records import (
+    ChatDatum,
+    PreferenceDatum,
+    ScoredDatum,
+    TrainingDatum,
+    parse_training_datum,
+)
 from dataenvgym.secrets import are_known, redact_bytes
 from dataenvgym.tool_formats import LLAMA_FACTORY, ToolFormat
 
@@ -187,6 +193,62 @@ def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
                     yield parse_row(row, entry)
                 except (DatasetFormatError, InvalidRecordError) as error:
                     raise DatasetFormatError(f"{path}, {where}: {error}") from None
+
+
+def read_sdpo_pairs(path: Path) -> Iterator[PreferenceDatum]:
+    """The pairs in a file of SDPO's code, in which each better dialogue follows the worse one.
+
+    The prompt of a pair is what both dialogues have in common. The rest is compared, as many of the
+    assistant's turns as both have.
+
+    Raises:
+        DatasetFormatError: naming file and row, the value found and the one expected.
+    """
+    rows = list(_read_rows(path))
+    if len(rows) % 2:
+        raise DatasetFormatError(
+            f"{path}: found {len(rows)} dialogues, expected an even number: a worse one, and the "
+            "better one after it"
+        )
+    for (where, worse), (_, better) in zip(rows[::2], rows[1::2], strict=True):
+        try:
+            yield _pair_of(*(parse_row(row, _DIALOGUE) for row in (worse, better)))
+        except (DatasetFormatError, InvalidRecordError) as error:
+            raise DatasetFormatError(f"{path}, {where}: {error}") from None
+
+
+_DIALOGUE = DatasetEntry.parse(
+    {"file_name": "-", "formatting": "sharegpt", "columns": {"messages": "conversations"}}
+)
+
+
+def _pair_of(worse: TrainingDatum, better: TrainingDatum) -> PreferenceDatum:
+    """The pair of two whole dialogues."""
+    assert isinstance(worse, ChatDatum | ScoredDatum)
+    assert isinstance(better, ChatDatum | ScoredDatum)
+    both = list(zip(worse.messages, better.messages, strict=False))
+    at = next((i for i, (one, other) in enumerate(both) if one != other), len(both))
+    if at == len(both) or both[at][0].role != "assistant" or worse.system != better.system:
+        raise DatasetFormatError(
+            f"the dialogue and the next one have {at} equal turns, expected that they first differ "
+            "in a turn of the assistant"
+        )
+    ends = [
+        [i + 1 for i, m in enumerate(one.messages) if i >= at and m.role == "assistant"]
+        for one in (worse, better)
+    ]
+    n_turns = min(map(len, ends))
+    record = parse_training_datum(
+        {
+            "kind": "preference",
+            "system": worse.system,
+            "messages": worse.messages[:at],
+            "chosen": better.messages[at : ends[1][n_turns - 1]],
+            "rejected": worse.messages[at : ends[0][n_turns - 1]],
+        }
+    )
+    assert isinstance(record, PreferenceDatum)
+    return record
 
 
 # --- writing --------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from dataenvgym.config.composition import chosen_options, files_by_group, option
 from dataenvgym.config.instantiation import build_section
 from dataenvgym.config.overrides import keys_of
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.llm.prompts import default_prompt
 
 EPO = "experiment=epo_sotopia_llama3_8b"
 
@@ -51,6 +52,13 @@ def test_epo_has_a_strategist_whose_tries_are_scored(monkeypatch, tmp_path):
     check_fit(task, agent, shows_skills=False)
     assert isinstance(agent.engine, ScoredTriesEngine)
     assert agent.engine.judge is task.others["judge"]
+    assert (agent.engine.normalize, agent.engine.discount) == ("dialogue", 0.99)
+    assert agent.engine.names_all
+    assert agent.engine.turn_prompt == default_prompt("epo_turns")
+    # its loss sums over the one dialogue of a batch, and is divided by accumulation and GPUs
+    trainer = config.trainer
+    assert (trainer.scored_reduction, trainer.per_device_train_batch_size) == ("mean", 1)
+    assert (trainer.scored_clip, trainer.scored_kl) == (None, None)
     assert task.others.keys() == {"speaker", "partner", "judge"}
     assert "Strategy: ..." in task.domain.text_of(task.instances[0])
     assert config.trainer.scored_as is None  # its weights are learned

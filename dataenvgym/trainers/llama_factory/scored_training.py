@@ -228,7 +228,7 @@ def _pair_processor(plain: Any) -> Any:
 
 
 def _discounted(discount: float) -> Callable[..., tuple[torch.Tensor, torch.Tensor]]:
-    """In place of `get_batch_logps`: a row's weighted log-probability, and how many labels it has."""
+    """In place of `get_batch_logps`: each row's weighted log-probability, and its label count."""
 
     def summed(
         logits: torch.Tensor, labels: torch.Tensor, **_: Any
