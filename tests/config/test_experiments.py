@@ -53,7 +53,7 @@ def test_epo_has_a_strategist_whose_tries_are_scored(monkeypatch, tmp_path):
     assert isinstance(agent.engine, ScoredTriesEngine)
     assert agent.engine.judge is task.others["judge"]
     assert (agent.engine.normalize, agent.engine.discount) == ("dialogue", 0.99)
-    assert agent.engine.names_all
+    assert agent.engine.asks_about_all
     assert agent.engine.turn_prompt == default_prompt("epo_turns")
     # its loss sums over the one dialogue of a batch, and is divided by accumulation and GPUs
     trainer = config.trainer
@@ -65,6 +65,16 @@ def test_epo_has_a_strategist_whose_tries_are_scored(monkeypatch, tmp_path):
     assert config.environment.max_records == 10_000
     n = len(task.on("train").instances) * agent.engine.samples
     assert n >= agent.records_per_iteration
+
+
+def test_the_options_of_its_engines_are_taken_from_the_command_line():
+    social = ["task=pocket_social", "agent=open_ended", "agent/policy=free"]
+    for engine, options in (
+        ("scored_tries", ("turn_prompt=epo_turns", "normalize=dialogue")),
+        ("segment_pairs", ("segment=2", "segment=tail", "rank_by=[goal]", "improvable={goal: 7}")),
+    ):
+        for option in options:
+            compose([*social, f"agent/engine={engine}", f"agent.engine.{option}"])
 
 
 GROUPS = options_by_group()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -134,10 +134,10 @@ class ScoredTriesEngine(SelfTeachingEngine):
         baseline: subtract the mean reward of the problem's tries from each reward, so that tries
             below the mean get negative weights. With normalize=deviation, discount=1 and
             name_turns=False, each turn's weight is the advantage of its try, as in GRPO.
-        name_turns: ask the judge, if the task has one, for critical turns of right tries; "all"
-            asks about other tries too, as EPO does.
-        turn_prompt: the judge's question about turns, by name (social_turns) or with `user` and
-            `system`; epo_turns is the one in EPO's code, with the score in the history.
+        name_turns: ask the judge, if the task has one, for critical turns.
+        turn_prompt: the judge's question about turns, by name: social_turns, or epo_turns with the
+            words of EPO's code. Like any prompt with `{history}`, which shows the score, that one
+            is asked about all tries, as EPO does.
         most_named: the most turns of a try that the judge can name; None allows all.
         least_deviation: leave out the tries at a problem if the sample standard deviation of their
             rewards is not above this value; 0 leaves out equal rewards only (DAPO's dynamic
@@ -160,7 +160,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
         discount: float = DISCOUNT,
         normalize: Normalization = NORMALIZATION,
         baseline: bool = False,
-        name_turns: bool | Literal["all"] = True,
+        name_turns: bool = True,
         turn_prompt: Prompt | Mapping[str, Any] | str = "social_turns",
         most_named: int | None = None,
         least_deviation: float | None = None,
@@ -183,10 +183,8 @@ class ScoredTriesEngine(SelfTeachingEngine):
         self.most_named = most_named
         self.least_deviation = least_deviation
         self.least_group = 2
-        if name_turns not in (True, False, "all"):
-            raise ConfigurationError(f"name_turns is {name_turns!r}, expected True, False or 'all'")
-        self.names_all = name_turns == "all"
         self.turn_prompt = as_prompt(turn_prompt, may=TURN_VALUES)
+        self.asks_about_all = "history" in self.turn_prompt.names
         self.judge = judge_of(self.task) if name_turns else None
         self.records_per_problem = samples
         self.learns_once = not repeat
@@ -213,7 +211,10 @@ class ScoredTriesEngine(SelfTeachingEngine):
         ]
         if self.judge is not None:
             judged = [
-                one for tries in played for one in tries if self.names_all or one.done.was_correct
+                one
+                for tries in played
+                for one in tries
+                if one.done.was_correct or self.asks_about_all
             ]
             verdicts = named_turns(
                 self.judge,

@@ -32,7 +32,7 @@ from dataenvgym.rollouts.driver import answered_together
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.record_conversion import segment_preference_of, students_turns
 
-SegmentEnd = int | Literal["judge", "tail"]
+SegmentEnd = int | Literal["tail"] | None
 
 
 class SegmentPairsEngine(BranchedTriesEngine):
@@ -55,8 +55,8 @@ class SegmentPairsEngine(BranchedTriesEngine):
         name_turns: ask the judge for the turn; False draws it at random.
         turn_prompt: the judge's question about the turn: with `{history}` in the words of SDPO's
             code, or with `{dialogue}` in ours (social_error_turn).
-        segment: the judge ends the segment ("judge"), or it has this number of turns of the
-            student, or as many as both plays have ("tail").
+        segment: the number of the student's turns in a segment, or "tail" for as many as both plays
+            have. None: the judge ends it.
         segment_prompt: the judge's question about the segment.
         repeat: play problems again in later iterations, with the current student.
     """
@@ -74,7 +74,7 @@ class SegmentPairsEngine(BranchedTriesEngine):
         improvable: Mapping[str, float] | None = None,
         name_turns: bool = True,
         turn_prompt: Prompt | Mapping[str, Any] | str = "sdpo_turn",
-        segment: SegmentEnd = "judge",
+        segment: SegmentEnd = None,
         segment_prompt: Prompt | Mapping[str, Any] | str = "sdpo_segment",
         repeat: bool = True,
     ) -> None:
@@ -92,16 +92,17 @@ class SegmentPairsEngine(BranchedTriesEngine):
         self.turn_prompt = as_prompt(turn_prompt, may=TURN_VALUES)
         self.segment = segment
         self.segment_prompt = as_prompt(segment_prompt, needs=("original", "better", "start"))
-        self.ends = judge_of(self.task) if segment == "judge" else None
+        self.ends = judge_of(self.task) if segment is None else None
         if isinstance(segment, int):
             check_at_least(1, segment=segment)
-        elif segment not in ("judge", "tail"):
+        elif segment not in (None, "tail"):
             raise ConfigurationError(
-                f"segment is {segment!r}, expected 'judge', 'tail' or a number of turns"
+                f"segment is {segment!r}, expected a number of turns, 'tail', or None for the "
+                "judge's choice"
             )
-        if segment == "judge" and self.ends is None:
+        if segment is None and self.ends is None:
             raise ConfigurationError(
-                "segment is 'judge', and the task has no judge: add one "
+                "the judge ends a segment, and the task has no judge: add one "
                 "(+teacher@task.others.judge=openai task.others.judge.model=NAME), or set "
                 "agent.engine.segment=tail"
             )
@@ -164,7 +165,7 @@ class SegmentPairsEngine(BranchedTriesEngine):
         self, pairs: Mapping[int, tuple[CompletedTaskInstance, CompletedTaskInstance]]
     ) -> Sequence[int | Unscored | None]:
         """The number of turns of each segment; None is as many as both tries have."""
-        if self.segment != "judge":
+        if self.segment is not None:
             n_turns = None if self.segment == "tail" else self.segment
             return [n_turns] * len(pairs)
         asks, turns = [], []

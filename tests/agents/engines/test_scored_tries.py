@@ -144,7 +144,7 @@ def test_epo_asks_about_all_tries_in_its_published_words_with_the_final_score():
         asked.append(conversation[0].content)
         return json.dumps({"indexes": [1], "reasoning": "It decided."})
 
-    options = {"normalize": "dialogue", "name_turns": "all", "turn_prompt": "epo_turns"}
+    options = {"normalize": "dialogue", "turn_prompt": "epo_turns"}
     records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), **options)
     # scores 1 and .875, 1 and 0: returns 1.86625 and .875, 1 and 0
     assert weights(records) == [(1.0, 0.4689), (1.0, 0.0)]
@@ -156,8 +156,6 @@ def test_epo_asks_about_all_tries_in_its_published_words_with_the_final_score():
 
 
 def test_what_the_judge_cannot_be_asked_is_refused():
-    with pytest.raises(ConfigurationError, match="name_turns is 'some'"):
-        ScoredTriesEngine(Lamps(), name_turns="some")
     with pytest.raises(ConfigurationError, match="there is no prompt 'epo'"):
         ScoredTriesEngine(Lamps(), turn_prompt="epo")
 
