@@ -198,8 +198,7 @@ def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
 def read_sdpo_pairs(path: Path) -> Iterator[PreferenceDatum]:
     """The pairs in a file of SDPO's code, in which each better dialogue follows the worse one.
 
-    The prompt of a pair is what both dialogues have in common. The rest is compared, as many of the
-    assistant's turns as both have.
+    The prompt of a pair is what both dialogues have in common; the rest of each is its answer.
 
     Raises:
         DatasetFormatError: naming file and row, the value found and the one expected.
@@ -233,18 +232,13 @@ def _pair_of(worse: TrainingDatum, better: TrainingDatum) -> PreferenceDatum:
             f"the dialogue and the next one have {at} equal turns, expected that they first differ "
             "in a turn of the assistant"
         )
-    ends = [
-        [i + 1 for i, m in enumerate(one.messages) if i >= at and m.role == "assistant"]
-        for one in (worse, better)
-    ]
-    n_turns = min(map(len, ends))
     record = parse_training_datum(
         {
             "kind": "preference",
             "system": worse.system,
             "messages": worse.messages[:at],
-            "chosen": better.messages[at : ends[1][n_turns - 1]],
-            "rejected": worse.messages[at : ends[0][n_turns - 1]],
+            "chosen": better.messages[at:],
+            "rejected": worse.messages[at:],
         }
     )
     assert isinstance(record, PreferenceDatum)
@@ -316,7 +310,7 @@ def _write_natural_rows(
                 types.watching &= len(kinds) == 1 and stage != "scored"
             row = row_of(record)
             if kind == "preference":
-                shapes.add(type(row["chosen"]))
+                shapes |= {type(row["chosen"]), type(row["rejected"])}
             line = dumps(row, option=newline)
             if hides:
                 line = redact_bytes(line)

@@ -233,8 +233,19 @@ def test_scored_records_train_as_in_the_in_process_trainer(train, tmp_path, earl
     assert abs(ours[0] - ours[-1]) > 0.01
 
 
+def said(*texts: str) -> tuple[Message, ...]:
+    return tuple(
+        Message(role="user" if i % 2 else "assistant", content=t) for i, t in enumerate(texts)
+    )
+
+
 PAIRS = [
     *PREFERENCES[:3],
+    PreferenceDatum(
+        messages=(Message(role="user", content="2 + 2"),),
+        chosen=said("4"),
+        rejected=said("5", "no", "3", "no", "6"),
+    ),
     *without_weights(
         [
             ScoredDatum(

@@ -322,11 +322,11 @@ def test_adjacent_dialogues_of_sdpo_are_pairs_the_better_one_second(tmp_path):
     (pair,) = read_sdpo_pairs(path)
     assert [m.content for m in pair.messages] == ["q", "a", "b"]
     chosen, rejected = ([m.content for m in side] for side in pair.segments)
-    assert (chosen, rejected) == (["yes", "thanks", "welcome"], ["no", "why?", "because"])
+    assert (chosen, rejected) == ([*BETTER[3:]], [*WORSE[3:]])
     rows = list(format_records_for_sdpo([pair]))
     path.write_text(json.dumps(rows))
     assert [[turn["value"] for turn in row["conversations"]] for row in rows] == [
-        [*WORSE[:6]],
+        [*WORSE],
         [*BETTER],
     ]
     assert list(read_sdpo_pairs(path)) == [pair]
@@ -366,7 +366,7 @@ def test_answers_of_one_turn_and_of_several_are_written_in_one_form(tmp_path):
     written = write_dataset(tmp_path / "dataset", records)
     rows = list(read_jsonl(tmp_path / "dataset" / f"{written.name}.jsonl"))
     assert rows[0]["chosen"] == [{"from": "gpt", "value": "yes"}]
-    assert [len(row["rejected"]) for row in rows] == [1, 3]
+    assert [len(row["rejected"]) for row in rows] == [1, 5]
     found = list(read_dataset(written.folder, written.name))
     assert [record.segments for record in found] == [record.segments for record in records]
     alone = write_dataset(tmp_path / "alone", [single])

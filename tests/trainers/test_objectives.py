@@ -204,6 +204,38 @@ def test_the_loss_of_a_segment_sums_over_its_turns(model, other_model, tokenizer
     assert found == pytest.approx(expected, abs=1e-4)
 
 
+def whole_pair() -> PreferenceDatum:
+    """Both dialogues of different length, whole."""
+    return PreferenceDatum(
+        messages=GOOD.messages[:1],
+        system="s",
+        chosen=GOOD.messages[1:],
+        rejected=BAD.messages[1:],
+    )
+
+
+def test_dialogues_of_different_length_are_compared_whole_as_in_dmpo(model, other_model, tokenizer):
+    better, worse = (
+        margin_of_turns(record, n, model, other_model, tokenizer)
+        for record, n in ((GOOD, 3), (BAD, 4))
+    )
+    expected = math.log1p(math.exp(-0.7 * (better - worse)))
+    found = preference_loss([whole_pair()], model, other_model, tokenizer)
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_turn_of_the_longer_dialogue_that_does_not_fit_is_left_out(tokenizer):
+    record = whole_pair().model_copy(update={"chosen": "yes"})
+    (pair,) = preference_examples([record], tokenizer, 200)
+    (cut,) = preference_examples([record], tokenizer, len(pair.rejected.tokens) - 1)
+    assert cut.chosen == pair.chosen
+    assert tokenizer.decode(cut.rejected.tokens).endswith("<|assistant|>zzzz<|end|>")
+    assert (pair.rejected.n_cut, cut.rejected.n_cut) == (
+        0,
+        len(pair.rejected.tokens) - len(cut.rejected.tokens),
+    )
+
+
 def test_a_segment_is_cut_at_the_same_turn_on_both_sides(tokenizer):
     def texts(cutoff: int) -> list[str]:
         (pair,) = preference_examples(records, tokenizer, cutoff)

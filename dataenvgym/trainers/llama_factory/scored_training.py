@@ -24,6 +24,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -215,12 +216,13 @@ def _pair_processor(plain: Any) -> Any:
             n_prompt, n_reply = utilities.infer_seqlen(len(opening), longest, room)
             tokens = [opening[:n_prompt] + side[0][1][:n_reply] for side in sides]
             labels = [[IGNORED] * n_prompt + side[0][1][:n_reply] for side in sides]
-            for both in zip(*(side[1:] for side in sides), strict=True):
+            for both in zip_longest(*(side[1:] for side in sides), fillvalue=([], [])):
                 sizes = [len(p) + len(r) for p, r in both]
                 if any(len(t) + n > room for t, n in zip(tokens, sizes, strict=True)):
                     break
                 for i, (heard, said) in enumerate(both):
-                    labels[i] += end + [IGNORED] * (len(heard) - len(end)) + said
+                    first = end if heard else []
+                    labels[i] += first + [IGNORED] * (len(heard) - len(first)) + said
                     tokens[i] = tokens[i] + heard + said
             return tokens[0] + end, labels[0] + end, tokens[1] + end, labels[1] + end
 

@@ -293,7 +293,7 @@ def _has_long_pairs(config: TrainingConfig) -> bool:
         return False
     with suppress(DatasetFormatError):  # LLaMA-Factory itself reports others
         return any(
-            isinstance(record, PreferenceDatum) and len(record.segments[0]) > 1
+            isinstance(record, PreferenceDatum) and max(map(len, record.segments)) > 1
             for record in read_dataset(Path(config.dataset_dir), config.dataset)
         )
     return False
