@@ -26,6 +26,7 @@ from dataenvgym.agents.engines.pool_engine import (
 from dataenvgym.agents.engines.preference import PreferenceEngine
 from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
 from dataenvgym.agents.engines.seeded import PocketRewriter, Rewriter, SeededEngine, TeacherRewriter
+from dataenvgym.agents.engines.segment_pairs import SegmentPairsEngine
 from dataenvgym.agents.engines.self_teaching import (
     ContrastEngine,
     RejectionSamplingEngine,
@@ -86,6 +87,7 @@ __all__ = [
     "Rewriter",
     "ScoredTriesEngine",
     "SeededEngine",
+    "SegmentPairsEngine",
     "Selection",
     "SelfConsistencyEngine",
     "Situation",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from dataenvgym.cli.console import open_console, quieten
+from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.config.run_directory import find_run
 from dataenvgym.errors import IncompleteStudyError
 
@@ -54,6 +54,8 @@ def study(arguments: Namespace) -> None:
     )
     of_plan = Study(plan)
     of_plan.check()
+    with showing_warnings(console):
+        of_plan.estimate()
     if arguments.plan:
         tables, notes = plan_report(plan)
         for part in (*render_tables(tables, console.width), *notes):

@@ -34,6 +34,7 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("trainer.scored_clip_high", None),
     ("trainer.scored_clip_dual", None),
     ("trainer.scored_kl", None),
+    ("*trainer.pref_discount", None),
     ("student.format", "chat"),
     ("predictor.format", "chat"),
     ("task.others.*.format", "chat"),
@@ -63,6 +64,7 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("task.format", "plain"),
     ("task.workflow", "text"),
     ("task.level", "session"),
+    ("agent.engine*.turn_prompt", "social_turns"),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

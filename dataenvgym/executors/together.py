@@ -10,13 +10,21 @@ import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import as_completed
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
 from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.callbacks import EpisodeCallback
 from dataenvgym.errors import check_at_least
 from dataenvgym.executors.in_process import run_here
 from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome
+from dataenvgym.external.memory import free_memory
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.storage import read_json
 from dataenvgym.threads import ContextThreadPool, interrupt
 from dataenvgym.trainers.many import train_each
 from dataenvgym.trainers.meeting import Meeting
@@ -43,8 +51,13 @@ class TogetherExecutor:
         self.workers = workers
         self.threads = threads or len(os.sched_getaffinity(0))
 
+    def estimate(self, episodes: Sequence[EpisodeJob]) -> None:
+        """Warn if the trainings of these episodes could need more memory than is free."""
+        warn_of_memory(episodes, self.workers, self.threads)
+
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
         outcomes: list[EpisodeOutcome] = [EpisodeOutcome()] * len(episodes)
+        self.estimate(episodes)
         waiting = iter(enumerate(episodes))
         lock = threading.RLock()
         members = min(self.workers, len(episodes))
@@ -79,6 +92,81 @@ class TogetherExecutor:
                 interrupt(running)
                 raise
         return outcomes
+
+
+def warn_of_memory(episodes: Sequence[EpisodeJob], workers: int, threads: int) -> None:
+    """Warn if the trainings of episodes could need more memory than is free."""
+    from dataenvgym.trainers.together import FULL
+
+    found = [trainings for one in episodes if (trainings := _Memory.of(one.config)) is not None]
+    if not found:
+        return
+    members = min(workers, len(found))
+    bases = sum({one.student: one.base for one in found}.values())
+    adapters = sum(sorted((one.adapter for one in found), reverse=True)[:members])
+    # a group is full once its batches have this many tokens; the last to join may have more
+    largest = max(found, key=lambda one: one.tokens * one.of_token)
+    n_tokens = largest.tokens + (FULL * threads if members > 1 else 0)
+    batches = 4 * n_tokens * largest.of_token
+    needed, free = bases + adapters + batches, free_memory()
+    if needed <= free:
+        return
+    rank = max(one.rank for one in found)
+    warn_run(
+        f"{members} episodes that train together need up to {needed / 1e9:.1f} GB of memory, and "
+        f"{free / 1e9:.1f} GB are free: {bases / 1e9:.1f} GB for the student, {adapters / 1e9:.1f} "
+        f"GB for adapters of rank {rank}, {batches / 1e9:.1f} GB for batches of up to "
+        f"{largest.tokens} tokens. If the system ends the study, set executor.workers (now "
+        f"{workers}), trainer.lora_rank, trainer.per_device_train_batch_size or trainer.cutoff_len "
+        "lower"
+    )
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """What the trainings of one episode need, in bytes: an estimate from the student's files.
+
+    Attributes:
+        base: the frozen weights, which episodes of one student share.
+        adapter: the weights, with gradients, the optimizer's two moments, and copies for a pass.
+        tokens: of a batch, if each record has `cutoff_len`.
+        of_token: numbers that a pass keeps of each token for its backward half.
+    """
+
+    student: str
+    rank: int
+    base: int
+    adapter: int
+    tokens: int
+    of_token: int
+
+    @classmethod
+    def of(cls, config: DictConfig) -> _Memory | None:
+        """The estimate for a configuration; None if its adapters are not trained here on CPU."""
+        from safetensors import safe_open
+
+        from dataenvgym.predictors.in_process import resolve_student
+
+        trainer, name = config.trainer, OmegaConf.select(config, "predictor.student")
+        is_ours = str(trainer.get("_target_")).endswith(".InProcessTrainer")
+        if not is_ours or name is None or trainer.get("device") != "cpu":
+            return None
+        folder = Path(resolve_student(name))
+        shapes: list[Sequence[int]] = []
+        for file in folder.glob("*.safetensors"):
+            with safe_open(file, framework="np") as tensors:
+                shapes += [tensors.get_slice(key).get_shape() for key in tensors.keys()]  # noqa: SIM118
+        model = read_json(folder / "config.json") if (folder / "config.json").is_file() else {}
+        n_layers, width = model.get("num_hidden_layers"), model.get("hidden_size")
+        words, inner = model.get("vocab_size"), model.get("intermediate_size")
+        if not shapes or not (n_layers and width and words and inner):
+            return None
+        matrices = [shape for shape in shapes if len(shape) == 2 and words not in shape]
+        rank, size = int(trainer.lora_rank), int(trainer.per_device_train_batch_size)
+        adapter = rank * sum(map(sum, matrices))
+        of_token = n_layers * (8 * width + 2 * inner) + 3 * words
+        base, tokens = sum(map(prod, shapes)), size * int(trainer.cutoff_len)
+        return cls(str(folder), rank, 4 * base, 4 * 7 * adapter, tokens, of_token)
 
 
 class _InTurn:

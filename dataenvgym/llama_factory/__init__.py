@@ -11,7 +11,12 @@
 The formats are those of LLaMA-Factory 0.9.5.
 """
 
-from dataenvgym.llama_factory.dataset import WrittenDataset, read_dataset, write_dataset
+from dataenvgym.llama_factory.dataset import (
+    WrittenDataset,
+    read_dataset,
+    read_sdpo_pairs,
+    write_dataset,
+)
 from dataenvgym.llama_factory.entries import Formatting, Stage, dataset_info_entry
 from dataenvgym.llama_factory.formats import (
     format_records_for_epo,
@@ -19,6 +24,7 @@ from dataenvgym.llama_factory.formats import (
     format_records_for_llama_factory_kto,
     format_records_for_llama_factory_pt,
     format_records_for_llama_factory_sft,
+    format_records_for_sdpo,
     stage_of,
 )
 from dataenvgym.llama_factory.options import TrainingOptions
@@ -38,7 +44,9 @@ __all__ = [
     "format_records_for_llama_factory_kto",
     "format_records_for_llama_factory_pt",
     "format_records_for_llama_factory_sft",
+    "format_records_for_sdpo",
     "read_dataset",
+    "read_sdpo_pairs",
     "stage_of",
     "without_weights",
     "write_dataset",

@@ -31,9 +31,22 @@ from dataenvgym.errors import (
     shorten,
 )
 from dataenvgym.llama_factory.entries import DatasetEntry, Formatting, Stage, dataset_info_entry
-from dataenvgym.llama_factory.formats import KINDS, as_sharegpt, row_maker, stage_of, wrong_kind
+from dataenvgym.llama_factory.formats import (
+    KINDS,
+    as_segment,
+    as_sharegpt,
+    row_maker,
+    stage_of,
+    wrong_kind,
+)
 from dataenvgym.llama_factory.parsing import parse_row
-from dataenvgym.records import TrainingDatum
+from dataenvgym.records import (
+    ChatDatum,
+    PreferenceDatum,
+    ScoredDatum,
+    TrainingDatum,
+    parse_training_datum,
+)
 from dataenvgym.secrets import are_known, redact_bytes
 from dataenvgym.tool_formats import LLAMA_FACTORY, ToolFormat
 
@@ -182,6 +195,56 @@ def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
                     raise DatasetFormatError(f"{path}, {where}: {error}") from None
 
 
+def read_sdpo_pairs(path: Path) -> Iterator[PreferenceDatum]:
+    """The pairs in a file of SDPO's code, in which each better dialogue follows the worse one.
+
+    The prompt of a pair is what both dialogues have in common; the rest of each is its answer.
+
+    Raises:
+        DatasetFormatError: naming file and row, the value found and the one expected.
+    """
+    rows = list(_read_rows(path))
+    if len(rows) % 2:
+        raise DatasetFormatError(
+            f"{path}: found {len(rows)} dialogues, expected an even number: a worse one, and the "
+            "better one after it"
+        )
+    for (where, worse), (_, better) in zip(rows[::2], rows[1::2], strict=True):
+        try:
+            yield _pair_of(*(parse_row(row, _DIALOGUE) for row in (worse, better)))
+        except (DatasetFormatError, InvalidRecordError) as error:
+            raise DatasetFormatError(f"{path}, {where}: {error}") from None
+
+
+_DIALOGUE = DatasetEntry.parse(
+    {"file_name": "-", "formatting": "sharegpt", "columns": {"messages": "conversations"}}
+)
+
+
+def _pair_of(worse: TrainingDatum, better: TrainingDatum) -> PreferenceDatum:
+    """The pair of two whole dialogues."""
+    assert isinstance(worse, ChatDatum | ScoredDatum)
+    assert isinstance(better, ChatDatum | ScoredDatum)
+    both = list(zip(worse.messages, better.messages, strict=False))
+    at = next((i for i, (one, other) in enumerate(both) if one != other), len(both))
+    if at == len(both) or both[at][0].role != "assistant" or worse.system != better.system:
+        raise DatasetFormatError(
+            f"the dialogue and the next one have {at} equal turns, expected that they first differ "
+            "in a turn of the assistant"
+        )
+    record = parse_training_datum(
+        {
+            "kind": "preference",
+            "system": worse.system,
+            "messages": worse.messages[:at],
+            "chosen": better.messages[at:],
+            "rejected": worse.messages[at:],
+        }
+    )
+    assert isinstance(record, PreferenceDatum)
+    return record
+
+
 # --- writing --------------------------------------------------------------------------------------
 
 
@@ -192,7 +255,14 @@ def _write_rows(
     temporary = path.with_name(f".{path.name}.tmp")
     other = path.with_name(f".{path.name}.sharegpt.tmp")
     try:
-        kinds, wrong, count = _write_natural_rows(temporary, records, stage, tool_format)
+        kinds, wrong, count, is_mixed = _write_natural_rows(temporary, records, stage, tool_format)
+        if is_mixed:
+            with other.open("wb") as stream:
+                for row in storage.read_jsonl(temporary):
+                    sides = {side: as_segment(row[side]) for side in ("chosen", "rejected")}
+                    stream.write(orjson.dumps(row | sides, option=orjson.OPT_APPEND_NEWLINE))
+                _sync(stream)
+            other.replace(temporary)
         conversations = kinds == {"chat"} or kinds == {"scored"}
         formatting: Formatting = "sharegpt" if conversations else "alpaca"
         if len(kinds) > 1 or (wrong and kinds <= {"supervised", "preference", "kto"}):
@@ -213,13 +283,19 @@ def _write_rows(
 
 def _write_natural_rows(
     path: Path, records: Iterable[TrainingDatum], stage: Stage, tool_format: ToolFormat
-) -> tuple[set[str], list[str], int]:
-    """Write each record in its kind's own form; return the kinds, the wrong columns, the number."""
+) -> tuple[set[str], list[str], int, bool]:
+    """Write each record in its kind's own form.
+
+    Returns:
+        The kinds, the wrong columns, the number, and whether some answers of pairs are texts and
+        others segments: the loader needs one type.
+    """
     kinds: set[str] = set()
     kind = ""
     types = ColumnTypes()
     dumps, newline = orjson.dumps, orjson.OPT_APPEND_NEWLINE
     index = -1
+    shapes: set[type] = set()
     hides = are_known()
     with path.open("wb") as stream:
         for index, record in enumerate(records):
@@ -233,6 +309,8 @@ def _write_natural_rows(
                 # reads scored ones
                 types.watching &= len(kinds) == 1 and stage != "scored"
             row = row_of(record)
+            if kind == "preference":
+                shapes |= {type(row["chosen"]), type(row["rejected"])}
             line = dumps(row, option=newline)
             if hides:
                 line = redact_bytes(line)
@@ -240,7 +318,7 @@ def _write_natural_rows(
             if types.watching:
                 types.see(row, len(line))
         _sync(stream)
-    return kinds, types.wrong(), index + 1
+    return kinds, types.wrong(), index + 1, len(shapes) > 1
 
 
 def _write_sharegpt_rows(path: Path, source: Path) -> list[str]:

@@ -139,6 +139,24 @@ def format_records_for_epo(
         yield {"conversations": [*opening, *turns]}
 
 
+def format_records_for_sdpo(
+    records: Iterable[PreferenceDatum], *, tool_format: ToolFormat = LLAMA_FACTORY
+) -> Iterator[Row]:
+    """Rows in the form of SDPO's code, a fork of LLaMA-Factory: two for each pair, the worse first.
+
+    SDPO's files are a JSON array of such dialogues. `read_sdpo_pairs` reads them.
+
+    Args:
+        tool_format: writes tools and calls as text.
+    """
+    for record in records:
+        for answer in reversed(record.segments):
+            messages = tool_format.flatten((*record.prompt, *answer))
+            leads = messages[0].role == "system"
+            opening = [{"from": "system", "value": messages[0].content}] if leads else []
+            yield {"conversations": [*opening, *_turns(messages[leads:])]}
+
+
 # --- rows -----------------------------------------------------------------------------------------
 
 
@@ -160,8 +178,13 @@ def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
 
 
 def _answer(messages: Conversation) -> str | list[dict[str, str]]:
-    """The text of an answer; a segment becomes turns, which LLaMA-Factory does not accept."""
+    """The text of an answer; a segment becomes turns, which only our trainers learn."""
     return messages[0].content if len(messages) == 1 else _turns(messages)
+
+
+def as_segment(answer: str | list[dict[str, str]]) -> list[dict[str, str]]:
+    """An answer of a row in the form of one with several turns."""
+    return [{"from": "gpt", "value": answer}] if isinstance(answer, str) else answer
 
 
 def _turns(messages: Conversation) -> list[dict[str, str]]:

@@ -138,6 +138,7 @@ class TrainingOptions(TypedDict, total=False):
     deepspeed: _Path | Mapping[str, Any] | None
     pref_beta: float
     pref_ftx: float
+    pref_discount: float | None
     pref_loss: Literal["sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"]
     kto_chosen_weight: float
     kto_rejected_weight: float

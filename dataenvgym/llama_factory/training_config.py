@@ -71,6 +71,9 @@ class TrainingConfig(Model):
         finetuning_type: "freeze" and "full" train the student's own weights; `output_dir` then
             has a whole student, not an adapter.
         lora_target: module names with commas between, or "all" for every linear layer.
+        pref_discount: lets later turns of a pair's segments count less, as DMPO does (.7, say):
+            turn t of T counts (1 - discount^(T - t)) / (1 - discount^T), from t = 0. None: all
+            count the same.
         scored_reduction: how the losses of an update's scored records are combined: "mean" or "sum"
             over conversations, in each of which all turns count the same, or "token_mean", in
             which all tokens count the same (DAPO).
@@ -121,6 +124,7 @@ class TrainingConfig(Model):
     deepspeed: PathOption | dict[str, JsonValue] | None = None
     pref_beta: float = Field(default=0.1, gt=0.0)
     pref_ftx: float = Field(default=0.0, ge=0.0)
+    pref_discount: float | None = Field(default=None, gt=0.0, lt=1.0)
     pref_loss: Literal["sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"] = "sigmoid"
     kto_chosen_weight: float = Field(default=1.0, ge=0.0)
     kto_rejected_weight: float = Field(default=1.0, ge=0.0)
@@ -237,6 +241,8 @@ class TrainingConfig(Model):
         own = {"effective_batch_size", "scored_as", "scored_threshold", "scored_segment"}
         if self.stage != "scored":
             own |= {name for name in type(self).model_fields if name.startswith("scored_")}
+        if self.stage != "dpo":
+            own.add("pref_discount")
         return self.model_dump(exclude_none=True, exclude={"extra", *own}) | self.extra
 
     def write(self, path: Path) -> None:

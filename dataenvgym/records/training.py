@@ -156,8 +156,8 @@ class PreferenceDatum(_PromptedDatum):
     conversation so far: `messages` in the form of `ChatDatum`, up to the turn to answer, and
     `tools`. Calls are stored as calls; a tool format writes them as text for training.
 
-    An answer may be a segment of several turns, with others' messages between them (SDPO). Both
-    answers then have the same number of assistant turns. LLaMA-Factory has no such pairs.
+    An answer may be a segment of several turns, with others' messages between them (SDPO, DMPO).
+    LLaMA-Factory itself has no such pairs.
     """
 
     kind: Literal["preference"] = "preference"
@@ -221,12 +221,6 @@ class PreferenceDatum(_PromptedDatum):
     def _differ(self) -> PreferenceDatum:
         if self.chosen == self.rejected:
             raise ValueError("chosen and rejected are the same text, expected two different ones")
-        better, worse = (sum(m.role == "assistant" for m in segment) for segment in self.segments)
-        if better != worse:
-            raise ValueError(
-                f"chosen has {better} turns of the assistant and rejected {worse}, expected the "
-                "same number"
-            )
         return self
 
 

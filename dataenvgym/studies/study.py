@@ -16,13 +16,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.executors import EpisodeJob, EpisodeOutcome, ExecutorInterface, build_executor
+from dataenvgym.executors import (
+    EpisodeJob,
+    EpisodeOutcome,
+    ExecutorInterface,
+    TogetherExecutor,
+    build_executor,
+)
 from dataenvgym.executors.in_process import InProcessExecutor
 from dataenvgym.studies.budget import budget_notes, budget_warnings
 from dataenvgym.studies.checks import Difference, check_study, has_result, record_budget
@@ -158,6 +164,13 @@ class Study:
     def check(self) -> None:
         """Refuse an impossible or unfair study; touch no file (see `check_study`)."""
         self._differences = check_study(self.plan)
+
+    def estimate(self) -> None:
+        """Warn if episodes that train together could need more memory than is free."""
+        config = self.plan.cells[0].config
+        if str(config.executor.get("_target_")).endswith(".TogetherExecutor"):
+            jobs = [EpisodeJob(cell.config) for cell in self.unfinished()]
+            cast(TogetherExecutor, build_executor(config)).estimate(jobs)
 
     def run(self, console: Console | None = None) -> list[EpisodeOutcome]:
         """Run the unfinished episodes. A failed one does not stop the others.

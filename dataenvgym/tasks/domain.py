@@ -112,6 +112,10 @@ class Domain(ABC):
         """
         return instance.instruction
 
+    def characters(self, instance: TaskInstance) -> tuple[str, str]:
+        """The names of the student's character and of the other one, for a judge of a dialogue."""
+        return "agent1", "agent2"
+
     # --- what teachers read ---
 
     @property

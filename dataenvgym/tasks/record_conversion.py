@@ -157,6 +157,36 @@ def preference_of(
         return None
 
 
+def segment_preference_of(
+    better: CompletedTaskInstance,
+    worse: CompletedTaskInstance,
+    at: int,
+    n_turns: int | None = None,
+) -> PreferenceDatum | None:
+    """The record that prefers a try's turns from a place on to as many of another try.
+
+    Args:
+        at: the place of a message of the student before which the tries are equal.
+        n_turns: the largest number of the student's turns on each side; None is as many as both
+            have.
+
+    Returns:
+        None if the segments are equal, if a message is empty, or if the conversation does not have
+        the form of a record.
+    """
+    ends = [[i + 1 for i in students_turns(done) if i >= at] for done in (better, worse)]
+    n_turns = min(len(ends[0]), len(ends[1]), *([] if n_turns is None else [n_turns]))
+    try:
+        return PreferenceDatum(
+            **_chat_fields(better.transcript[:at]),
+            chosen=better.transcript[at : ends[0][n_turns - 1]],
+            rejected=worse.transcript[at : ends[1][n_turns - 1]],
+            provenance=Provenance(skill=better.instance.skill),
+        )
+    except ValidationError:
+        return None
+
+
 def _n_replies(completed: CompletedTaskInstance, end: int | None = None) -> int:
     return sum(message.role == "assistant" for message in completed.transcript[:end])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from dataenvgym.records import (
@@ -87,7 +88,10 @@ def supervised_examples(
 def preference_examples(
     records: Sequence[PreferenceDatum], tokenizer: Any, cutoff: int
 ) -> list[Pair]:
-    """Stage `dpo`. In segments, turns that do not fit are left out on both sides."""
+    """Stage `dpo`. In segments, a turn that does not fit is left out on both sides, and all later.
+
+    The turns that only one side has are learned too, as far as they fit.
+    """
     form = ChatFormat.parse(tokenizer)
     sides = [
         tuple(_segment(form, record.prompt, answer) for answer in record.segments)
@@ -232,12 +236,15 @@ def _pair(
             for response in (better, worse)
         )
     )
-    for both in zip(chosen[1:], rejected[1:], strict=True):
-        more = [(pieces.of(turn.prompt), pieces.of(turn.response)) for turn in both]
-        sides = list(zip((pair.chosen, pair.rejected), more, strict=True))
-        if any(len(side.tokens) + len(p) + len(r) > cutoff for side, (p, r) in sides):
+    for both in zip_longest(chosen[1:], rejected[1:]):
+        sides = [
+            (side, pieces.of(turn.prompt), pieces.of(turn.response))
+            for side, turn in zip((pair.chosen, pair.rejected), both, strict=True)
+            if turn is not None
+        ]
+        if any(len(side.tokens) + len(p) + len(r) > cutoff for side, p, r in sides):
             break
-        for side, (heard, said) in sides:
+        for side, heard, said in sides:
             side.tokens.extend(heard + said)
             side.labels.extend([IGNORED] * len(heard) + said)
     return Pair(

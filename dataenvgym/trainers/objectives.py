@@ -9,7 +9,8 @@ sum of `loss` over the parts.
   reference))), with log-probabilities summed over a response; plus `pref_ftx` times the mean
   negative log-probability of the chosen tokens. If answers are segments of several turns, the sums
   are over all assistant turns in them: SDPO (Kong et al. 2025), and, if the segments are whole
-  dialogues, ETO (Song et al. 2024).
+  dialogues, ETO (Song et al. 2024). With `pref_discount`, later turns count less: DMPO (Shi et al.
+  2024; see `scored.turn_discounts`).
 - `kto` (Ethayarajh et al. 2024): 1 - sigmoid(beta * (margin - KL)) for desirable answers and
   1 - sigmoid(beta * (KL - margin)) for the others, weighted; margin is the log-probability minus
   its reference, KL the mean margin of mismatched answers over the batch, at least 0.
@@ -36,6 +37,7 @@ from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.trainers.compute import Run, is_large
 from dataenvgym.trainers.examples import IGNORED, Example, Judged, Pair
 from dataenvgym.trainers.large import label_logs, logits_only_at
+from dataenvgym.trainers.scored import turn_discounts
 
 _T = TypeVar("_T")
 
@@ -179,8 +181,11 @@ class DPO:
         self._pad = pad
         self._beta = config.pref_beta
         self._ftx = config.pref_ftx
-        self._chosen = _references(reference, [pair.chosen for pair in pairs], pad, run)
-        self._rejected = _references(reference, [pair.rejected for pair in pairs], pad, run)
+        self._discount = config.pref_discount
+        self._chosen, self._rejected = (
+            _references(reference, examples, pad, run, self._discount)
+            for examples in ([pair.chosen for pair in pairs], [pair.rejected for pair in pairs])
+        )
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -197,7 +202,7 @@ class DPO:
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
         pairs = [self._pairs[i] for i in part]
         batch = self._pad([p.chosen for p in pairs] + [p.rejected for p in pairs])
-        sums, lengths = _log_probabilities(model, batch)
+        sums, lengths = _log_probabilities(model, batch, self._discount)
         chosen, rejected = sums.chunk(2)
         at = list(part)
         margin = (chosen - self._chosen[at]) - (rejected - self._rejected[at])
@@ -277,18 +282,28 @@ def logs_of_labels(model: Any, batch: Batch) -> torch.Tensor:
     return label_logs(logits.float(), labels[learned])
 
 
-def _log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+def _log_probabilities(
+    model: Any, batch: Batch, discount: float | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """For each row, the summed log-probability of its labels, and their number."""
     each, learned = token_log_probabilities(model, batch)
+    if discount is not None:
+        each = each * turn_discounts(learned, discount)
     return (each * learned).sum(1), learned.sum(1)
 
 
-def _references(model: Any, examples: Sequence[Example], pad: Pad, run: Run) -> torch.Tensor:
+def _references(
+    model: Any,
+    examples: Sequence[Example],
+    pad: Pad,
+    run: Run,
+    discount: float | None = None,
+) -> torch.Tensor:
     """The summed log-probability of each example's labels, without gradient."""
 
     def compute(part: Sequence[int]) -> torch.Tensor:
         with torch.no_grad():
-            return _log_probabilities(model, pad([examples[i] for i in part]))[0]
+            return _log_probabilities(model, pad([examples[i] for i in part]), discount)[0]
 
     order, parts = by_length(examples, model)
     sums = torch.cat(run(compute, parts))

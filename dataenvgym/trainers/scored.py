@@ -36,6 +36,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 
 if TYPE_CHECKING:
     from dataenvgym.llama_factory import TrainingConfig
@@ -118,6 +119,22 @@ class ScoredLoss:
             x = (base - logs).clamp(-_MOST, _MOST)
             gains = gains - self.kl * ~weights.isnan() * (x.exp() - x - 1)
         return -(shares * gains).sum()
+
+
+def turn_discounts(learned: torch.Tensor, discount: float) -> torch.Tensor:
+    """The factor of each token in DMPO's sums of log-probabilities (Shi et al. 2024).
+
+    In turn t of the T turns of its row, counted from 0, it is (1 - g^(T - t)) / (1 - g^T), where g
+    is the discount. So the first turn counts fully, and later ones less.
+
+    Args:
+        learned: marks the tokens of the assistant's turns (rows, length); other tokens lie between
+            two turns.
+    """
+    begins = learned & ~F.pad(learned, (1, 0))[:, :-1]
+    n_turns = begins.sum(1, keepdim=True).clamp(min=1)
+    left = n_turns + 1 - begins.cumsum(1)
+    return (1 - discount**left) / (1 - discount**n_turns)
 
 
 class ScoredTurns:

@@ -132,6 +132,7 @@ def extra_number(config: TrainingConfig, name: str, default: float) -> float:
 _STAGES: Mapping[str, tuple[str, ...]] = {
     "pref_beta": ("dpo", "kto"),
     "pref_ftx": ("dpo", "kto"),
+    "pref_discount": ("dpo",),
     "pref_loss": ("dpo",),
     "kto_chosen_weight": ("kto",),
     "kto_rejected_weight": ("kto",),

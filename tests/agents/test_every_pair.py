@@ -88,6 +88,8 @@ def written(task, student, completed, policy_name, engine_name, build):
 
 def refusal(task, policy, engine) -> str | None:
     """The expected message of the refusal, or None if the pair fits."""
+    if engine == "segment_pairs":
+        return "the judge ends a segment, and the task has no judge"
     if not task.name.endswith("few_shot") and engine in ("grid_edit", "grid_self_edit"):
         return "has none: choose task=few_shot"
     if task.name == "few_shot" and engine in ("pocket", "seeded", "preference"):

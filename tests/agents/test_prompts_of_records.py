@@ -25,6 +25,8 @@ NO_FIT = {
         for task in ("pocket_math", "pocket_code")
         for engine in ("grid_edit", "grid_self_edit")
     },
+    ("pocket_math", "segment_pairs"): "the task has no judge",
+    ("pocket_code", "segment_pairs"): "the task has no judge",
     ("pocket_math", "orchestrate_tries"): "are of orchestrations",
     ("pocket_code", "orchestrate_tries"): "are of orchestrations",
 }

@@ -43,6 +43,16 @@ def test_typing_errors_are_reported_before_any_file_changes(
     assert not (folder / "studies").exists()
 
 
+def test_a_study_that_may_not_fit_into_memory_is_told_by_its_plan(dataenvgym, monkeypatch, folder):
+    monkeypatch.setattr("dataenvgym.executors.together.free_memory", lambda: 10**8)
+    options = ("executor=together", "trainer.lora_rank=600", "--plan", "--no-bounds")
+    plan = dataenvgym.succeeds("study", "agent=random", "seed=0,1", *options)
+    text = " ".join(plan.out.split())
+    assert "warning: 2 episodes that train together need up to" in text
+    assert "set executor.workers (now 16)" in text
+    assert not (folder / "studies").exists()
+
+
 def test_a_failed_episode_is_named_and_the_exit_code_is_1(dataenvgym, small, folder):
     clumsy = ("--strategy", "clumsy: agent=random agent._target_=my_students.Clumsy")
     result = dataenvgym("study", "agent=skill_list", *clumsy, *small, *OPTIONS)

@@ -59,6 +59,16 @@ def test_a_method_sets_its_own_options_and_an_override_wins(method, expected):
     assert (changed.lora_rank, changed.learning_rate) == (3, 0.5)
 
 
+def test_the_writer_of_self_edits_may_be_trained_by_llama_factory_beside_any_trainer():
+    theirs = ["trainer@rest_em.trainer=llama_factory", "rest_em.trainer.gpus=[0, 1]"]
+    for trainer, method in (("in_process", []), ("llama_factory", ["trainer/method=rslora"])):
+        config = compose([f"trainer={trainer}", *method, *theirs], name="adapt")
+        plain = compose([f"trainer={trainer}", *method])
+        assert config.trainer == plain.trainer
+        assert config.rest_em.trainer._target_ == "dataenvgym.trainers.LlamaFactoryTrainer"
+        assert (config.rest_em.trainer.gpus, config.rest_em.trainer.use_rslora) == ([0, 1], False)
+
+
 def test_deepspeed_and_gpus_are_options_of_the_trainer():
     choices = ["trainer/deepspeed=zero3", "trainer/devices=eight_gpus"]
     trainer = OmegaConf.to_container(compose(["trainer=llama_factory", *choices]).trainer)

@@ -21,6 +21,7 @@ from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopT
 from dataenvgym.environments import IterationFiles, OpenEnded
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.llm.prompts import default_prompt
 from dataenvgym.plans import Assignment
 from dataenvgym.predictors import ScriptedPredictor
 
@@ -66,6 +67,13 @@ def test_epo_has_a_strategist_whose_tries_are_scored(monkeypatch, tmp_path):
     check_fit(task, agent, shows_skills=False)
     assert isinstance(agent.engine, ScoredTriesEngine)
     assert agent.engine.judge is task.others["judge"]
+    assert (agent.engine.normalize, agent.engine.discount) == ("dialogue", 0.99)
+    assert agent.engine.asks_about_all
+    assert agent.engine.turn_prompt == default_prompt("epo_turns")
+    # its loss sums over the one dialogue of a batch, and is divided by accumulation and GPUs
+    trainer = config.trainer
+    assert (trainer.scored_reduction, trainer.per_device_train_batch_size) == ("mean", 1)
+    assert (trainer.scored_clip, trainer.scored_kl) == (None, None)
     assert task.others.keys() == {"speaker", "partner", "judge"}
     assert "Strategy: ..." in task.domain.text_of(task.instances[0])
     assert config.trainer.scored_as is None  # its weights are learned
@@ -105,6 +113,16 @@ def test_epo_in_a_world_of_text_scores_the_tries_of_a_strategist(name, monkeypat
         said = [m.content for m in record.conversation if m.role == "assistant"]
         assert said[0].startswith("Strategy: ")
         assert len(said) == len(replies)
+
+
+def test_the_options_of_its_engines_are_taken_from_the_command_line():
+    social = ["task=pocket_social", "agent=open_ended", "agent/policy=free"]
+    for engine, options in (
+        ("scored_tries", ("turn_prompt=epo_turns", "normalize=dialogue")),
+        ("segment_pairs", ("segment=2", "segment=tail", "rank_by=[goal]", "improvable={goal: 7}")),
+    ):
+        for option in options:
+            compose([*social, f"agent/engine={engine}", f"agent.engine.{option}"])
 
 
 GROUPS = options_by_group()

@@ -6,7 +6,10 @@ import signal
 
 import pytest
 
-from dataenvgym.executors import InProcessExecutor, TogetherExecutor
+from dataenvgym.config import compose
+from dataenvgym.executors import InProcessExecutor, TogetherExecutor, together
+from dataenvgym.executors.interface import EpisodeJob
+from dataenvgym.run_warnings import listening
 from dataenvgym.storage import read_json, read_jsonl
 from dataenvgym.trainers import many
 
@@ -81,3 +84,46 @@ def test_a_run_killed_in_a_shared_training_ends_as_an_undisturbed_one(real, alon
     )
     run(episodes)
     assert_alike(episodes, alone)
+
+
+# --- memory ---
+
+
+def warning_of(monkeypatch, free, *options, n=4, workers=16, threads=2):
+    monkeypatch.setattr(together, "free_memory", lambda: free)
+    told: list[str] = []
+    with listening(told.append):
+        jobs = [EpisodeJob(compose([f"seed={seed}", *options])) for seed in range(n)]
+        together.warn_of_memory(jobs, workers, threads)
+    return told
+
+
+def test_a_study_that_may_not_fit_into_memory_is_told_before_it_starts(monkeypatch):
+    # pocket-v2: 0.89 million weights; layers of (128 + 128) * 4 + (128 + 352) * 3 = 2464 by rank
+    options = ("trainer.lora_rank=1000", "trainer.cutoff_len=500")
+    (text,) = warning_of(monkeypatch, 10**8, *options)
+    assert "4 episodes that train together need up to 1.4 GB of memory, and 0.1 GB are free" in text
+    # 4 adapters of 4 layers * 1000 * 2464 numbers of 4 bytes, 7 times: 1.1 GB
+    assert "1.1 GB for adapters of rank 1000" in text
+    # 16 * 500 and twice 512 tokens of 4 * (8 * 128 + 2 * 352) + 3 * 768 = 9216 numbers: .33 GB
+    assert "0.3 GB for batches of up to 8000 tokens" in text
+    assert "set executor.workers (now 16)" in text
+    (fewer,) = warning_of(monkeypatch, 10**8, *options, workers=2)
+    assert "2 episodes that train together need up to 0.9 GB" in fewer
+
+
+def test_a_study_that_fits_or_trains_elsewhere_is_not_warned_of(monkeypatch):
+    assert warning_of(monkeypatch, 10**10) == []
+    elsewhere = ("trainer=llama_factory", "trainer.command=/bin/true", "trainer.lora_rank=1000")
+    assert warning_of(monkeypatch, 0, *elsewhere) == []
+    assert warning_of(monkeypatch, 0, "student.path=somebody/on-the-hub") == []
+
+
+def test_the_executor_estimates_before_any_episode_runs(monkeypatch):
+    def stop(*given):
+        raise KeyboardInterrupt(*given[1:])
+
+    monkeypatch.setattr(together, "warn_of_memory", stop)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        TogetherExecutor(workers=3, threads=1).run([])
+    assert caught.value.args == (3, 1)

@@ -233,6 +233,58 @@ def test_scored_records_train_as_in_the_in_process_trainer(train, tmp_path, earl
     assert abs(ours[0] - ours[-1]) > 0.01
 
 
+def said(*texts: str) -> tuple[Message, ...]:
+    return tuple(
+        Message(role="user" if i % 2 else "assistant", content=t) for i, t in enumerate(texts)
+    )
+
+
+PAIRS = [
+    *PREFERENCES[:3],
+    PreferenceDatum(
+        messages=(Message(role="user", content="2 + 2"),),
+        chosen=said("4"),
+        rejected=said("5", "no", "3", "no", "6"),
+    ),
+    *without_weights(
+        [
+            ScoredDatum(
+                messages=tuple(
+                    Message(role="assistant" if i % 2 else "user", content=text)
+                    for i, text in enumerate(turns)
+                ),
+                system="s",
+                weights=(None, weight, *[None] * (len(turns) // 2 - 2)),
+            )
+            for n in range(5)
+            for turns, weight in (
+                (("hi", "ho", f"{n} + 1", f"{n + 1}", "again", f"it is {n + 1}", "?", "yes"), 1.0),
+                (("hi", "ho", f"{n} + 1", f"{n}", "so?", "no", "why?", "it is", "more", "x"), 0.0),
+            )
+        ],
+        "dpo",
+        segment="tail",
+    ),
+]
+OF_PAIRS: dict[str, dict[str, Any]] = {
+    "segments": {},
+    "discounted": {"pref_discount": 0.7, "pref_ftx": 0.3},
+    "cut": {"cutoff_len": 52, "pref_discount": 0.7},
+    "cut in the first turn": {"cutoff_len": 20},
+}
+
+
+@pytest.mark.parametrize("how", OF_PAIRS)
+def test_pairs_of_several_turns_train_as_in_the_in_process_trainer(train, tmp_path, how):
+    options = {"learning_rate": 2e-3, "lr_scheduler_type": "constant", "max_steps": 5}
+    options |= {"lora_rank": 4, **OF_PAIRS[how]}
+    theirs = losses(train(records=PAIRS, **options))
+    InProcessTrainer(threads=1).train(write_training(tmp_path / "ours", PAIRS, **options))
+    ours = [line["loss"] for line in read_jsonl(tmp_path / "ours" / "trainer_log.jsonl")]
+    assert theirs == pytest.approx(ours, abs=1e-4)
+    assert abs(ours[0] - ours[-1]) > 0.01
+
+
 def test_files_of_epo_train_as_scored_records(train, trainer, tmp_path):
     rows = list(format_records_for_epo(SCORED))
     path = write_training(tmp_path / "epo", SCORED)

@@ -3,6 +3,7 @@
 import pytest
 
 from dataenvgym.agents.engines.branched_tries import ReplayedPredictor
+from dataenvgym.agents.engines.segment_pairs import RememberingPredictor
 from dataenvgym.domains.orchestrate.task import MeteredPredictor
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.interfaces import ForwardingPredictor, Reply, SamplingParameters
@@ -23,6 +24,7 @@ WITHHELD = {
     TimedPredictor: set(),
     ShownStudent: {"close"},
     ReplayedPredictor: {"submit"},
+    RememberingPredictor: {"submit"},
     MeteredPredictor: set(),
     WithExamples: set(),
 }

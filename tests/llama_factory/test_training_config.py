@@ -21,7 +21,7 @@ PLACES: dict[str, Any] = {
 
 def test_every_field_is_an_option_that_llama_factory_knows_or_never_gets_into_its_files():
     ours = {name for name in TrainingConfig.model_fields if name.startswith("scored_")}
-    ours |= {"effective_batch_size"}
+    ours |= {"effective_batch_size", "pref_discount"}
     assert not ours & KNOWN_OPTIONS
     assert TrainingConfig.model_fields.keys() - {"extra"} - ours <= KNOWN_OPTIONS
 
@@ -29,6 +29,7 @@ def test_every_field_is_an_option_that_llama_factory_knows_or_never_gets_into_it
 @pytest.mark.parametrize("stage", ["sft", "pt", "dpo", "kto", "rm", "ppo"])
 def test_a_file_for_llama_factory_has_no_options_of_scored_records(tmp_path, stage):
     options: Any = {"scored_as": "sft", "scored_threshold": 0.1, "scored_segment": "tail"}
+    options |= {} if stage == "dpo" else {"pref_discount": 0.7}
     config = TrainingConfig(
         **PLACES, stage=stage, scored_reduction="sum", scored_clip=0.2, scored_kl=0.1, **options
     )

@@ -51,6 +51,25 @@ def test_without_normalization_weights_are_the_returns_and_with_it_they_keep_the
         assert turn_weights([], normalize=normalize) == []
 
 
+def test_random_dialogues_have_the_scores_of_epo():
+    """By the formulas of its code (`data/utils/preprocessing.py`), whatever the judge named."""
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        n_turns = int(rng.integers(1, 12))
+        named = [i for i in range(n_turns) if rng.random() < 0.3]
+        final = int(rng.integers(0, 11)) / 10
+        expected = [1.0 if i in named else 0.0 for i in range(n_turns)]
+        if n_turns - 1 not in named:
+            expected[-1] = final
+        for i in range(n_turns - 2, -1, -1):
+            expected[i] += 0.99 * expected[i + 1]
+        largest = max(map(abs, expected))
+        expected = [value / largest if largest else 0.0 for value in expected]
+        scores = turn_scores(n_turns, named, final)
+        (found,) = turn_weights([scores], discount=0.99, normalize="dialogue")
+        assert found == pytest.approx(tuple(expected), abs=1e-12)
+
+
 def test_one_success_of_eight_weighs_two_and_a_half():
     # the mean is 1/8; the variance (.875^2 + 7 * .125^2) / 7 = .125; .875 / sqrt(.125) = 2.4749
     assert advantages([1.0] + [0.0] * 7)[:2] == pytest.approx([2.4749, -0.3536], abs=5e-5)

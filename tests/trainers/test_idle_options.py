@@ -19,6 +19,7 @@ SCORED = ScoredDatum(
         ({"scored_clip": 0.2}, {}, PLAIN, "sft"),
         ({"scored_as": "sft"}, {}, PLAIN, "sft"),
         ({"kto_chosen_weight": 2.0}, {"pref_ftx": 1.0, "pref_loss": "simpo"}, PLAIN, "dpo"),
+        ({"pref_discount": 0.7}, {}, PLAIN, "kto"),
         ({"pref_loss": "simpo"}, {"pref_beta": 0.2, "kto_chosen_weight": 2.0}, PLAIN, "kto"),
         (
             {"scored_threshold": 0.7},

@@ -1,4 +1,5 @@
 import math
+import random
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from dataenvgym.trainers.examples import (
     supervised_examples,
 )
 from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, Objective, padder
+from dataenvgym.trainers.scored import turn_discounts
 
 CPU = torch.device("cpu")
 
@@ -112,6 +114,54 @@ def test_the_kto_loss_follows_its_formula(model, other_model, tokenizer, swapped
 # --- segments ---
 
 
+def test_dmpo_weighs_the_turns_of_random_dialogues_as_its_formula():
+    """(1 - g^(n - t)) / (1 - g^n) for turn t of n, as `get_batch_logps_DMPO` of SDPO's code."""
+    rng = random.Random(0)
+    for _ in range(200):
+        n_turns, discount = rng.randint(1, 6), rng.choice([0.1, 0.7, 0.9, 0.99])
+        expected: list[float] = []  # of each token; 0 is not learned
+        for t in range(n_turns):
+            expected += [0.0] * rng.randint(1, 3)
+            weight = (1 - discount ** (n_turns - t)) / (1 - discount**n_turns)
+            expected += [weight] * rng.randint(1, 4)
+        expected = expected[rng.randint(0, 1) :] + [0.0] * rng.randint(0, 2)
+        learned = torch.tensor([expected, [0.0] * len(expected)]) != 0
+        found = turn_discounts(learned, discount) * learned
+        assert found[0].tolist() == pytest.approx(expected, abs=1e-5)  # of float32
+        assert found[1].tolist() == [0.0] * len(expected)
+
+
+def test_a_discounted_pair_follows_its_formula_and_one_turn_is_plain_dpo(
+    model, other_model, tokenizer
+):
+    (tails,) = without_weights([GOOD, BAD], "dpo", segment="tail")
+    (pair,) = preference_examples([tails], tokenizer, 200)
+    with workers(1, CPU) as run:
+        config = TrainingConfig(pref_beta=0.7, pref_discount=0.7)
+        objective = DPO([pair], config, padder(0, CPU), other_model, run)
+    margin = 0.0
+    for side, sign in ((pair.chosen, 1), (pair.rejected, -1)):
+        runs: list[list[int]] = []
+        for i, label in enumerate(side.labels):
+            if label != -100:
+                runs.append([i]) if side.labels[i - 1] == -100 else runs[-1].append(i)
+        assert len(runs) == 3
+        for t, places in enumerate(runs):
+            labels = [x if i in places else -100 for i, x in enumerate(side.labels)]
+            own, other = (log_probability(m, side.tokens, labels) for m in (model, other_model))
+            margin += sign * (1 - 0.7 ** (3 - t)) / (1 - 0.7**3) * (own - other)
+    assert whole(objective, model, [0]) == pytest.approx(
+        math.log1p(math.exp(-0.7 * margin)), abs=1e-4
+    )
+    (single,) = preference_examples(PREFERENCES[:1], tokenizer, 60)
+    with workers(1, CPU) as run:
+        plain, discounted = (
+            DPO([single], TrainingConfig(pref_discount=d), padder(0, CPU), other_model, run)
+            for d in (None, 0.7)
+        )
+    assert whole(plain, model, [0]) == pytest.approx(whole(discounted, model, [0]), abs=1e-6)
+
+
 def dialogue(weight: float, *turns: str) -> ScoredDatum:
     messages = tuple(
         Message(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(turns)
@@ -152,6 +202,38 @@ def test_the_loss_of_a_segment_sums_over_its_turns(model, other_model, tokenizer
     expected = math.log1p(math.exp(-0.7 * (better - worse)))
     found = preference_loss(records, model, other_model, tokenizer)
     assert found == pytest.approx(expected, abs=1e-4)
+
+
+def whole_pair() -> PreferenceDatum:
+    """Both dialogues of different length, whole."""
+    return PreferenceDatum(
+        messages=GOOD.messages[:1],
+        system="s",
+        chosen=GOOD.messages[1:],
+        rejected=BAD.messages[1:],
+    )
+
+
+def test_dialogues_of_different_length_are_compared_whole_as_in_dmpo(model, other_model, tokenizer):
+    better, worse = (
+        margin_of_turns(record, n, model, other_model, tokenizer)
+        for record, n in ((GOOD, 3), (BAD, 4))
+    )
+    expected = math.log1p(math.exp(-0.7 * (better - worse)))
+    found = preference_loss([whole_pair()], model, other_model, tokenizer)
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_turn_of_the_longer_dialogue_that_does_not_fit_is_left_out(tokenizer):
+    record = whole_pair().model_copy(update={"chosen": "yes"})
+    (pair,) = preference_examples([record], tokenizer, 200)
+    (cut,) = preference_examples([record], tokenizer, len(pair.rejected.tokens) - 1)
+    assert cut.chosen == pair.chosen
+    assert tokenizer.decode(cut.rejected.tokens).endswith("<|assistant|>zzzz<|end|>")
+    assert (pair.rejected.n_cut, cut.rejected.n_cut) == (
+        0,
+        len(pair.rejected.tokens) - len(cut.rejected.tokens),
+    )
 
 
 def test_a_segment_is_cut_at_the_same_turn_on_both_sides(tokenizer):

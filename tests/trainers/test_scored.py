@@ -1,6 +1,7 @@
 """The objective of scored records."""
 
 import math
+import random
 from types import SimpleNamespace
 from typing import Any
 
@@ -283,6 +284,44 @@ def test_the_sum_is_the_reward_weighted_loss_of_epo(model, tokenizer):
         expected -= sum(w * sum(run) / len(run) for w, run in turns) / len(runs)
     of = objective(scored, model, scored_reduction="sum")
     assert loss(of, model, [0, 1]) == pytest.approx(expected, abs=1e-4)
+
+
+def test_random_dialogues_have_the_reward_weighted_loss_of_epo():
+    """Its formula, from any logits, for 200 batches with padding; ours is the sum over a batch.
+
+    Its trainer divides by the accumulated batches, and by the GPUs: at batch 1, that is our mean.
+    """
+    rng = random.Random(0)
+    torch.manual_seed(0)
+    loss = ScoredLoss(reduction="sum")
+    for _ in range(200):
+        expected, found = 0.0, []
+        for _ in range(rng.randint(1, 3)):
+            n_turns = rng.randint(1, 5)
+            weights = [rng.uniform(-1, 1) for _ in range(n_turns)]
+            labels: list[int] = []
+            lengths = []
+            for _ in range(n_turns):
+                lengths.append(rng.randint(1, 6))
+                labels += [IGNORED] * rng.randint(1, 4)
+                labels += [rng.randrange(9) for _ in range(lengths[-1])]
+            labels += [IGNORED] * rng.randint(0, 4)
+            logs = torch.randn(len(labels), 9).log_softmax(-1)
+            # each label is predicted from the token before it
+            mask = torch.tensor([float(label != IGNORED) for label in labels[1:]])
+            each = torch.tensor([float(logs[i, max(y, 0)]) for i, y in enumerate(labels[1:])])
+            start, turn = None, 0
+            for place in range(len(mask) + 1):
+                inside = place < len(mask) and labels[place + 1] != IGNORED
+                if inside and start is None:
+                    start = place
+                if not inside and start is not None:
+                    mask[start:place] *= weights[turn] / (place - start)
+                    start, turn = None, turn + 1
+            expected -= float((each * mask).sum()) / n_turns
+            own = each[torch.tensor(labels[1:]) != IGNORED]
+            found.append(loss.summed(own, *loss.of_turns(weights, lengths)))
+        assert float(sum(found)) / loss.divisor(len(found), 0) == pytest.approx(expected, abs=1e-4)
 
 
 # --- examples ---

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -19,11 +19,11 @@ from dataenvgym.interfaces import (
     TaskInterface,
 )
 from dataenvgym.judging import Unscored
+from dataenvgym.llm.prompts import Prompt
 from dataenvgym.plans import Plan
 from dataenvgym.records import (
     CompletedTaskInstance,
     Conversation,
-    ScoredDatum,
     TaskInstance,
     TrainingDatum,
 )
@@ -54,6 +54,9 @@ class BranchedTriesEngine(SelfTeachingEngine):
         repeat: play problems again in later iterations, with the current student.
     """
 
+    name = "branched_tries"  # in warnings
+    turn_prompt: Prompt | str = "social_error_turn"
+
     def __init__(
         self,
         task: TaskInterface,
@@ -69,13 +72,13 @@ class BranchedTriesEngine(SelfTeachingEngine):
         self.judge = judge_of(self.task) if name_turns else None
         self.records_per_problem = samples
         self.learns_once = not repeat
-        self._lost = LostTries("branched_tries")
+        self._lost = LostTries(self.name)
         self._branched_at: dict[str, int] = {}  # by problem, for the tries of the last `play`
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        self._lost = LostTries("branched_tries")
+        self._lost = LostTries(self.name)
         records = super().generate(plan, predictor, rng)
         self._lost.warn(records)
         return records
@@ -86,10 +89,11 @@ class BranchedTriesEngine(SelfTeachingEngine):
         """For each problem, a try and its continuations; empty if the try has the full reward."""
         with with_student(self.task.others, predictor) as others:  # not a replaying one
             task = copy(self.task)
-            task.others = others
+            task.others = self.speakers(others)
             sampling = self.sampling.model_copy(update={"seed": seed % 2**31})
             first = task.attempt(predictor, problems, sampling=sampling)
-            lacking = [done for done in first if self._lost.keeps(done) and done.reward < 1.0]
+            kept = [done for done in first if self._lost.keeps(done)]
+            lacking = [done for done in kept if self.is_improvable(done)]
             places = self._branched_at = self._located(lacking, seed)
             again = [(d, places[d.instance.id]) for d in lacking if d.instance.id in places]
             tries = {done.instance.id: [done] for done, _ in again}
@@ -102,10 +106,18 @@ class BranchedTriesEngine(SelfTeachingEngine):
                         tries[done.instance.id].append(done)
             return [tries.get(problem.id, []) for problem in problems]
 
-    def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[ScoredDatum]:
-        """Make the records of a try and its continuations, if there are any."""
+    def speakers(self, others: Mapping[str, PredictorInterface]) -> dict[str, PredictorInterface]:
+        """The speakers of a play and its continuations; a subclass may change them."""
+        return dict(others)
+
+    def is_improvable(self, done: CompletedTaskInstance) -> bool:
+        """Whether a try lacks something, and is played again."""
+        return done.reward < 1.0
+
+    def alike(self, tries: Sequence[CompletedTaskInstance]) -> list[CompletedTaskInstance]:
+        """A try and those of its continuations that are equal to it before the turn."""
         if not tries:
-            return ()
+            return []
         first, *branches = tries
         place = self._branched_at[first.instance.id]
         start = first.transcript[:place]
@@ -115,9 +127,15 @@ class BranchedTriesEngine(SelfTeachingEngine):
                 alike.append(done)
             else:
                 self._lost.astray.append("another speaker said something else before that turn")
+        return alike
+
+    def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[TrainingDatum]:
+        """Make the records of a try and its continuations, if there are any."""
+        alike = self.alike(tries)
         if len(alike) < 2:
             return ()
-        prompt = self.task.domain.prompt(first.instance)
+        place = self._branched_at[alike[0].instance.id]
+        prompt = self.task.domain.prompt(alike[0].instance)
         records = []
         for done in alike:
             turns = students_turns(done, prompt)
@@ -136,7 +154,14 @@ class BranchedTriesEngine(SelfTeachingEngine):
             }
         found: dict[str, int] = {}
         played = [*zip(tries, turns, strict=True)]
-        verdicts = named_turns(self.judge, played, most=1, prompt="social_error_turn")
+        verdicts = named_turns(
+            self.judge,
+            played,
+            domain=self.task.domain,
+            most=1,
+            prompt=self.turn_prompt,
+            several=False,
+        )
         for done, verdict in zip(tries, verdicts, strict=True):
             if isinstance(verdict, Unscored):
                 self._lost.unscored.append(verdict.reason)
@@ -163,7 +188,7 @@ class ReplayedPredictor(ForwardingPredictor):
         super().__init__(student)
         self._seed = seed
         self._said = {
-            _key(done.transcript[:i]): as_reply(done.transcript[i])
+            conversation_key(done.transcript[:i]): as_reply(done.transcript[i])
             for done, place in tries
             for i in range(place)
             if done.transcript[i].role == "assistant"
@@ -175,7 +200,7 @@ class ReplayedPredictor(ForwardingPredictor):
         """Return the earlier message of each conversation, or a new reply."""
         replies: dict[int, Reply | Failure] = {}
         for i, conversation in enumerate(conversations):
-            if (text := self._said.get(_key(conversation))) is not None:
+            if (text := self._said.get(conversation_key(conversation))) is not None:
                 replies[i] = Reply(text=text)
         new = [i for i in range(len(conversations)) if i not in replies]
         if new:
@@ -185,5 +210,6 @@ class ReplayedPredictor(ForwardingPredictor):
         return [replies[i] for i in range(len(conversations))]
 
 
-def _key(conversation: Conversation) -> tuple[str, ...]:
+def conversation_key(conversation: Conversation) -> tuple[str, ...]:
+    """Identifies a conversation; hashable."""
     return tuple(message.model_dump_json() for message in conversation)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +13,16 @@ from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TaskInterface
 from dataenvgym.judging import Unscored, dialogue_text
+from dataenvgym.judging.published import name_indexes
 from dataenvgym.judging.turns import NamedTurn, judge_turns
+from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.plans import Plan
 from dataenvgym.records import CompletedTaskInstance, Conversation, ScoredDatum, TrainingDatum
 from dataenvgym.rollouts import StudentSpeaker
 from dataenvgym.rollouts.driver import answered_together
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.record_conversion import scored_record_of, students_turns
 from dataenvgym.tasks.turn_scores import (
     DISCOUNT,
@@ -29,6 +33,9 @@ from dataenvgym.tasks.turn_scores import (
     turn_weights,
 )
 from dataenvgym.tool_formats import as_reply, said_in
+
+TURN_VALUES = ("who", "partner", "goal", "dialogue", "history", "score", "turns", "most")
+"""The values that a judge's question about turns may have."""
 
 
 def judge_of(task: Task) -> PredictorInterface | None:
@@ -46,15 +53,20 @@ def named_turns(
     judge: PredictorInterface,
     played: Sequence[tuple[CompletedTaskInstance, Sequence[int]]],
     *,
+    domain: Domain | None = None,
     most: int | None = None,
-    prompt: str = "social_turns",
+    prompt: Prompt | str = "social_turns",
+    several: bool = True,
 ) -> list[tuple[NamedTurn, ...] | Unscored]:
     """Ask a judge for turns of each conversation; it sees the reward as a score of 0 to 10.
 
     Args:
         played: finished tries, each with the places of the student's turns in its transcript.
+        domain: names the characters for prompts with `{who}` and `{partner}`.
         most: the most turns that it can name; None allows all.
-        prompt: for which turns (see `judge_turns`).
+        prompt: for which turns: one with `{dialogue}` (see `judge_turns`), or with `{history}` (see
+            `judging.published`), which has the score of the task's goal, or else the reward.
+        several: whether a prompt with `{history}` asks for several turns, or for one.
 
     Returns:
         For each try, the named turns by their place in the transcript, or why there are none.
@@ -67,6 +79,22 @@ def named_turns(
             (m.role, said_in(as_reply(m)) if m.role == "assistant" else m.content)
             for m in done.transcript
         ]
+        if "history" in words.names:
+            who, partner = domain.characters(done.instance) if domain else ("agent1", "agent2")
+            found = yield from name_indexes(
+                words,
+                done.transcript[: turns[-1] + 1] if turns else (),
+                turns,
+                score=done.scores.get("goal", done.reward) if several else None,
+                several=several,
+                most=most,
+                who=who,
+                partner=partner,
+                may_fail=True,
+            )
+            if isinstance(found, Unscored):
+                return found
+            return tuple(NamedTurn(turn=turn, reason="") for turn in found)
         named = yield from judge_turns(
             who="the assistant",
             goal=done.instance.instruction,
@@ -74,13 +102,14 @@ def named_turns(
             turns=[place + 1 for place in turns],  # the judge sees them numbered from 1
             score=10 * done.reward,
             most=None if most is None else min(most, len(turns)),
-            prompt=prompt,
+            prompt=words,
             may_fail=True,
         )
         if isinstance(named, Unscored):
             return named
         return tuple(NamedTurn(turn=one.turn - 1, reason=one.reason) for one in named)
 
+    words = as_prompt(prompt, may=TURN_VALUES)
     return answered_together([ask(*each) for each in played], {"judge": judge})
 
 
@@ -106,6 +135,9 @@ class ScoredTriesEngine(SelfTeachingEngine):
             below the mean get negative weights. With normalize=deviation, discount=1 and
             name_turns=False, each turn's weight is the advantage of its try, as in GRPO.
         name_turns: ask the judge, if the task has one, for critical turns.
+        turn_prompt: the judge's question about turns, by name: social_turns, or epo_turns with the
+            words of EPO's code. Like any prompt with `{history}`, which shows the score, that one
+            is asked about all tries, as EPO does.
         most_named: the most turns of a try that the judge can name; None allows all.
         least_deviation: leave out the tries at a problem if the sample standard deviation of their
             rewards is not above this value; 0 leaves out equal rewards only (DAPO's dynamic
@@ -129,6 +161,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
         normalize: Normalization = NORMALIZATION,
         baseline: bool = False,
         name_turns: bool = True,
+        turn_prompt: Prompt | Mapping[str, Any] | str = "social_turns",
         most_named: int | None = None,
         least_deviation: float | None = None,
         repeat: bool = True,
@@ -150,6 +183,8 @@ class ScoredTriesEngine(SelfTeachingEngine):
         self.most_named = most_named
         self.least_deviation = least_deviation
         self.least_group = 2
+        self.turn_prompt = as_prompt(turn_prompt, may=TURN_VALUES)
+        self.asks_about_all = "history" in self.turn_prompt.names
         self.judge = judge_of(self.task) if name_turns else None
         self.records_per_problem = samples
         self.learns_once = not repeat
@@ -175,10 +210,20 @@ class ScoredTriesEngine(SelfTeachingEngine):
             for tries, prompt in zip(problems, prompts, strict=True)
         ]
         if self.judge is not None:
-            right = [one for tries in played for one in tries if one.done.was_correct]
-            asked = [(one.done, one.turns) for one in right]
-            verdicts = named_turns(self.judge, asked, most=self.most_named)
-            for one, verdict in zip(right, verdicts, strict=True):
+            judged = [
+                one
+                for tries in played
+                for one in tries
+                if one.done.was_correct or self.asks_about_all
+            ]
+            verdicts = named_turns(
+                self.judge,
+                [(one.done, one.turns) for one in judged],
+                domain=self.task.domain,
+                most=self.most_named,
+                prompt=self.turn_prompt,
+            )
+            for one, verdict in zip(judged, verdicts, strict=True):
                 if isinstance(verdict, Unscored):
                     self._lost.unscored.append(verdict.reason)
                     one.named = None

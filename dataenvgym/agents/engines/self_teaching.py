@@ -8,7 +8,8 @@ subclasses make records of the tries:
   `RejectionSamplingEngine` a right answer;
 - `ContrastEngine` makes preference pairs of a right try and a wrong one;
 - `ScoredTriesEngine` (scored_tries) gives each turn of each try a weight;
-- `BranchedTriesEngine` (branched_tries) plays a try again from one of its turns on, to compare.
+- `BranchedTriesEngine` (branched_tries) plays a try again from one of its turns on, to compare,
+  and `SegmentPairsEngine` (segment_pairs) makes pairs of segments of that.
 """
 
 from __future__ import annotations

@@ -114,6 +114,12 @@ class SocialDomain(DialogueDomain):
         problem = instance.data_as(SocialProblem)
         return self._strategies.students_introduction(problem.cast, problem.seat, self._kinds)
 
+    def characters(self, instance: TaskInstance) -> tuple[str, str]:
+        problem = instance.data_as(SocialProblem)
+        cast, own = problem.cast, problem.seat
+        others = [cast.label(seat, own) for seat in cast.seats if seat != own]
+        return cast.label(own, own), " and ".join(others)
+
     def tried_text(self, completed: CompletedTaskInstance) -> str | None:
         """The conversation after the introduction of `text_of`, which others may have begun."""
         said = [m for m in completed.transcript if m.role in ("assistant", "user")]

@@ -1,14 +1,17 @@
-"""Stage `scored` inside LLaMA-Factory: its supervised training, with the loss of `trainers.scored`.
+"""Stage `scored`, and pairs of several turns, inside LLaMA-Factory.
 
     scored_training.py train training.yaml
 
-is `llamafactory-cli train`, except for a file of stage `scored`: LLaMA-Factory reads it as one of
-stage `sft`, without our options, and these parts of it change:
+is `llamafactory-cli train`, except for two stages. A file of stage `scored` is read by
+LLaMA-Factory as one of stage `sft`, without our options, and these parts of it change:
 
     converter   keeps the weights: column `weights`, or `score` in each turn of the assistant (EPO)
     processor   leaves out a turn that does not fit, with its weight and all later turns
-    trainer     computes the loss; the rest is LLaMA-Factory's, so that LoRA, full weights,
-                DeepSpeed and several GPUs are as in stage `sft`
+    trainer     computes the loss of `trainers.scored`; the rest is LLaMA-Factory's, so that LoRA,
+                full weights, DeepSpeed and several GPUs are as in stage `sft`
+
+In stage `dpo`, the converter keeps answers of several turns (SDPO), the processor marks all of the
+assistant's turns in them as learned, and with `pref_discount` later turns count less (DMPO).
 
 It runs in LLaMA-Factory's environment, which lacks dataenvgym, so it uses only the standard
 library, torch and LLaMA-Factory. torchrun starts this script in each process.
@@ -21,6 +24,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +55,9 @@ def install() -> None:
 
     def read(args: Any = None) -> Any:
         options = read_args(args)
+        if isinstance(options, Mapping) and options.get("stage") == "dpo":
+            _change_pairs(options.get("pref_discount"))
+            return {name: v for name, v in options.items() if name != "pref_discount"}
         if not isinstance(options, Mapping) or options.get("stage") != "scored":
             return options
         _change_parts(_scored().ScoredLoss.of(options))
@@ -142,6 +149,103 @@ def _processor(plain: Any) -> Any:
             }
 
     return ScoredProcessor
+
+
+# --- pairs of several turns -----------------------------------------------------------------------
+
+
+def _change_pairs(discount: float | None) -> None:
+    converters: Any = importlib.import_module("llamafactory.data.converter").DATASET_CONVERTERS
+    for name in ("alpaca", "sharegpt"):
+        converters[name] = _pair_converter(converters[name])
+    loader: Any = importlib.import_module("llamafactory.data.loader")
+    loader.PairwiseDatasetProcessor = _pair_processor(loader.PairwiseDatasetProcessor)
+    if discount is not None:
+        trainer: Any = importlib.import_module("llamafactory.train.dpo.trainer")
+        trainer.get_batch_logps = _discounted(discount)
+
+
+def _pair_converter(plain: Any) -> Callable[..., Any]:
+    def make(attributes: Any, arguments: Any) -> Any:
+        convert = plain(attributes, arguments)
+        role, content = attributes.role_tag, attributes.content_tag
+
+        def messages(answer: Any) -> list[dict[str, str]]:
+            if isinstance(answer, str):
+                return [{"role": "assistant", "content": answer}]
+            turns = [answer] if isinstance(answer, Mapping) else answer
+            ours = (attributes.assistant_tag, attributes.function_tag)
+            return [
+                {"role": "assistant" if t[role] in ours else "user", "content": t[content]}
+                for t in turns
+            ]
+
+        def converted(row: Mapping[str, Any]) -> dict[str, Any]:
+            answers = [messages(row[attributes.chosen]), messages(row[attributes.rejected])]
+            return {**convert(row), "_response": answers}
+
+        return converted
+
+    return make
+
+
+def _pair_processor(plain: Any) -> Any:
+    utilities: Any = importlib.import_module("llamafactory.data.processor.processor_utils")
+
+    class PairProcessor(plain):  # type: ignore[misc]
+        def _encode_data_example(
+            self, *, prompt: Any, response: Any, system: Any, tools: Any, **media: Any
+        ) -> tuple[list[int], list[int], list[int], list[int]]:
+            if all(len(answer) == 1 for answer in response):
+                single = [answer[0] for answer in response]
+                found: tuple[list[int], list[int], list[int], list[int]]
+                found = super()._encode_data_example(prompt, single, system, tools, **media)
+                return found
+            end = [self.tokenizer.eos_token_id] if self.template.efficient_eos else []
+            room = self.data_args.cutoff_len - len(end)
+            sides = []
+            n_before = len(prompt) // 2
+            for answer in response:
+                turns = self.template.encode_multiturn(
+                    self.tokenizer, [*prompt, *answer], system, tools
+                )
+                before = [token for turn in turns[:n_before] for part in turn for token in part]
+                heard, said = turns[n_before]
+                sides.append([(before + heard, said), *turns[n_before + 1 :]])
+            opening, longest = sides[0][0][0], max(len(side[0][1]) for side in sides)
+            n_prompt, n_reply = utilities.infer_seqlen(len(opening), longest, room)
+            tokens = [opening[:n_prompt] + side[0][1][:n_reply] for side in sides]
+            labels = [[IGNORED] * n_prompt + side[0][1][:n_reply] for side in sides]
+            for both in zip_longest(*(side[1:] for side in sides), fillvalue=([], [])):
+                sizes = [len(p) + len(r) for p, r in both]
+                if any(len(t) + n > room for t, n in zip(tokens, sizes, strict=True)):
+                    break
+                for i, (heard, said) in enumerate(both):
+                    first = end if heard else []
+                    labels[i] += first + [IGNORED] * (len(heard) - len(first)) + said
+                    tokens[i] = tokens[i] + heard + said
+            return tokens[0] + end, labels[0] + end, tokens[1] + end, labels[1] + end
+
+    return PairProcessor
+
+
+def _discounted(discount: float) -> Callable[..., tuple[torch.Tensor, torch.Tensor]]:
+    """In place of `get_batch_logps`: each row's weighted log-probability, and its label count."""
+
+    def summed(
+        logits: torch.Tensor, labels: torch.Tensor, **_: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        labels = labels[:, 1:]
+        learned = labels != IGNORED
+        logs = logits[:, :-1].log_softmax(-1)
+        each = logs.gather(2, labels.clamp(min=0).unsqueeze(2)).squeeze(2)
+        factors = _scored().turn_discounts(learned, discount)
+        return (each * factors * learned).sum(-1), learned.sum(-1)
+
+    return summed
+
+
+# --- the loss of stage `scored` -------------------------------------------------------------------
 
 
 def _trainer(plain: Any, loss: ScoredLoss) -> Any:

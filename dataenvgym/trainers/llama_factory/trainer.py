@@ -143,18 +143,18 @@ class LlamaFactoryTrainer:
         It contains an adapter, or, with `finetuning_type` "full" or "freeze", a whole student.
 
         Raises:
-            UnsupportedStageError: for pairs of several turns, and for an option that stage `scored`
-                does not support.
-            ConfigurationError: if stage `scored` finds no Python interpreter next to `command`.
+            UnsupportedStageError: for an option that stage `scored`, or `pref_discount`, does not
+                support.
+            ConfigurationError: if stage `scored`, or pairs of several turns, find no Python
+                interpreter next to `command`.
             TrainingError: if there is no adapter or student at the end, naming the log; the same
                 training can be started again.
         """
         config = TrainingConfig.read(config_path)
         if not config.output_dir:
             raise ConfigurationError(f"{config_path}: output_dir is not set")
-        _refuse_segments(config)
         arguments = ["train"]
-        if config.stage == "scored":
+        if config.stage == "scored" or _has_long_pairs(config):
             _refuse_unscored(config)
             interpreter(self.command)
             arguments = [str(Path(__file__).with_name("scored_training.py")), "train"]
@@ -266,7 +266,14 @@ _UNSCORED = (
 
 
 def _refuse_unscored(config: TrainingConfig) -> None:
-    """Refuse options that stage `scored` does not support in LLaMA-Factory."""
+    """Refuse options that our changes of LLaMA-Factory do not support."""
+    if config.stage == "dpo":
+        if config.pref_discount is not None and config.extra.get("ld_alpha") is not None:
+            raise UnsupportedStageError(
+                f"ld_alpha is {config.extra['ld_alpha']!r} and pref_discount is "
+                f"{config.pref_discount}, expected one of them: both weigh tokens"
+            )
+        return
     options = {"packing": config.packing, **config.extra}
     for name in ("packing", *_UNSCORED):
         if options.get(name):
@@ -276,15 +283,17 @@ def _refuse_unscored(config: TrainingConfig) -> None:
             )
 
 
-def _refuse_segments(config: TrainingConfig) -> None:
-    """Refuse pairs of several turns in our datasets; LLaMA-Factory itself reports others."""
-    if config.stage != "dpo" or not (config.dataset_dir and config.dataset):
-        return
-    with suppress(DatasetFormatError):
-        for record in read_dataset(Path(config.dataset_dir), config.dataset):
-            if isinstance(record, PreferenceDatum) and len(record.segments[0]) > 1:
-                raise UnsupportedStageError(
-                    "a preference record compares segments of several turns, and LLaMA-Factory "
-                    "knows pairs of one turn only: set scored_segment (trainer.scored_segment) to "
-                    "1, or use the in-process trainer (trainer=in_process)"
-                )
+def _has_long_pairs(config: TrainingConfig) -> bool:
+    """Whether pairs have several turns, or weights for them, which LLaMA-Factory alone ignores."""
+    if config.stage != "dpo":
+        return False
+    if config.pref_discount is not None:
+        return True
+    if not (config.dataset_dir and config.dataset):
+        return False
+    with suppress(DatasetFormatError):  # LLaMA-Factory itself reports others
+        return any(
+            isinstance(record, PreferenceDatum) and max(map(len, record.segments)) > 1
+            for record in read_dataset(Path(config.dataset_dir), config.dataset)
+        )
+    return False

@@ -137,6 +137,29 @@ def test_the_judge_reads_the_goal_the_score_and_the_numbered_dialogue():
     assert "at most 1" in asked[0]
 
 
+def test_epo_asks_about_all_tries_in_its_published_words_with_the_final_score():
+    asked = []
+
+    def judge(conversation):
+        asked.append(conversation[0].content)
+        return json.dumps({"indexes": [1], "reasoning": "It decided."})
+
+    options = {"normalize": "dialogue", "turn_prompt": "epo_turns"}
+    records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), **options)
+    # scores 1 and .875, 1 and 0: returns 1.86625 and .875, 1 and 0
+    assert weights(records) == [(1.0, 0.4689), (1.0, 0.0)]
+    assert warnings == []
+    assert len(asked) == 2
+    assert "conversation in JSON format between Bob L and Person 1\n" in asked[0]
+    assert "'value': 'Strategy: accept', 'index': 3}], 'score': 8.75}" in asked[0]
+    assert "'value': 'Strategy: walk', 'index': 3}], 'score': 0}" in asked[1]
+
+
+def test_what_the_judge_cannot_be_asked_is_refused():
+    with pytest.raises(ConfigurationError, match="there is no prompt 'epo'"):
+        ScoredTriesEngine(Lamps(), turn_prompt="epo")
+
+
 def test_with_a_baseline_a_try_worse_than_the_mean_is_unlearned():
     records, _ = generate(Lamps(), Tries(SOLD, WALKED), baseline=True)
     assert weights(records) == [(0.99, 1.0), (-0.99, -1.0)]

@@ -12,9 +12,7 @@ from dataenvgym.errors import (
     TrainingError,
     UnsupportedStageError,
 )
-from dataenvgym.interfaces import TrainingRun
-from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.llama_factory import TrainingConfig, without_weights, write_dataset
 from dataenvgym.progress import ProgressMessage, listening
 from dataenvgym.records import Message, ScoredDatum
 from dataenvgym.storage import read_json
@@ -241,8 +239,19 @@ def test_scored_records_need_the_interpreter_of_llama_factory(make, write_traini
         make(command=["env", command]).train(path)
 
 
-def test_pairs_of_several_turns_are_refused_with_an_alternative(make, tiny_student, tmp_path):
-    records = [
+@pytest.mark.parametrize(
+    ("segment", "options", "program"),
+    [
+        ("tail", {}, "scored_training.py"),
+        (1, {"pref_discount": 0.7}, "scored_training.py"),
+        (1, {}, "stand_in.py"),
+    ],
+)
+def test_pairs_of_several_turns_are_trained_by_our_script(
+    make, write_training, segment, options, program
+):
+    path = write_training(stage="dpo", **options)
+    dialogues = [
         ScoredDatum(
             messages=tuple(
                 Message(role="assistant" if i % 2 else "user", content=text)
@@ -252,9 +261,21 @@ def test_pairs_of_several_turns_are_refused_with_an_alternative(make, tiny_stude
         )
         for reply, weight in (("yes", 1.0), ("no", -1.0))
     ]
-    predictor = InProcessPredictor(tiny_student, make(scored_as="dpo", scored_segment="tail"))
-    with pytest.raises(UnsupportedStageError, match="set scored_segment"):
-        predictor.train(records, TrainingRun(directory=tmp_path))
+    pairs = without_weights(dialogues, "dpo", segment=segment)
+    written = write_dataset(path.parent / "dataset", pairs)
+    TrainingConfig.read(path).with_options(dataset=written.name).write(path)
+    make(warm=False).train(path)
+    found = seen(path.parent)
+    assert found["program"] == program
+    assert found["options"].get("pref_discount") == (
+        str(options["pref_discount"]) if options else None
+    )
+
+
+def test_two_weights_of_tokens_are_refused(make, write_training):
+    path = write_training(stage="dpo", pref_discount=0.7, extra={"ld_alpha": 0.5})
+    with pytest.raises(UnsupportedStageError, match=r"ld_alpha is 0.5 and pref_discount is 0.7"):
+        make().train(path)
 
 
 def test_records_that_llama_factory_would_all_cut_stop_the_training(

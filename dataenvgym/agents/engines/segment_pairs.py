@@ -1,0 +1,224 @@
+"""Pairs of segments: a try that lacked something, and the best continuation from a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from dataenvgym.agents.engines.branched_tries import BranchedTriesEngine, conversation_key
+from dataenvgym.agents.engines.scored_tries import TURN_VALUES, judge_of
+from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.interfaces import (
+    Failure,
+    ForwardingPredictor,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TaskInterface,
+)
+from dataenvgym.judging import Unscored
+from dataenvgym.judging.published import end_segment
+from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.plans import Plan
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Conversation,
+    PreferenceDatum,
+    TrainingDatum,
+)
+from dataenvgym.rollouts.driver import answered_together
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.record_conversion import segment_preference_of, students_turns
+
+SegmentEnd = int | Literal["tail"] | None
+
+
+class SegmentPairsEngine(BranchedTriesEngine):
+    """Writes preference records of two segments (SDPO).
+
+    The student plays a problem. If the try lacks something, the task's judge names the turn to
+    improve, and the student plays on from there, `samples` - 1 times. The best of these is compared
+    with the first try; if it is better, the judge says which turns made it so, from the named one
+    on, and these are preferred to as many turns of the first try. The replies of other speakers
+    before the named turn are remembered, so they may be drawn at random. Source: Kong et al., 2025,
+    "SDPO: Segment-Level Direct Preference Optimization for Social Agents".
+
+    Args:
+        task, temperature, tries: see `SelfTeachingEngine`.
+        samples: plays of each problem, 2 or more: one whole, the others from the named turn on.
+        rank_by: the scores that decide which play is better, the first of them before the others,
+            such as [goal, relationship]. Empty: the reward.
+        improvable: a try is improved if one of these scores is at most this value, such as
+            {goal: 7, relationship: 2}. None: if its reward is below 1.
+        name_turns: ask the judge for the turn; False draws it at random.
+        turn_prompt: the judge's question about the turn: with `{history}` in the words of SDPO's
+            code, or with `{dialogue}` in ours (social_error_turn).
+        segment: the number of the student's turns in a segment, or "tail" for as many as both plays
+            have. None: the judge ends it.
+        segment_prompt: the judge's question about the segment.
+        repeat: play problems again in later iterations, with the current student.
+    """
+
+    name = "segment_pairs"
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        *,
+        samples: int = 6,
+        temperature: float = 1.0,
+        tries: int = 4,
+        rank_by: Sequence[str] = (),
+        improvable: Mapping[str, float] | None = None,
+        name_turns: bool = True,
+        turn_prompt: Prompt | Mapping[str, Any] | str = "sdpo_turn",
+        segment: SegmentEnd = None,
+        segment_prompt: Prompt | Mapping[str, Any] | str = "sdpo_segment",
+        repeat: bool = True,
+    ) -> None:
+        super().__init__(
+            task,
+            samples=samples,
+            temperature=temperature,
+            tries=tries,
+            name_turns=name_turns,
+            repeat=repeat,
+        )
+        self.records_per_problem = 1
+        self.rank_by = tuple(rank_by)
+        self.improvable = dict(improvable) if improvable else None
+        self.turn_prompt = as_prompt(turn_prompt, may=TURN_VALUES)
+        self.segment = segment
+        self.segment_prompt = as_prompt(segment_prompt, needs=("original", "better", "start"))
+        self.ends = judge_of(self.task) if segment is None else None
+        if isinstance(segment, int):
+            check_at_least(1, segment=segment)
+        elif segment not in (None, "tail"):
+            raise ConfigurationError(
+                f"segment is {segment!r}, expected a number of turns, 'tail', or None for the "
+                "judge's choice"
+            )
+        if segment is None and self.ends is None:
+            raise ConfigurationError(
+                "the judge ends a segment, and the task has no judge: add one "
+                "(+teacher@task.others.judge=openai task.others.judge.model=NAME), or set "
+                "agent.engine.segment=tail"
+            )
+        self._unimproved = 0
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        self._unimproved = 0
+        records = super().generate(plan, predictor, rng)
+        if self._unimproved:
+            warn_run(
+                f"{self.name}: {self._unimproved} tries were not improved by any of "
+                f"{self.samples - 1} continuations; they have no record"
+            )
+        return records
+
+    def speakers(self, others: Mapping[str, PredictorInterface]) -> dict[str, PredictorInterface]:
+        return {name: RememberingPredictor(speaker) for name, speaker in others.items()}
+
+    def is_improvable(self, done: CompletedTaskInstance) -> bool:
+        if self.improvable is None:
+            return super().is_improvable(done)
+        return any(_score(done, name) <= most for name, most in self.improvable.items())
+
+    def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[PreferenceDatum]:
+        return self.learn_all([tries])[0]
+
+    def learn_all(
+        self, problems: Sequence[Sequence[CompletedTaskInstance]]
+    ) -> list[Sequence[PreferenceDatum]]:
+        """Make a pair of each problem whose try was improved."""
+        found: list[Sequence[PreferenceDatum]] = [()] * len(problems)
+        pairs = {}
+        for i, tries in enumerate(problems):
+            alike = self.alike(tries)
+            if len(alike) < 2:
+                continue
+            first, *branches = alike
+            best = max(branches, key=self._rank)  # the first of equal ones
+            if self._rank(best) > self._rank(first):
+                pairs[i] = first, best
+            else:
+                self._unimproved += 1
+        for (i, (first, best)), n_turns in zip(pairs.items(), self._lengths(pairs), strict=True):
+            if isinstance(n_turns, Unscored):
+                self._lost.unscored.append(n_turns.reason)
+                continue
+            place = self._branched_at[first.instance.id]
+            if pair := segment_preference_of(best, first, place, n_turns):
+                found[i] = (pair,)
+            else:
+                self._lost.astray.append("the two segments are equal, or a reply is empty")
+        return found
+
+    def _rank(self, done: CompletedTaskInstance) -> tuple[float, ...]:
+        return tuple(_score(done, name) for name in self.rank_by) or (done.reward,)
+
+    def _lengths(
+        self, pairs: Mapping[int, tuple[CompletedTaskInstance, CompletedTaskInstance]]
+    ) -> Sequence[int | Unscored | None]:
+        """The number of turns of each segment; None is as many as both tries have."""
+        if self.segment is not None:
+            n_turns = None if self.segment == "tail" else self.segment
+            return [n_turns] * len(pairs)
+        asks, turns = [], []
+        for first, best in pairs.values():
+            place = self._branched_at[first.instance.id]
+            turns.append([i for i in students_turns(best) if i >= place])
+            original, better = (_shown(done) for done in (first, best))
+            asks.append(
+                end_segment(self.segment_prompt, original, better, turns[-1], may_fail=True)
+            )
+        assert self.ends is not None
+        ends = answered_together(asks, {"judge": self.ends})
+        return [
+            end if isinstance(end, Unscored) else places.index(end) + 1
+            for end, places in zip(ends, turns, strict=True)
+        ]
+
+
+def _shown(done: CompletedTaskInstance) -> Conversation:
+    return done.transcript[: students_turns(done)[-1] + 1]
+
+
+def _score(done: CompletedTaskInstance, name: str) -> float:
+    if name not in done.scores:
+        raise ConfigurationError(
+            f"a try has the scores {sorted(done.scores)}, expected {name!r} among them: change "
+            "agent.engine.rank_by and agent.engine.improvable, or let the task score it "
+            f"(task.dimensions=[goal,{name}] in social scenes)"
+        )
+    return done.scores[name]
+
+
+class RememberingPredictor(ForwardingPredictor):
+    """A speaker that gives the reply to a conversation again when the same one is continued."""
+
+    def __init__(self, speaker: PredictorInterface) -> None:
+        super().__init__(speaker)
+        self._said: dict[tuple[str, ...], Reply] = {}
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Reply | Failure]:
+        """Return the earlier reply to each conversation, or a new one."""
+        keys = [(*conversation_key(c), str(sampling.json_schema)) for c in conversations]
+        new = [i for i, key in enumerate(keys) if key not in self._said]
+        found: dict[int, Reply | Failure] = {
+            i: self._said[key] for i, key in enumerate(keys) if key in self._said
+        }
+        if new:
+            found |= zip(
+                new, super().predict([conversations[i] for i in new], sampling), strict=True
+            )
+        for i in new:
+            if isinstance(reply := found[i], Reply):
+                self._said.setdefault(keys[i], reply)
+        return [found[i] for i in range(len(keys))]
