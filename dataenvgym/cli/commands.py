@@ -147,7 +147,7 @@ Runs that differ only in their seed are one strategy.""",
     ),
     Command(
         "eval",
-        "evaluate a student on a task, without training",
+        "evaluate a student on a task or a suite of tasks, without training",
         "evaluate:evaluate",
         {
             **_OVERRIDES,
@@ -175,11 +175,29 @@ examples:
       teacher.model=NAME judge.rubric='Is every step justified?'
   dataenvgym eval task=social model=openai/NAME \\
       task.others.partner=openai/OTHER task.others.judge=openai/JUDGE
+  dataenvgym eval task=gsm8k:4,humaneval:10,squad   samples of each; one table
+  dataenvgym eval suite=pocket name=mine            the tasks of configs/suite/
 
 Every sample is written to the evaluation's folder (evaluations_dir=...). The
 same command resumes an interrupted evaluation and shows the table of a finished
 one; with more samples, it extends the evaluation.""",
         "evaluations_dir=..., --output",
+    ),
+    Command(
+        "summary",
+        "show one table of all evaluations in a folder",
+        "evaluate:summary",
+        {
+            "folders DIR*": "folders of evaluations, or folders with such folders (default: "
+            "evaluations)"
+        },
+        """\
+example:
+  dataenvgym summary evaluations/qwen3_8b
+
+score is the mean reward; accuracy the share of solved tries, with half of its
+95% interval; pass@k and majority@k are of all samples of a problem; tokens those
+of a reply; seconds those of all replies.""",
     ),
     Command(
         "adapt",

@@ -11,7 +11,9 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +78,8 @@ def compose(
     choices = [o for o in parsed if o.key in groups]
     if suite := next((o.text for o in choices if o.key == "suite"), None):
         raise ConfigurationError(
-            f"{suite} is a study of several tasks and strategies: dataenvgym study {suite}"
+            f"{suite} names several tasks, for a study or for evaluations: dataenvgym study "
+            f"{suite}, or dataenvgym eval {suite}"
         )
     _check_files(choices, groups)
     _check_experiment(parsed, groups, name)
@@ -214,13 +217,32 @@ def _check_experiment(
 
 
 def _folders(config_dir: str | Path | None) -> list[Path]:
-    """The folders with YAML files: ours and the user's."""
+    """The folders with YAML files: ours, those of installed packages, the user's."""
     if config_dir is None:
-        return [config_directory()]
+        return [config_directory(), *_folders_of_packages()]
     folder = Path(config_dir).expanduser().absolute()
     if not folder.is_dir():
         raise ConfigurationError(f"there is no folder {str(folder)!r} with configurations")
-    return [config_directory(), folder]
+    return [config_directory(), *_folders_of_packages(), folder]
+
+
+@cache
+def _folders_of_packages() -> tuple[Path, ...]:
+    """The folders that packages name by entry points `dataenvgym.configs`.
+
+    The value of an entry point is the package that is the folder, such as `my_package.configs`.
+    """
+    found = []
+    for point in sorted(entry_points(group="dataenvgym.configs"), key=lambda point: point.name):
+        spec = find_spec(point.value)
+        places = None if spec is None else spec.submodule_search_locations
+        if not places:
+            raise ConfigurationError(
+                f"the entry point {point.name!r} of dataenvgym.configs is {point.value!r}, "
+                "expected a package with YAML files, such as my_package.configs"
+            )
+        found.append(Path(next(iter(places))))
+    return tuple(found)
 
 
 def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None:
