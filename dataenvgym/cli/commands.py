@@ -130,19 +130,24 @@ interrupted study; more seeds or strategies under the same name extend it.""",
     ),
     Command(
         "compare",
-        "compare existing runs, as a study does",
+        "compare existing runs, as a study does, or evaluations problem by problem",
         "study:compare",
         {
-            "runs RUN+": "folders of runs, or names",
+            "runs RUN+": "folders of runs, or names; or of evaluations",
             **_RUNS_DIR,
             "--output DIR": "write table, plot and numbers there",
+            "--cluster FIELD": "of evaluations: problems with the same value depend on each other: "
+            "skill, category, or a field of their data (default: each problem by itself)",
             **_COMPARISON,
         },
         """\
-example:
+examples:
   dataenvgym compare runs/pocket_math-* --baseline random --output comparison
+  dataenvgym compare evaluations/base evaluations/taught
 
-Runs that differ only in their seed are one strategy.""",
+Runs that differ only in their seed are one strategy. Evaluations are compared
+with the first one: paired differences, and the problems that flipped. Of two
+folders of evaluations, those of the same task and split are compared.""",
         "--output",
     ),
     Command(

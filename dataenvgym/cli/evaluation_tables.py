@@ -98,7 +98,7 @@ def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) 
 
 
 def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
-    """One row for each evaluation, and the mean over tasks; empty columns are left out."""
+    """One row for each evaluation, and the mean if each has a task of its own."""
     named = dict.fromkeys(name for row in rows for name in row.metrics)
     order = [name for name in ("accuracy", "pass@k", "majority@k") if name in named]
     order += [name for name in named if name not in (*order, "no answer", "errors")]
@@ -125,13 +125,13 @@ def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
             "-" if tokens is None else f"{tokens:.0f}",
             "-" if row.usage is None else f"{row.usage.seconds:.1f}",
         )
-    if len(rows) > 1 and not students:
+    if len(rows) > 1 and len({(row.task, row.split) for row in rows}) == len(rows):
         means = [_mean([row.metrics.get(name) for row in rows]) for name in order]
         scores = [row.score for row in rows if row.score is not None]
         in_all = sum(scores) / len(scores) if len(scores) == len(rows) else None
         usages = [row.usage for row in rows if row.usage is not None]
         seconds = f"{sum(usage.seconds for usage in usages):.1f}" if usages else "-"
-        table.add_row("mean", "", "", "", score(in_all), score(means[0]), "",
+        table.add_row("mean", *[""] * len(heads[1:]), "", "", score(in_all), score(means[0]), "",
                       *("" if value is None else score(value) for value in means[1:]),
                       "", seconds, style="bold")  # fmt: skip
     return uncut(table)
