@@ -107,7 +107,7 @@ def test_folders_are_compared_task_by_task(evaluate, tmp_path):
     assert sorted(each.task for each in found) == ["more", "sums"]
     assert {each.scores[0].difference.mean for each in found} == {0.25}
     evaluate("own", "+predictor.limit=1", f"evaluations_dir={tmp_path / 'base'}", "task.name=own")
-    message = r"have no task in common: the first has own \(validation\), the second has more"
+    message = r"have no task in common: the first has own \(validation\), the second more"
     with pytest.raises(ConfigurationError, match=message):
         compare_evaluations(tmp_path / "base" / "own", tmp_path / "taught")
     shutil.rmtree(tmp_path / "base" / "own")
