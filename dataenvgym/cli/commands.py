@@ -205,6 +205,22 @@ score is the mean reward; accuracy the share of solved tries, with half of its
 of a reply; seconds those of all replies.""",
     ),
     Command(
+        "generate",
+        "send each row of a file through a prompt, and write the replies",
+        "evaluate:generate_rows",
+        {**_OVERRIDES, **_FRESH},
+        """\
+examples:
+  dataenvgym generate prompt=question.yaml input=rows.jsonl model=openai/NAME
+  dataenvgym generate prompt=question.yaml input=rows.jsonl model=vllm/NAME \\
+      seeds=4 num_chunks=8 chunk=0
+
+A prompt is a YAML file with user (and perhaps system); {name} stands for a field
+of the row. `dataenvgym config --of generate` shows all options. The same command
+resumes an interrupted generation; more seeds extend it.""",
+        "generations_dir=...",
+    ),
+    Command(
         "adapt",
         "compare ways to adapt a student to passages or puzzles: self-edits, RestEM",
         "adapt:adapt",
@@ -344,8 +360,8 @@ docs/adaptation_server.md.""",
         "listing:show_configuration",
         {
             **_OVERRIDES,
-            "--of run|eval|adapt|continual=run": "the command that it is of (default: run); "
-            "continual is adapt --continual",
+            "--of run|eval|generate|adapt|continual=run": "the command that it is of (default: "
+            "run); continual is adapt --continual",
             "--resolve": "values in place of references such as ${seed}",
         },
         """\

@@ -1,7 +1,8 @@
-"""`dataenvgym eval` and `summary`: evaluate a student on tasks, without training."""
+"""`dataenvgym eval`, `summary` and `generate`: ask a student, without training."""
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ from dataenvgym.episodes.texts import counts, plain, several
 from dataenvgym.errors import DataEnvGymError, EvaluationError, noting_needs
 from dataenvgym.evaluation import Evaluation, run_evaluation
 from dataenvgym.evaluation.evaluated_run import ALL
+from dataenvgym.evaluation.generation import generate
 from dataenvgym.evaluation.running import EvaluationOptions, Prepared
 from dataenvgym.evaluation.suite import Part, prepare_suite, run_suite
 from dataenvgym.evaluation.summary import evaluations_in, summarize
@@ -102,6 +104,30 @@ def _evaluate_suite(arguments: Namespace, console: Console) -> None:
             f"{len(failed)} of {len(parts)} evaluations have no score:\n{lines}\nThe same command "
             "tries them again; the others are kept."
         )
+
+
+def generate_rows(arguments: Namespace) -> None:
+    """Generate a reply to each row of a file; show where they are, and what they took."""
+    quieten()
+    console = open_console()
+    begun = time.monotonic()
+    with showing_warnings(console), showing_progress(console, "the model answers"):
+        made = generate(arguments.overrides, config_dir=arguments.config_dir, fresh=arguments.fresh)
+    seconds = "" if made.was_finished else f" in {time.monotonic() - begun:.1f} s"
+    console.print(
+        f"{several(made.n_rows, 'row')}, replies: {made.replies}{seconds}, {made.prompt_tokens} "
+        f"tokens read, {made.completion_tokens} written",
+        soft_wrap=True,
+    )
+    for path in made.files:
+        console.print(str(path), soft_wrap=True)
+    if not made.files:
+        console.print(
+            f"{made.directory}: other chunks are missing; the command of the last one joins them",
+            soft_wrap=True,
+        )
+    if made.was_finished:
+        console.print("This was finished already: --fresh starts over.")
 
 
 def summary(arguments: Namespace) -> None:

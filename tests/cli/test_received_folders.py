@@ -40,6 +40,7 @@ READING = {
 CONFIGURATIONS = ("runs/run/config.yaml", "evaluations/evaluation/config.yaml")
 OTHERS = {
     "adapt",
+    "generate",
     "serve-adaptation",
     "study",
     "list",
