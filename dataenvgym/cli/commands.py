@@ -320,6 +320,19 @@ The same command continues an interrupted one; more repeats or groups extend it.
         output="--output",
     ),
     Command(
+        "serve",
+        "start a vLLM server of a student, and print its address",
+        "serve:serve",
+        _OVERRIDES,
+        """\
+examples:
+  dataenvgym serve student=hf student.path=Qwen/Qwen3-8B
+  dataenvgym serve model=vllm/Qwen/Qwen3-8B:ADAPTER predictor.port=8000
+
+It is the pinned vLLM of `dataenvgym external install vllm`, with the options of
+predictor=vllm. Runs and evaluations with the same options share it.""",
+    ),
+    Command(
         "serve-adaptation",
         "train and ask an adapter for each request of a client",
         "serve_adaptation:serve_adaptation",
@@ -411,6 +424,22 @@ Each program has a pinned environment of its own; the model is the student of
 student=smollm2. They go into DATAENVGYM_CACHE (default: dataenvgym in
 XDG_CACHE_HOME or in ~/.cache).""",
         output="DATAENVGYM_CACHE=FOLDER",
+    ),
+    Command(
+        "prepare",
+        "fetch public data sets into the folder DATAENVGYM_DATA",
+        "prepare:prepare",
+        {
+            "names NAME*": "gsm8k, math, humaneval, ...; without one, a list of all",
+            "--config-dir DIR": "a folder with a data.yaml of your own, which adds to ours",
+        },
+        """\
+example:
+  dataenvgym prepare gsm8k math humaneval
+
+Files that are there are kept. What cannot be fetched is named, with what to put
+where. It needs the package `datasets`.""",
+        output="DATAENVGYM_DATA=FOLDER",
     ),
     Command(
         "doctor",

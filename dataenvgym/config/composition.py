@@ -83,7 +83,7 @@ def compose(
         )
     _check_files(choices, groups)
     _check_experiment(parsed, groups, name)
-    default, _ = compose_files(choices, _folders(config_dir), name)
+    default, _ = compose_files(choices, config_folders(config_dir), name)
     if targets := [o for o in parsed if o.key.endswith("._target_") and o.sign != "~"]:
         apply_values(default, targets)
         default = fill(default)
@@ -138,7 +138,7 @@ def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str
 def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
     """For each group, its YAML files by name: options and bases."""
     groups: dict[str, dict[str, Path]] = {}
-    for folder in _folders(config_dir):
+    for folder in config_folders(config_dir):
         for file in map(Path, yaml_files(folder)):
             if file.parent != folder:
                 group, name = file.parent.relative_to(folder).as_posix(), file.stem
@@ -158,7 +158,7 @@ def chosen_options(
     groups = options_by_group(config_dir)
     parsed = with_own_classes(parse_overrides(overrides), groups)
     choices = [o for o in parsed if o.key in groups]
-    return compose_files(choices, _folders(config_dir), name)[1]
+    return compose_files(choices, config_folders(config_dir), name)[1]
 
 
 def _check_files(choices: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]) -> None:
@@ -216,7 +216,7 @@ def _check_experiment(
     )
 
 
-def _folders(config_dir: str | Path | None) -> list[Path]:
+def config_folders(config_dir: str | Path | None) -> list[Path]:
     """The folders with YAML files: ours, those of installed packages, the user's."""
     if config_dir is None:
         return [config_directory(), *_folders_of_packages()]

@@ -41,6 +41,8 @@ CONFIGURATIONS = ("runs/run/config.yaml", "evaluations/evaluation/config.yaml")
 OTHERS = {
     "adapt",
     "generate",
+    "prepare",
+    "serve",
     "serve-adaptation",
     "study",
     "list",
