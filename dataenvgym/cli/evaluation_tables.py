@@ -100,7 +100,8 @@ def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) 
 def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
     """One row for each evaluation, and the mean if each has a task of its own."""
     named = dict.fromkeys(name for row in rows for name in row.metrics)
-    order = [name for name in ("accuracy", "pass@k", "majority@k") if name in named]
+    first: tuple[str, ...] = ("accuracy", "pass@k", "majority@k")
+    order = [name for name in first if name in named]
     order += [name for name in named if name not in (*order, "no answer", "errors")]
     order += ["no answer", "errors"]
     students = len({row.student for row in rows}) > 1

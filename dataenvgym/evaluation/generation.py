@@ -16,7 +16,9 @@ one process at a time works on a chunk; several may work on chunks of their own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -320,7 +322,7 @@ class _Work:
         while True:
             for row in islice(wanted, self._at_once - waiting):
                 future = predictor.submit(self._conversation(row), sampling)
-                future.add_done_callback(lambda found, row=row: done.put((row, found)))
+                future.add_done_callback(partial(_put, done, row))
                 waiting += 1
             if not waiting:
                 return
@@ -335,6 +337,10 @@ class _Work:
             for name, value in values.items()
         }
         return self._prompt.render(**texts)
+
+
+def _put(done: SimpleQueue[tuple[int, Any]], row: int, found: Future[Reply | Failure]) -> None:
+    done.put((row, found))
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:

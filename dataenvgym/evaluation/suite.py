@@ -26,7 +26,7 @@ from dataenvgym.evaluation.running import (
     prepare_evaluation,
     run_prepared,
 )
-from dataenvgym.interfaces import Closes, PredictorInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.metrics.sampling import instances_of
 from dataenvgym.tasks.adapted_task import task_of
 
@@ -127,8 +127,9 @@ class _SharedStudent:
             names.append("task")
         key = prepared.student, [values[name] for name in names]
         if self._predictor is None or key != self._key:
-            before, self._predictor = self._predictor, None
-            if isinstance(before, Closes):
-                before.close()
+            close = getattr(self._predictor, "close", None)
+            self._predictor = None
+            if close is not None:
+                close()
             self._key, self._predictor = key, prepared.student.build(prepared.config)
         return self._predictor

@@ -21,6 +21,10 @@ NOT_HERE = {
     'environment.max_records=300"': "54 episodes",
     "dataenvgym adapt experiment=seal_knowledge_qwen25_7b": "200 passages, two GPUs",
     "dataenvgym adapt experiment=seal_arc_llama32_1b": "150 adapters, one GPU",
+    "dataenvgym prepare gsm8k math humaneval": "needs the hub; tests/cli/test_prepare.py",
+    "dataenvgym serve student=hf student.path=Qwen/Qwen3-8B": "needs vLLM; it runs until Ctrl-C",
+    "dataenvgym eval task=inspect task.name=inspect_evals/gsm8k +task.arguments.fewshot=5 "
+    "model=openai/NAME": "needs inspect_evals; tests/evaluation/test_inspect_task.py",
     f"{AIRLINE}NAME {USER}": NO_DATA,
     f"{AIRLINE}gpt-5.4-mini {USER}": NO_DATA,
     "dataenvgym run task=tau2 task.domain=telecom student=hf student.path=Qwen/Qwen3-0.6B "

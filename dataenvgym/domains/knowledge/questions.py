@@ -65,15 +65,20 @@ def read_choice(reply: str, choices: Sequence[str]) -> str | None:
     return same[0] if len(same) == 1 and said else None
 
 
+def _choices_of(instance: TaskInstance) -> list[str]:
+    choices = instance.data.get("choices")
+    return [str(one) for one in choices] if isinstance(choices, list) else []
+
+
 def followed(instance: TaskInstance, reply: str) -> Outcome:
     """The share of the instructions that a reply follows; all must be followed to be right.
 
     The score `loose` also accepts a reply without its first or last line, or without asterisks, as
     in IFEval's paper (Zhou et al., 2023).
     """
-    checks = _instruction_checks()
-    results, scores = checks.evaluate(
-        reply, instance.data["instructions"], instance.data["kwargs"], instance.instruction
+    data: Any = instance.data
+    results, scores = _instruction_checks().evaluate(
+        reply, data["instructions"], data["kwargs"], instance.instruction
     )
     failed = [result.instruction_id for result in results if not result.strict_pass]
     return Outcome(
@@ -111,7 +116,7 @@ class QuestionEnvironment(KnowledgeEnvironment):
         if self.grader == "instructions":
             return followed(instance, reply)
         if self.grader == "choice":
-            is_right = read_choice(reply, instance.data["choices"]) == instance.answer
+            is_right = read_choice(reply, _choices_of(instance)) == instance.answer
             return Outcome(reward=float(is_right), was_correct=is_right)
         outcome = yield from super().respond(instance, conversation)
         return replace(outcome, reward=outcome.scores["f1"]) if self.grader == "f1" else outcome
@@ -151,7 +156,7 @@ class QuestionDomain(KnowledgeDomain):
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The letter of a choice; the text of an answer to instructions; else see the base."""
         if self.graded_by == "choice" and "choices" in instance.data:
-            return read_choice(said_in(reply), instance.data["choices"])
+            return read_choice(said_in(reply), _choices_of(instance))
         if self.graded_by == "instructions":
             return said_in(reply).strip() or None
         return super().answer_class(instance, reply)
