@@ -194,15 +194,16 @@ one; with more samples, it extends the evaluation.""",
         "evaluate:summary",
         {
             "folders DIR*": "folders of evaluations, or folders with such folders (default: "
-            "evaluations)"
+            "evaluations)",
+            "--output FILE": "write the rows there, too (.json)",
         },
         """\
 example:
   dataenvgym summary evaluations/qwen3_8b
 
 score is the mean reward; accuracy the share of solved tries, with half of its
-95% interval; pass@k and majority@k are of all samples of a problem; tokens those
-of a reply; seconds those of all replies.""",
+95% interval; pass@k and majority@k are of all samples of a problem; tokens are
+those of a reply; seconds those of all replies.""",
     ),
     Command(
         "generate",
@@ -215,9 +216,9 @@ examples:
   dataenvgym generate prompt=question.yaml input=rows.jsonl model=vllm/NAME \\
       seeds=4 num_chunks=8 chunk=0
 
-A prompt is a YAML file with user (and perhaps system); {name} stands for a field
-of the row. `dataenvgym config --of generate` shows all options. The same command
-resumes an interrupted generation; more seeds extend it.""",
+A prompt is a YAML file with user (and perhaps system); {name} stands for a
+field of the row. `dataenvgym config --of generate` shows all options. The same
+command resumes an interrupted generation; more seeds extend it.""",
         "generations_dir=...",
     ),
     Command(

@@ -32,8 +32,9 @@ from dataenvgym.evaluation.evaluated_run import ALL
 from dataenvgym.evaluation.generation import generate
 from dataenvgym.evaluation.running import EvaluationOptions, Prepared
 from dataenvgym.evaluation.suite import Part, prepare_suite, run_suite
-from dataenvgym.evaluation.summary import evaluations_in, summarize
+from dataenvgym.evaluation.summary import EvaluationSummary, evaluations_in, summarize
 from dataenvgym.metrics.sampling import instances_of
+from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.first_prompts import first_prompts
 
@@ -135,11 +136,18 @@ def summary(arguments: Namespace) -> None:
     quieten()
     folders = [Path(name).expanduser() for name in arguments.folders or ["evaluations"]]
     directories = [directory for folder in folders for directory in evaluations_in(folder)]
-    show_summary(list(dict.fromkeys(directories)), open_console())
+    rows = show_summary(list(dict.fromkeys(directories)), open_console())
+    if arguments.output is not None:
+        path = Path(arguments.output).expanduser()
+        write_json(path, [row.model_dump(mode="json") for row in rows])
 
 
-def show_summary(directories: Sequence[Path], console: Console) -> None:
-    """Show one table of the evaluations in these folders, and name those without results."""
+def show_summary(directories: Sequence[Path], console: Console) -> list[EvaluationSummary]:
+    """Show one table of the evaluations in these folders, and name those without results.
+
+    Returns:
+        The rows.
+    """
     found = {directory: summarize(directory) for directory in directories}
     rows = [row for row in found.values() if row is not None]
     if rows:
@@ -150,6 +158,7 @@ def show_summary(directories: Sequence[Path], console: Console) -> None:
             console.print(f"not finished: {directory}", soft_wrap=True)
     for row in rows:
         console.print(f"{row.task}, {row.split}: {row.directory}", soft_wrap=True)
+    return rows
 
 
 def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGymError]) -> None:

@@ -77,6 +77,25 @@ def speaker_overrides(at: str, text: str) -> list[str]:
     ]
 
 
+def task_overrides(text: str) -> list[str]:
+    """Expand the tasks of `task.tasks=[pocket_math,teach/traps]` into overrides, each by its name.
+
+    Raises:
+        ConfigurationError: for fewer than two, or the same one twice.
+    """
+    names = [_unquoted(name) for name in text.strip("[]").split(",") if name.strip()]
+    if len(names) < 2 or len({*names}) < len(names):
+        raise ConfigurationError(
+            f"task.tasks is {text!r}, expected two or more different tasks, such as "
+            "task.tasks=[pocket_math,pocket_knowledge]"
+        )
+    return ["task=several", *(f"+task@task.tasks.{_key(name)}={name}" for name in names)]
+
+
+def _key(task: str) -> str:
+    return re.sub(r"\W", "_", task)
+
+
 def is_model(text: str) -> bool:
     """True for the short name of a model, such as openai/NAME."""
     kind, slash, _ = _unquoted(text).strip("[").partition("/")

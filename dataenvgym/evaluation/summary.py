@@ -7,7 +7,6 @@ are the same for all evaluations, so that tasks with different metrics fit into 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -20,14 +19,14 @@ from dataenvgym.metrics.metric import MetricResult, parse_metric
 from dataenvgym.metrics.results import EvaluationResults
 from dataenvgym.metrics.tallies import Tally
 from dataenvgym.metrics.usage import Usage, usage_of
+from dataenvgym.records import Model
 from dataenvgym.storage import read_json
 from dataenvgym.workspace import naming_damage
 
 _AGAIN = "remove it, and `dataenvgym eval` writes it again"
 
 
-@dataclass(frozen=True)
-class EvaluationSummary:
+class EvaluationSummary(Model):
     """The results of an evaluation in short.
 
     Attributes:

@@ -335,8 +335,11 @@ def test_a_suite_is_shown_as_one_table_and_so_is_a_folder(dataenvgym, talkative)
     assert {"pass@k", "majority@k", "tokens", "seconds"} < {word for row in rows for word in row}
     assert len(read_completed(talkative / "all.jsonl")) == 15
     table = result.out[result.out.index(" task") :]
-    again = dataenvgym.succeeds("summary", "evaluations/mine").out  # sorted by name
+    chosen = ("evaluations/mine", "--output", "rows.json")
+    again = dataenvgym.succeeds("summary", *chosen).out  # sorted by name
     assert sorted(again.splitlines()) == sorted(table.splitlines())
+    written = {row["task"]: row for row in read_json(talkative / "rows.json")}
+    assert written["pocket_math"]["metrics"]["pass@k"]["name"] == "pass@2"
     again = dataenvgym.succeeds("eval", *SUITE, "name=mine")
     assert "These evaluations were finished already" in again.out
     first = next((talkative / "evaluations" / "mine").glob("pocket_math*"))

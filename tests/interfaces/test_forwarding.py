@@ -7,6 +7,7 @@ from dataenvgym.domains.orchestrate.task import MeteredPredictor
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.interfaces import ForwardingPredictor, Reply, SamplingParameters
 from dataenvgym.interfaces.forwarding import CAPABILITIES, METHODS
+from dataenvgym.metrics.usage import MeteredStudent
 from dataenvgym.records import Message
 
 ASKED, GREEDY = (Message(role="user", content="?"),), SamplingParameters()
@@ -23,6 +24,7 @@ WITHHELD = {
     ShownStudent: {"close"},
     ReplayedPredictor: {"submit"},
     MeteredPredictor: set(),
+    MeteredStudent: set(),
 }
 ALWAYS = {ShownStudent: {"trial", "remember_former"}}
 """Methods of their own."""
