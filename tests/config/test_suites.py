@@ -115,3 +115,16 @@ def test_an_installed_package_adds_configurations_by_an_entry_point(own, monkeyp
     finally:
         monkeypatch.undo()
         _folders_of_packages.cache_clear()
+
+
+@pytest.mark.parametrize("name", [n for n in options_by_group()["suite"] if n != "teach-v1"])
+def test_each_suite_of_the_package_is_of_evaluations(name, monkeypatch):
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
+    configs = [compose(part, name="eval") for part in evaluations_of([f"suite={name}"])]
+    assert configs
+    if name == "math":
+        paths = [str(config.task.sources.validation) for config in configs]
+        assert paths == ["/data/gsm8k/test.jsonl", "/data/math/test.jsonl"]
+        assert [config.samples for config in configs] == [4, 4]
+        assert configs[1].task.template.endswith("\n\nReason step by step. Put the final answer "
+                                                 "into \\boxed{}.")  # fmt: skip
