@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
 
-from dataenvgym.config.identity import task_name
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.evaluation.directory import EVALUATIONS, evaluation_files
-from dataenvgym.evaluation.summary import evaluations_in, summarize
+from dataenvgym.evaluation.summary import EvaluationSummary, evaluations_in, summarize
 from dataenvgym.metrics.estimators import Estimate, clustered_estimate
 from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import Model, TaskInstance
@@ -100,8 +99,8 @@ def compare_evaluations(
 def _by_task(folder: Path) -> dict[tuple[str, str], Path]:
     found: dict[tuple[str, str], Path] = {}
     for directory in evaluations_in(folder):
-        settings = EVALUATIONS.read(directory)
-        key = task_name(settings), str(settings.split)
+        summary = _finished(directory)
+        key = summary.task, summary.split
         if key in found:
             raise ConfigurationError(
                 f"{found[key]} and {directory} are both evaluations of {key[0]} ({key[1]}): name "
@@ -109,6 +108,14 @@ def _by_task(folder: Path) -> dict[tuple[str, str], Path]:
             )
         found[key] = directory
     return found
+
+
+def _finished(directory: Path) -> EvaluationSummary:
+    if (summary := summarize(directory)) is None:
+        raise RunDirectoryError(
+            f"{directory} is not finished: run its command again, and then compare"
+        )
+    return summary
 
 
 @dataclass(frozen=True)
@@ -119,10 +126,7 @@ class _Side:
 
     @classmethod
     def read(cls, directory: Path) -> _Side:
-        if (summary := summarize(directory)) is None:
-            raise RunDirectoryError(
-                f"{directory} is not finished: run its command again, and then compare"
-            )
+        summary = _finished(directory)
         files = evaluation_files(directory, EVALUATIONS.read(directory))
         tries = defaultdict(list)
         for sample in files.read_samples(summary.samples):
@@ -173,10 +177,10 @@ def _compared(before: Path, after: Path, cluster: str | None) -> EvaluationCompa
             )
         )
     rights = [side.means("accuracy", ids) or [] for side in (one, other)]
-    settings = EVALUATIONS.read(after)
+    summary = _finished(after)
     return EvaluationComparison(
-        task=task_name(settings),
-        split=str(settings.split),
+        task=summary.task,
+        split=summary.split,
         before=str(before),
         after=str(after),
         n=len(ids),

@@ -13,7 +13,6 @@ kept. `answer` of an instance is the sample's target, for people to read.
 from __future__ import annotations
 
 import asyncio
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -47,7 +46,6 @@ from dataenvgym.tasks.options import TaskOptions
 from dataenvgym.tasks.source import Split
 from dataenvgym.tool_formats import read_reply
 
-_NAME = re.compile(r"[\w-]+/[\w-]+")
 _TOGETHER_S = 0.05
 """How long a predictor without `submit` waits for more questions to answer in one batch."""
 
@@ -74,7 +72,8 @@ class InspectTask(Task):
 
     @takes(InspectOptions)
     def __init__(self, options: InspectOptions) -> None:
-        if not _NAME.fullmatch(options.name):
+        parts = options.name.replace("-", "_").split("/")
+        if len(parts) != 2 or not all(part.isidentifier() for part in parts):
             raise ConfigurationError(
                 f"name is {options.name!r}, expected PACKAGE/TASK, such as inspect_evals/gsm8k"
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from dataenvgym.config.identity import short_name, task_name
+from dataenvgym.config.identity import short_name
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.directory import EVALUATIONS, evaluation_files
 from dataenvgym.metrics.files import read_models
@@ -81,7 +81,7 @@ def summarize(directory: Path) -> EvaluationSummary | None:
     tallies = read_models(directory / "tallies.jsonl", Tally, _AGAIN)
     return EvaluationSummary(
         directory=directory,
-        task=task_name(settings),
+        task=short_name(settings.task) if results.report is None else results.report.task,
         split=str(settings.split),
         student=student_of_settings(settings),
         problems=len(tallies),
