@@ -26,6 +26,7 @@ from typing import Any, cast
 
 import orjson
 from omegaconf import DictConfig, OmegaConf
+from pydantic import ValidationError
 
 from dataenvgym.config.building import build_predictor
 from dataenvgym.config.composition import compose
@@ -33,7 +34,7 @@ from dataenvgym.config.identity import decisive_values, digest
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.workspaces import Workspaces
-from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least
+from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least, first_fault
 from dataenvgym.interfaces import (
     Connects,
     Failure,
@@ -45,7 +46,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.llm.prompts import Prompt, default_prompt, read_prompt
 from dataenvgym.progress import Count, counting
 from dataenvgym.records import Conversation
-from dataenvgym.storage import hash_file, read_jsonl, remove_folder, write_jsonl
+from dataenvgym.storage import hash_files, read_jsonl, remove_folder, write_jsonl
 from dataenvgym.tasks.base import sample_seed
 from dataenvgym.tasks.rows import SourceRow, read_rows
 from dataenvgym.workspace import locked, naming_damage, noting_interrupt
@@ -118,6 +119,11 @@ def generate(
     n_chunks, only = int(config.num_chunks), config.chunk
     if only is not None and only not in range(n_chunks):
         raise ConfigurationError(f"chunk is {only!r}, expected a number from 0 to {n_chunks - 1}")
+    section = OmegaConf.to_container(config.sampling, resolve=True)
+    try:
+        sampling = SamplingParameters.model_validate(section)
+    except ValidationError as error:
+        raise ConfigurationError(f"sampling cannot be used: {first_fault(error)}") from error
     source = Path(str(config.input)).expanduser()
     rows = [row.values for row in _checked(read_rows(source), prompt, str(config.field))]
     settings = _settings(config, prompt, source)
@@ -128,7 +134,7 @@ def generate(
     _GENERATIONS.check(directory, settings)
     directory.mkdir(parents=True, exist_ok=True)
     _GENERATIONS.keep(directory, settings)
-    work = _Work(directory, prompt, rows, config)
+    work = _Work(directory, prompt, rows, config, sampling)
     chunks = range(n_chunks) if only is None else [int(only)]
     with noting_interrupt(directory), counting("replies", work.n_replies(chunks)) as count:
         for chunk in chunks:
@@ -179,7 +185,7 @@ def _checked(rows: Iterable[SourceRow], prompt: Prompt, field: str) -> Iterator[
 def _settings(config: DictConfig, prompt: Prompt, source: Path) -> DictConfig:
     values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
     content = {name: values[name] for name in _SECTIONS}
-    content |= {"prompt": prompt.model_dump(), "input": hash_file(source)[:16]}
+    content |= {"prompt": prompt.model_dump(), "input": hash_files(source)[:16]}
     settings: DictConfig = OmegaConf.create(literal(content))
     return settings
 
@@ -199,7 +205,12 @@ class _Work:
     """
 
     def __init__(
-        self, directory: Path, prompt: Prompt, rows: Sequence[dict[str, Any]], config: DictConfig
+        self,
+        directory: Path,
+        prompt: Prompt,
+        rows: Sequence[dict[str, Any]],
+        config: DictConfig,
+        sampling: SamplingParameters,
     ) -> None:
         self.predictor: PredictorInterface | None = None
         self._directory = directory
@@ -208,8 +219,7 @@ class _Work:
         self._config = config
         self._seeds = range(int(config.seeds))
         self._at_once = int(config.concurrency)
-        section = OmegaConf.to_container(config.sampling, resolve=True)
-        self._sampling = SamplingParameters.model_validate(section)
+        self._sampling = sampling
 
     def rows_of(self, chunk: int) -> range:
         """The numbers of the rows in a chunk; chunks differ by one row at most."""

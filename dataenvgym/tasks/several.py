@@ -29,6 +29,7 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import report_of, task_of
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
@@ -168,16 +169,31 @@ class SeveralTasks(Task):
         return instance.task if instance.task in self.tasks else self.part_of_skill(instance.skill)
 
     def part_of_skill(self, skill: str | None) -> str:
-        """The name of the first task with this skill; without one, that of the first task."""
-        return self._by_skill.get(skill, next(iter(self.tasks)))
+        """The name of the first task with this skill; without one, that of the first task.
+
+        A warning says that the latter is a guess, as for skills that were discovered.
+        """
+        if (name := self._by_skill.get(skill)) is None:
+            name = self._by_skill[skill] = next(iter(self.tasks))
+            what = f"the skill {skill!r}" if skill else "no skill"
+            warn_run(
+                f"{self.name}: records with {what}, which no task has, count as those of {name}"
+            )
+        return name
 
     @cached_property
     def _by_skill(self) -> dict[str | None, str]:
         found: dict[str | None, str] = {}
         for name, task in self.tasks.items():
-            for split in task.splits:
-                for instance in task.on(split).instances:
-                    found.setdefault(instance.skill, name)
+            skills = {i.skill for split in task.splits for i in task.on(split).instances}
+            shared = [skill for skill in skills if skill in found]
+            if shared and type(task.domain) is not type(self.tasks[found[shared[0]]].domain):
+                what = f"the skill {shared[0]!r}" if shared[0] else "problems without a skill"
+                warn_run(
+                    f"{self.name}: {found[shared[0]]} and {name} both have {what}: a record for it "
+                    f"counts as one of {found[shared[0]]}"
+                )
+            found = {**dict.fromkeys(skills, name), **found}
         return found
 
     def _score(self, scores: Mapping[str, float]) -> float:

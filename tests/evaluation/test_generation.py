@@ -147,6 +147,7 @@ def test_rows_without_a_reply_are_asked_again(folder):
         (["field=what"], "has a field 'what' already"),
         (["chunk=1"], "chunk is 1, expected a number from 0 to 0"),
         (["seeds=0"], "seeds is 0"),
+        (["sampling.max_tokens=0"], "sampling cannot be used: "),
         (["seeds=many"], "seeds is 'many', expected"),
         (["input=none.jsonl"], "there is no file"),
         (["prompt=other.yaml"], "name the prompt once"),

@@ -11,6 +11,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Provenance, SupervisedDatum
+from dataenvgym.run_warnings import listening
 from dataenvgym.tasks.several import SeveralTasks
 
 SIZES = {"n_train": 30, "n_validation": 6, "n_test": 4}
@@ -137,3 +138,22 @@ def test_what_cannot_be_joined_is_refused(parts):
         SeveralTasks({**parts, "sums": PocketMathTask(pressure="traps")})
     with pytest.raises(ConfigurationError, match="have no environment in common"):
         SeveralTasks(parts).domain.make_environment(SeveralTasks(parts).instances)
+
+
+def test_a_skill_of_two_kinds_of_tasks_is_warned_of(parts):
+    class Unlabeled(PocketKnowledgeTask):
+        def load(self, split):
+            return [i.model_copy(update={"skill": "largest"}) for i in super().load(split)]
+
+    heard = []
+    with listening(heard.append):
+        SeveralTasks(parts).part_of_skill("largest")
+        assert heard == []
+        SeveralTasks({**parts, "facts": Unlabeled(**SIZES)}).part_of_skill("largest")
+    assert "sums and facts both have the skill 'largest'" in heard[0]
+    with listening(heard.append):
+        task = SeveralTasks(parts)
+        assert [task.part_of_skill("new"), task.part_of_skill("new")] == ["sums", "sums"]
+    assert heard[1:] == [
+        "several: records with the skill 'new', which no task has, count as those of sums"
+    ]

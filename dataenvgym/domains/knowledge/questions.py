@@ -243,8 +243,9 @@ def to_instance(row: SourceRow, options: QuestionOptions) -> TaskInstance:
         changes = {"answer": letter, "data": {"choices": choices}}
         text = "\n".join([instance.instruction, "", *lines])
         return instance.model_copy(update={"instruction": text, **changes})
-    golds = [str(one).strip() for one in (answer if isinstance(answer, list) else [answer])]
-    if not any(golds):
+    listed = answer if isinstance(answer, list) else [answer]
+    golds = [text for one in listed if (text := str(one).strip())]
+    if not golds:
         raise UnfitRowError(f"{row.where}: the question has no answer: {asked!r:.80}")
     data = {"answers": list(dict.fromkeys(golds))} if len(golds) > 1 else {}
     return instance.model_copy(update={"answer": golds[0], "data": data})
