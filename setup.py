@@ -53,6 +53,8 @@ setup(
     extras_require={
         "alfworld": ["alfworld>=0.4"],
         "datasets": ["datasets>=3.0"],
+        "ifeval": ["if-verifiable>=0.1.2"],
+        "inspect": ["inspect-ai>=0.3.200"],
         "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.7", "mkdocstrings[python]>=1.0"],
         "mcp": ["mcp>=2.3,<3"],
         "pandas": ["pandas>=2.0"],

@@ -17,6 +17,7 @@ from dataenvgym.domains.few_shot.self_edit import read_self_edit
 from dataenvgym.domains.knowledge.answers import exact_match, f1
 from dataenvgym.domains.knowledge.environment import Passage
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
+from dataenvgym.domains.knowledge.questions import read_choice
 from dataenvgym.domains.knowledge.self_edits import train_sequences
 from dataenvgym.domains.math import reasoning_gym
 from dataenvgym.domains.math.domain import MathDomain
@@ -240,6 +241,7 @@ PARSERS: dict[str, Parser] = {
     ),
     "plan in code": lambda text: code_form.read(text, {"f"}),
     # knowledge
+    "choice": lambda text: read_choice(text, ["Paris", "Rome"]),
     "answer to a question": lambda text: (exact_match(text, ["Denver"]), f1(text, ["Denver"])),
     "self-edit": lambda text: train_sequences(text, Passage("T", "A.")),
     "self-edit of questions": lambda text: train_sequences(

@@ -130,24 +130,29 @@ interrupted study; more seeds or strategies under the same name extend it.""",
     ),
     Command(
         "compare",
-        "compare existing runs, as a study does",
+        "compare existing runs, as a study does, or evaluations problem by problem",
         "study:compare",
         {
-            "runs RUN+": "folders of runs, or names",
+            "runs RUN+": "folders of runs, or names; or of evaluations",
             **_RUNS_DIR,
             "--output DIR": "write table, plot and numbers there",
+            "--cluster FIELD": "of evaluations: problems with the same value depend on each other: "
+            "skill, category, or a field of their data (default: each problem by itself)",
             **_COMPARISON,
         },
         """\
-example:
+examples:
   dataenvgym compare runs/pocket_math-* --baseline random --output comparison
+  dataenvgym compare evaluations/base evaluations/taught
 
-Runs that differ only in their seed are one strategy.""",
+Runs that differ only in their seed are one strategy. Evaluations are compared
+with the first one: paired differences, and the problems that flipped. Of two
+folders of evaluations, those of the same task and split are compared.""",
         "--output",
     ),
     Command(
         "eval",
-        "evaluate a student on a task, without training",
+        "evaluate a student on a task or a suite of tasks, without training",
         "evaluate:evaluate",
         {
             **_OVERRIDES,
@@ -175,11 +180,46 @@ examples:
       teacher.model=NAME judge.rubric='Is every step justified?'
   dataenvgym eval task=social model=openai/NAME \\
       task.others.partner=openai/OTHER task.others.judge=openai/JUDGE
+  dataenvgym eval task=gsm8k:4,humaneval:10,squad   samples of each; one table
+  dataenvgym eval suite=pocket name=mine            the tasks of configs/suite/
 
 Every sample is written to the evaluation's folder (evaluations_dir=...). The
 same command resumes an interrupted evaluation and shows the table of a finished
 one; with more samples, it extends the evaluation.""",
         "evaluations_dir=..., --output",
+    ),
+    Command(
+        "summary",
+        "show one table of all evaluations in a folder",
+        "evaluate:summary",
+        {
+            "folders DIR*": "folders of evaluations, or folders with such folders (default: "
+            "evaluations)",
+            "--output FILE": "write the rows there, too (.json)",
+        },
+        """\
+example:
+  dataenvgym summary evaluations/qwen3_8b
+
+score is the mean reward; accuracy the share of solved tries, with half of its
+95% interval; pass@k and majority@k are of all samples of a problem; tokens are
+those of a reply; seconds those of all replies.""",
+    ),
+    Command(
+        "generate",
+        "send each row of a file through a prompt, and write the replies",
+        "evaluate:generate_rows",
+        {**_OVERRIDES, **_FRESH},
+        """\
+examples:
+  dataenvgym generate prompt=question.yaml input=rows.jsonl model=openai/NAME
+  dataenvgym generate prompt=question.yaml input=rows.jsonl model=vllm/NAME \\
+      seeds=4 num_chunks=8 chunk=0
+
+A prompt is a YAML file with user (and perhaps system); {name} stands for a
+field of the row. `dataenvgym config --of generate` shows all options. The same
+command resumes an interrupted generation; more seeds extend it.""",
+        "generations_dir=...",
     ),
     Command(
         "adapt",
@@ -281,6 +321,19 @@ The same command continues an interrupted one; more repeats or groups extend it.
         output="--output",
     ),
     Command(
+        "serve",
+        "start a vLLM server of a student, and print its address",
+        "serve:serve",
+        _OVERRIDES,
+        """\
+examples:
+  dataenvgym serve student=hf student.path=Qwen/Qwen3-8B
+  dataenvgym serve model=vllm/Qwen/Qwen3-8B:ADAPTER predictor.port=8000
+
+It is the pinned vLLM of `dataenvgym external install vllm`, with the options of
+predictor=vllm. Runs and evaluations with the same options share it.""",
+    ),
+    Command(
         "serve-adaptation",
         "train and ask an adapter for each request of a client",
         "serve_adaptation:serve_adaptation",
@@ -321,8 +374,8 @@ docs/adaptation_server.md.""",
         "listing:show_configuration",
         {
             **_OVERRIDES,
-            "--of run|eval|adapt|continual=run": "the command that it is of (default: run); "
-            "continual is adapt --continual",
+            "--of run|eval|generate|adapt|continual=run": "the command that it is of (default: "
+            "run); continual is adapt --continual",
             "--resolve": "values in place of references such as ${seed}",
         },
         """\
@@ -372,6 +425,22 @@ Each program has a pinned environment of its own; the model is the student of
 student=smollm2. They go into DATAENVGYM_CACHE (default: dataenvgym in
 XDG_CACHE_HOME or in ~/.cache).""",
         output="DATAENVGYM_CACHE=FOLDER",
+    ),
+    Command(
+        "prepare",
+        "fetch public data sets into the folder DATAENVGYM_DATA",
+        "prepare:prepare",
+        {
+            "names NAME*": "gsm8k, math, humaneval, ...; without one, a list of all",
+            "--config-dir DIR": "a folder with a data.yaml of your own, which adds to ours",
+        },
+        """\
+example:
+  dataenvgym prepare gsm8k math humaneval
+
+Files that are there are kept. What cannot be fetched is named, with what to put
+where. It needs the package `datasets`.""",
+        output="DATAENVGYM_DATA=FOLDER",
     ),
     Command(
         "doctor",

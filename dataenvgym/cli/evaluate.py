@@ -1,7 +1,8 @@
-"""`dataenvgym eval`: evaluates a student on a task, without training."""
+"""`dataenvgym eval`, `summary` and `generate`: ask a student, without training."""
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,16 +13,28 @@ from rich.text import Text
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.cli.dry import lacking, show_facts, show_prompt
-from dataenvgym.cli.evaluation_tables import judge_lines, metric_table, score_tables, skill_table
+from dataenvgym.cli.evaluation_tables import (
+    judge_lines,
+    metric_table,
+    score_tables,
+    skill_table,
+    summary_table,
+    usage_line,
+)
 from dataenvgym.config import build_judge
+from dataenvgym.config.suites import evaluations_of
 from dataenvgym.environments.iterations import write_completed
 from dataenvgym.episodes.display import showing_progress
 from dataenvgym.episodes.texts import counts, plain, several
-from dataenvgym.errors import DataEnvGymError, noting_needs
-from dataenvgym.evaluation import Evaluation, prepare_evaluation, run_evaluation
+from dataenvgym.errors import DataEnvGymError, EvaluationError, noting_needs
+from dataenvgym.evaluation import Evaluation, run_evaluation
 from dataenvgym.evaluation.evaluated_run import ALL
-from dataenvgym.evaluation.running import EvaluationOptions
+from dataenvgym.evaluation.generation import generate
+from dataenvgym.evaluation.running import EvaluationOptions, Prepared
+from dataenvgym.evaluation.suite import Part, prepare_suite, run_suite
+from dataenvgym.evaluation.summary import EvaluationSummary, evaluations_in, summarize
 from dataenvgym.metrics.sampling import instances_of
+from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.first_prompts import first_prompts
 
@@ -34,9 +47,13 @@ def evaluate(arguments: Namespace) -> None:
         with showing_warnings(console), noting_needs() as needs:
             _show_plan(arguments, console, needs)
         return
+    (overrides, *others) = evaluations_of(arguments.overrides, arguments.config_dir)
+    if others:
+        _evaluate_suite(arguments, console)
+        return
     with showing_warnings(console), showing_progress(console, "the student answers"):
         evaluation = run_evaluation(
-            arguments.overrides,
+            overrides,
             retry_errors=arguments.retry_errors,
             on_begin=lambda folder: console.print(f"evaluation: {folder}", soft_wrap=True),
             **_options(arguments),
@@ -59,36 +76,127 @@ def _options(arguments: Namespace) -> EvaluationOptions:
     return cast(EvaluationOptions, {name: getattr(arguments, name) for name in names})
 
 
+def _evaluate_suite(arguments: Namespace, console: Console) -> None:
+    """Evaluate the student on each task; show one table.
+
+    Raises:
+        EvaluationError: if a part has no score; the table is shown first, and the error names it.
+    """
+    parts: list[Part] = []
+    with showing_warnings(console), showing_progress(console, "the student answers"):
+        for part in run_suite(
+            arguments.overrides,
+            retry_errors=arguments.retry_errors,
+            on_begin=lambda folder: console.print(f"evaluation: {folder}", soft_wrap=True),
+            **_options(arguments),
+        ):
+            parts.append(part)
+    if arguments.output is not None:
+        completed = [c for p in parts if p.evaluation for c in p.evaluation.completed()]
+        write_completed(Path(arguments.output).expanduser(), completed)
+        console.print(f"transcripts: {arguments.output}", soft_wrap=True)
+    show_summary([part.directory for part in parts], console)
+    if all(part.evaluation is not None and part.evaluation.was_finished for part in parts):
+        said = "These evaluations were finished already: --fresh starts over."
+        console.print(said, soft_wrap=True)
+    if failed := [part for part in parts if part.error is not None]:
+        lines = "\n".join(f"  {part.task} ({part.directory}): {part.error}" for part in failed)
+        raise EvaluationError(
+            f"{len(failed)} of {len(parts)} evaluations have no score:\n{lines}\nThe same command "
+            "tries them again; the others are kept."
+        )
+
+
+def generate_rows(arguments: Namespace) -> None:
+    """Generate a reply to each row of a file; show where they are, and what they took."""
+    quieten()
+    console = open_console()
+    begun = time.monotonic()
+    with showing_warnings(console), showing_progress(console, "the model answers"):
+        made = generate(arguments.overrides, config_dir=arguments.config_dir, fresh=arguments.fresh)
+    seconds = "" if made.was_finished else f" in {time.monotonic() - begun:.1f} s"
+    console.print(
+        f"{several(made.n_rows, 'row')}, replies: {made.replies}{seconds}, {made.prompt_tokens} "
+        f"tokens read, {made.completion_tokens} written",
+        soft_wrap=True,
+    )
+    for path in made.files:
+        console.print(str(path), soft_wrap=True)
+    if not made.files:
+        console.print(
+            f"{made.directory}: other chunks are missing; the command of the last one joins them",
+            soft_wrap=True,
+        )
+    if made.was_finished:
+        console.print("This was finished already: --fresh starts over.")
+
+
+def summary(arguments: Namespace) -> None:
+    """Show one table of all evaluations in the folders."""
+    quieten()
+    folders = [Path(name).expanduser() for name in arguments.folders or ["evaluations"]]
+    directories = [directory for folder in folders for directory in evaluations_in(folder)]
+    rows = show_summary(list(dict.fromkeys(directories)), open_console())
+    if arguments.output is not None:
+        path = Path(arguments.output).expanduser()
+        write_json(path, [row.model_dump(mode="json") for row in rows])
+
+
+def show_summary(directories: Sequence[Path], console: Console) -> list[EvaluationSummary]:
+    """Show one table of the evaluations in these folders, and name those without results.
+
+    Returns:
+        The rows.
+    """
+    found = {directory: summarize(directory) for directory in directories}
+    rows = [row for row in found.values() if row is not None]
+    if rows:
+        console.print(summary_table(rows), crop=False)
+        console.print()
+    for directory, row in found.items():
+        if row is None:
+            console.print(f"not finished: {directory}", soft_wrap=True)
+    for row in rows:
+        console.print(f"{row.task}, {row.split}: {row.directory}", soft_wrap=True)
+    return rows
+
+
 def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGymError]) -> None:
-    """Show what would be evaluated, and the first prompt; see `cli.dry.show_plan`."""
+    """Show what would be evaluated, and the first prompts; see `cli.dry.show_plan`."""
     try:
-        prepared = prepare_evaluation(arguments.overrides, **_options(arguments))
-        settings = prepared.settings
-        instances = instances_of(prepared.task, int(settings.samples), arguments.limit)
-        predictor = prepared.student.build(prepared.config)
-        if "judge" in settings:
-            build_judge(settings.judge, prepared.directory).close()
+        each = prepare_suite(arguments.overrides, **_options(arguments))
+        plans = [_plan_of(prepared, arguments) for prepared in each]
     except DataEnvGymError as error:
         if str(error) not in map(str, needs):
             raise
         show_facts(console, [("would need", str(need)) for need in needs])
         console.print("\nNothing was asked, and the plan is not known without the above.")
         return
+    for prepared, facts in zip(each, plans, strict=True):
+        show_facts(console, [*facts, *lacking(prepared.config, needs, ("predictor",))])
+        for first in first_prompts(prepared.task)[:1]:
+            show_prompt(console, "The student's first prompt", first)
+        console.print()
+    console.print("Nothing was asked. Without --dry, this starts.")
+
+
+def _plan_of(prepared: Prepared, arguments: Namespace) -> list[tuple[str, str]]:
+    settings = prepared.settings
+    instances = instances_of(prepared.task, int(settings.samples), arguments.limit)
+    predictor = prepared.student.build(prepared.config)
+    if "judge" in settings:
+        build_judge(settings.judge, prepared.directory).close()
     problems = "" if instances is None else f", {several(len(instances), 'problem')}"
     name = prepared.config.student.get("path") or "your own"
     student = f"{name}, by {type(predictor).__name__}"
     if prepared.student.is_taught:
         student = f"{prepared.student.name}: {student}"
-    facts = [
+    return [
         ("evaluation", str(prepared.directory)),
         ("task", f"{task_of(prepared.task).name}, {settings.split} split{problems}"),
         ("student", student),
         ("samples", str(settings.samples)),
     ]
-    show_facts(console, [*facts, *lacking(prepared.config, needs, ("predictor",))])
-    for first in first_prompts(prepared.task)[:1]:
-        show_prompt(console, "The student's first prompt", first)
-    console.print("\nNothing was asked. Without --dry, this starts.")
 
 
 def _show(evaluation: Evaluation, console: Console) -> None:
@@ -109,6 +217,8 @@ def _show(evaluation: Evaluation, console: Console) -> None:
     console.print(metric_table(evaluation.results.metrics), crop=False)
     for line in judge_lines(evaluation.results.metrics):
         console.print(Text(line), soft_wrap=True)
+    if (usage := evaluation.usage) is not None:
+        console.print(f"\n{usage_line(usage)}", soft_wrap=True)
     console.print(f"\nsamples: {evaluation.directory}", soft_wrap=True)
     for what, file in added.files.items() if added is not None else ():
         console.print(f"{what}: {evaluation.directory / file}", soft_wrap=True)

@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.texts import by_fault, one_line, score, several
+from dataenvgym.evaluation.summary import EvaluationSummary
 from dataenvgym.metrics.metric import JudgeResult, MetricResult
+from dataenvgym.metrics.usage import Usage
 from dataenvgym.records import PerformanceReport, SkillReport
 
 
@@ -93,6 +95,68 @@ def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) 
         change = f"{(new.value or 0.0) - (old.value or 0.0):+.4f}" if known else "-"
         table.add_row(Text(new.name), score(old.value, 4), score(new.value, 4), change)
     return uncut(table)
+
+
+def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
+    """One row for each evaluation, and the mean if each has a task of its own."""
+    named = dict.fromkeys(name for row in rows for name in row.metrics)
+    first: tuple[str, ...] = ("accuracy", "pass@k", "majority@k")
+    order = [name for name in first if name in named]
+    order += [name for name in named if name not in (*order, "no answer", "errors")]
+    order += ["no answer", "errors"]
+    students = len({row.student for row in rows}) > 1
+    heads = ("task", "split", *["student"] * students)
+    table = table_of(heads, ("n", "samples", "score", "accuracy", "95%", *order[1:],
+                             "tokens", "seconds"))  # fmt: skip
+    for row in rows:
+        found = [row.metrics.get(name) for name in order]
+        half = found[0].half_width if found[0] is not None else None
+        tokens = None if row.usage is None else row.usage.tokens_each
+        table.add_row(
+            *(
+                Text(one_line(head, 30))
+                for head in (row.task, row.split, row.student)[: len(heads)]
+            ),
+            str(row.problems),
+            str(row.samples),
+            score(row.score),
+            *_values(found[:1]),
+            "" if half is None else f"± {half:.3f}",
+            *_values(found[1:]),
+            "-" if tokens is None else f"{tokens:.0f}",
+            "-" if row.usage is None else f"{row.usage.seconds:.1f}",
+        )
+    if len(rows) > 1 and len({(row.task, row.split) for row in rows}) == len(rows):
+        means = [_mean([row.metrics.get(name) for row in rows]) for name in order]
+        scores = [row.score for row in rows if row.score is not None]
+        in_all = sum(scores) / len(scores) if len(scores) == len(rows) else None
+        usages = [row.usage for row in rows if row.usage is not None]
+        seconds = f"{sum(usage.seconds for usage in usages):.1f}" if usages else "-"
+        table.add_row("mean", *[""] * len(heads[1:]), "", "", score(in_all), score(means[0]), "",
+                      *("" if value is None else score(value) for value in means[1:]),
+                      "", seconds, style="bold")  # fmt: skip
+    return uncut(table)
+
+
+def _values(found: Sequence[MetricResult | None]) -> list[str]:
+    return ["" if each is None else score(each.value) for each in found]
+
+
+def _mean(found: Sequence[MetricResult | None]) -> float | None:
+    """The mean over all evaluations; None unless each has the metric."""
+    values = [each.value for each in found if each is not None and each.value is not None]
+    return sum(values) / len(values) if values and len(values) == len(found) else None
+
+
+def usage_line(usage: Usage) -> str:
+    """The tokens and seconds of an evaluation in words."""
+    line = f"replies: {usage.replies} in {usage.seconds:.1f} s"
+    if not usage.counted:
+        return f"{line}; the predictor counts no tokens"
+    return (
+        f"{line}, {usage.prompt_tokens} tokens read, {usage.completion_tokens} written "
+        f"({usage.tokens_each:.0f} a reply)"
+    )
 
 
 def table_of(names: Sequence[str], numbers: Sequence[str]) -> Table:

@@ -102,7 +102,8 @@ def _override_meant(flag: str, argv: Sequence[str], command: str) -> str:
         target = key
     else:
         adapt = "continual" if "--continual" in argv else "adapt"
-        name = {"eval": "eval", "rescore": "eval", "adapt": adapt}.get(command, "config")
+        names = {"eval": "eval", "rescore": "eval", "generate": "generate", "adapt": adapt}
+        name = names.get(command, "config")
         try:
             known = list(keys_of(compose(allow_missing=True, name=name)))
         except ConfigurationError:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.config.run_directory import find_run
-from dataenvgym.errors import IncompleteStudyError
+from dataenvgym.errors import ConfigurationError, IncompleteStudyError
 
 WIDTH = 100
 """The default width of a study's tables."""
@@ -100,12 +100,19 @@ def study(arguments: Namespace) -> None:
 
 
 def compare(arguments: Namespace) -> None:
-    """Show the table of these runs; with `--output`, write it with plot and numbers."""
+    """Show the table of these runs, or of evaluations; with `--output`, write all numbers."""
+    from dataenvgym.cli.evaluation_comparison import folder_of_evaluations, show_comparisons
     from dataenvgym.studies.comparison import compare_runs
     from dataenvgym.studies.tables import render, write_results
 
     console = wide_console()
     output = None if arguments.output is None else Path(arguments.output).expanduser()
+    evaluations = [folder_of_evaluations(name) for name in arguments.runs]
+    if any(evaluations):
+        show_comparisons(arguments, evaluations, console, output)
+        return
+    if arguments.cluster is not None:
+        raise ConfigurationError("--cluster is for evaluations, and these are runs: leave it out")
     words = ["dataenvgym", "compare", *arguments.runs]
     for name, values in (
         ("--baseline", [arguments.baseline]),

@@ -11,7 +11,9 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +79,12 @@ def compose(
     choices = [o for o in parsed if o.key in groups]
     if suite := next((o.text for o in choices if o.key == "suite"), None):
         raise ConfigurationError(
-            f"{suite} is a study of several tasks and strategies: dataenvgym study {suite}"
+            f"{suite} names several tasks, for a study or for evaluations: dataenvgym study "
+            f"{suite}, or dataenvgym eval {suite}"
         )
     _check_files(choices, groups)
     _check_experiment(parsed, config_dir, name)
-    default, _ = compose_files(choices, _folders(config_dir), name)
+    default, _ = compose_files(choices, config_folders(config_dir), name)
     if targets := [o for o in parsed if o.key.endswith("._target_") and o.sign != "~"]:
         apply_values(default, targets)
         default = fill(default)
@@ -137,7 +140,7 @@ def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str
 def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
     """For each group, its YAML files by name: options and bases."""
     groups: dict[str, dict[str, Path]] = {}
-    for folder in _folders(config_dir):
+    for folder in config_folders(config_dir):
         for file in map(Path, yaml_files(folder)):
             if file.parent != folder:
                 group, name = file.parent.relative_to(folder).as_posix(), file.stem
@@ -157,7 +160,7 @@ def chosen_options(
     groups = options_by_group(config_dir)
     parsed = with_own_classes(parse_overrides(overrides), groups)
     choices = [o for o in parsed if o.key in groups]
-    return compose_files(choices, _folders(config_dir), name)[1]
+    return compose_files(choices, config_folders(config_dir), name)[1]
 
 
 def _check_files(choices: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]) -> None:
@@ -224,14 +227,33 @@ def _check_experiment(
     )
 
 
-def _folders(config_dir: str | Path | None) -> list[Path]:
-    """The folders with YAML files: ours and the user's."""
+def config_folders(config_dir: str | Path | None) -> list[Path]:
+    """The folders with YAML files: ours, those of installed packages, the user's."""
     if config_dir is None:
-        return [config_directory()]
+        return [config_directory(), *_folders_of_packages()]
     folder = Path(config_dir).expanduser().absolute()
     if not folder.is_dir():
         raise ConfigurationError(f"there is no folder {str(folder)!r} with configurations")
-    return [config_directory(), folder]
+    return [config_directory(), *_folders_of_packages(), folder]
+
+
+@cache
+def _folders_of_packages() -> tuple[Path, ...]:
+    """The folders that packages name by entry points `dataenvgym.configs`.
+
+    The value of an entry point is the package that is the folder, such as `my_package.configs`.
+    """
+    found = []
+    for point in sorted(entry_points(group="dataenvgym.configs"), key=lambda point: point.name):
+        spec = find_spec(point.value)
+        places = None if spec is None else spec.submodule_search_locations
+        if not places:
+            raise ConfigurationError(
+                f"the entry point {point.name!r} of dataenvgym.configs is {point.value!r}, "
+                "expected a package with YAML files, such as my_package.configs"
+            )
+        found.append(Path(next(iter(places))))
+    return tuple(found)
 
 
 def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None:

@@ -19,7 +19,12 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError
 
 from dataenvgym.config.arguments import fits, named, takes_null
-from dataenvgym.config.short_names import is_model, model_overrides, speaker_overrides
+from dataenvgym.config.short_names import (
+    is_model,
+    model_overrides,
+    speaker_overrides,
+    task_overrides,
+)
 from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
 from dataenvgym.own_modules import import_own
 
@@ -63,6 +68,8 @@ def parse_overrides(texts: Sequence[str]) -> list[Override]:
             )
         if match["key"] == "model":
             parsed += parse_overrides(model_overrides(match["value"] or ""))
+        elif match["key"] == "task.tasks" and (match["value"] or "").startswith("["):
+            parsed += parse_overrides(task_overrides(match["value"]))
         elif _SPEAKER.fullmatch(match["key"]) and not match["sign"] and match["value"][:1] != "{":
             parsed += parse_overrides(speaker_overrides(match["key"], match["value"]))
         else:

@@ -36,12 +36,12 @@ def model_overrides(text: str) -> list[str]:
     """
     kind, base, adapter = _parts("model", text)
     if kind == "openai":
-        return ["predictor=openai", f"predictor.model={_quoted(base)}"]
+        return ["predictor=openai", f"predictor.model={quoted(base)}"]
     return [
         f"predictor={_PREDICTORS[kind]}",
         f"student={'pocket' if base == 'pocket' else 'hf'}",
-        f"student.path={_POCKET if base == 'pocket' else _quoted(base)}",
-        f"student.adapter={_quoted(adapter) if adapter else 'null'}",
+        f"student.path={_POCKET if base == 'pocket' else quoted(base)}",
+        f"student.adapter={quoted(adapter) if adapter else 'null'}",
     ]
 
 
@@ -64,17 +64,36 @@ def speaker_overrides(at: str, text: str) -> list[str]:
         return [override for overrides in each for override in overrides]
     if text.partition("/")[0] == _STUDENT:
         adapter = text.partition("/")[2] or "current"
-        return [f"+speaker@{at}=student", f"{at}.adapter={_quoted(adapter)}"]
+        return [f"+speaker@{at}=student", f"{at}.adapter={quoted(adapter)}"]
     if _OWN.fullmatch(text):
         return [f"+{at}._target_={text}"]
     kind, base, adapter = _parts(at, text)
     if kind == "openai":
-        return [f"+teacher@{at}=openai", f"{at}.model={_quoted(base)}"]
+        return [f"+teacher@{at}=openai", f"{at}.model={quoted(base)}"]
     return [
         f"+predictor@{at}={_PREDICTORS[kind]}",
-        f"{at}.student={_POCKET if base == 'pocket' else _quoted(base)}",
-        f"{at}.adapter={_quoted(adapter) if adapter else 'null'}",
+        f"{at}.student={_POCKET if base == 'pocket' else quoted(base)}",
+        f"{at}.adapter={quoted(adapter) if adapter else 'null'}",
     ]
+
+
+def task_overrides(text: str) -> list[str]:
+    """Expand the tasks of `task.tasks=[pocket_math,teach/traps]` into overrides, each by its name.
+
+    Raises:
+        ConfigurationError: for fewer than two, or the same one twice.
+    """
+    names = [_unquoted(name) for name in text.strip("[]").split(",") if name.strip()]
+    if len(names) < 2 or len({*names}) < len(names):
+        raise ConfigurationError(
+            f"task.tasks is {text!r}, expected two or more different tasks, such as "
+            "task.tasks=[pocket_math,pocket_knowledge]"
+        )
+    return ["task=several", *(f"+task@task.tasks.{_key(name)}={name}" for name in names)]
+
+
+def _key(task: str) -> str:
+    return re.sub(r"\W", "_", task)
 
 
 def is_model(text: str) -> bool:
@@ -101,7 +120,7 @@ def _unquoted(text: str) -> str:
     return text.strip().strip("'\"")
 
 
-def _quoted(value: str) -> str:
+def quoted(value: str) -> str:
     """Quote a value for Hydra's grammar, where a backslash is special only before a quote."""
     escaped = re.sub(r'(\\*)("|$)', lambda m: m[1] * 2 + m[2].replace('"', '\\"'), value)
     return f'"{escaped}"'

@@ -93,7 +93,7 @@ def _power(key: str, value: object) -> str | None:
     An address is a server under any key: `cache: redis://...` of a speaker, `where` of a store.
     """
     names = key.split(".")
-    if names[-1] == _TARGET:
+    if names[-1] == _TARGET or (key == "task.name" and "/" in str(value)):  # task=inspect
         return "code that is not dataenvgym's"
     if (power := next((_POWERS[name] for name in names if name in _POWERS), None)) is not None:
         return power

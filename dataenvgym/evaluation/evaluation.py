@@ -10,6 +10,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.metrics.additions import AddedTable
 from dataenvgym.metrics.files import EvaluationFiles
 from dataenvgym.metrics.results import EvaluationResults, completed_of
+from dataenvgym.metrics.usage import Usage
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.tasks.adapted_task import one_by_one, task_of
 
@@ -21,6 +22,7 @@ class Evaluation:
     Attributes:
         directory: its folder.
         results: metrics, and scores by skill.
+        usage: tokens and seconds of the student; None if an earlier version drew the samples.
         added: the table that the task's domain adds, such as that of scenes; else None.
         task: the task, on the split.
         split: the split of the problems; "all" for all problems.
@@ -32,6 +34,7 @@ class Evaluation:
 
     directory: Path
     results: EvaluationResults
+    usage: Usage | None
     added: AddedTable | None
     task: TaskInterface
     split: str

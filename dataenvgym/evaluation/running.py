@@ -44,6 +44,7 @@ from dataenvgym.metrics.judged_samples import JudgedSamples, judge_samples
 from dataenvgym.metrics.metric import parse_metrics, quoted_metrics
 from dataenvgym.metrics.results import completed_of, sum_up
 from dataenvgym.metrics.sampling import check_samples, draw_samples, instances_of
+from dataenvgym.metrics.usage import usage_of
 from dataenvgym.options import refuse_unknown
 from dataenvgym.rollouts import close_speakers, student_speakers
 from dataenvgym.rollouts.speakers import FORMER
@@ -172,6 +173,23 @@ def run_evaluation(
             problems; if another process writes to it; if there is no such run.
     """
     prepared = prepare_evaluation(overrides, **options)
+    return run_prepared(prepared, options, retry_errors=retry_errors, on_begin=on_begin)
+
+
+def run_prepared(
+    prepared: Prepared,
+    options: EvaluationOptions,
+    *,
+    retry_errors: bool = False,
+    on_begin: Callable[[Path], object] = lambda directory: None,
+    build: Callable[[Prepared], PredictorInterface] = lambda p: p.student.build(p.config),
+) -> Evaluation:
+    """Run or resume a prepared evaluation; see `run_evaluation`.
+
+    Args:
+        options: those that it was prepared with.
+        build: builds the student; a suite shares it.
+    """
     config, settings, student, task, addition, directory, files = prepared
     fresh, limit = options.get("fresh", False), options.get("limit")
     split, samples = str(settings.split), int(settings.samples)
@@ -183,7 +201,7 @@ def run_evaluation(
     if not was_drawn:
         instances = instances_of(task, samples, limit)
         settings.problems = problems_of(task, limit)
-        predictor = student.build(config)
+        predictor = build(prepared)
         if addition is not None:
             addition.check(task, predictor, instances or ())
         with ExitStack() as stack:
@@ -210,6 +228,7 @@ def run_evaluation(
     return Evaluation(
         directory=directory,
         results=sum_up(files, task, metrics, samples, judged),
+        usage=usage_of(files),
         added=None if addition is None else addition.sum_up(files, samples, was_drawn=was_drawn),
         task=task,
         split=split,

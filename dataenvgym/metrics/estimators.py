@@ -97,6 +97,26 @@ def clustered_estimate(clusters: Sequence[Sequence[float]]) -> Estimate:
     return found.model_copy(update={"low": mean - half, "high": mean + half})
 
 
+def best_of_k(tries: Sequence[tuple[float, bool]], k: int) -> float:
+    """The chance that the try with the highest score among k is right, best of n.
+
+    Tries with the same score share their part. The scores are a judge's, so that this is what a
+    user gets who takes the best of k replies by that judge.
+
+    Args:
+        tries: the score of each sample, and whether it is right.
+    """
+    n, above, won = len(tries), 0, 0.0
+    _check(n, k)
+    for score in sorted({score for score, _ in tries}, reverse=True):
+        tied = [is_right for found, is_right in tries if found == score]
+        # draws whose best is one of these: none above them, and not all below
+        draws = comb(n - above, k) - comb(n - above - len(tied), k)
+        won += draws * sum(tied) / len(tied)
+        above += len(tied)
+    return won / comb(n, k)
+
+
 _FITS_INTO_FLOATS = 1000
 """Up to this number of samples, there are fewer than 1e300 draws of any size."""
 

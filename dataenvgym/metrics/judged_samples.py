@@ -21,9 +21,9 @@ from pydantic import Field
 from dataenvgym.judging import Judged, RubricJudge
 from dataenvgym.judging.rubric import RubricVerdict
 from dataenvgym.judging.verdict_asks import UNREADABLE
-from dataenvgym.metrics.estimators import estimate
+from dataenvgym.metrics.estimators import best_of_k, estimate
 from dataenvgym.metrics.files import EvaluationFiles, read_models, write_models
-from dataenvgym.metrics.metric import JUDGE, JudgeResult
+from dataenvgym.metrics.metric import JUDGE, JudgeResult, Metric, MetricResult
 from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, Model
 from dataenvgym.records.model import Note
@@ -103,6 +103,26 @@ class JudgedSamples:
             failed={judge: len(said) - len(found) for judge, found in given.items()},
             means={judge: fsum(found) / len(found) for judge, found in given.items() if found},
             agreement=self.judge.agreement(said),
+        )
+
+    def best_of(self, metric: Metric, rights: Sequence[bool]) -> MetricResult:
+        """The metric `best@K`; samples without a score cannot be chosen.
+
+        Args:
+            rights: whether the sample of each row is right.
+        """
+        by_instance: dict[str, list[tuple[float, bool]]] = {}
+        for row, score, is_right in zip(self.rows, self.scores, rights, strict=True):
+            if score is not None:
+                by_instance.setdefault(row.instance_id, []).append((score, is_right))
+        tries = [found for found in by_instance.values() if len(found) >= metric.k]
+        over = estimate([best_of_k(found, metric.k) for found in tries])
+        return MetricResult(
+            name=metric.name,
+            value=over.mean,
+            half_width=over.half_width if over.sd else None,
+            n=len(tries),
+            left_out=len(self.instances) - len(tries),
         )
 
 

@@ -8,6 +8,7 @@
     no_answer_rate      the share of samples without an answer
     error_rate          the share of samples whose infrastructure failed
     judge               the mean score that judges give the samples (see `metrics.judged_samples`)
+    best@K              the sample of K with the best score of `judge` is right, ties shared
 
 All except `error_rate` ignore samples with an error. `pass@1[avg-of-K]` computes the accuracy of
 each sample over all instances, and averages over samples. Without failures, and with K as the
@@ -36,7 +37,8 @@ ERROR_RATE = "error_rate"
 _RATES = ("no_answer_rate", ERROR_RATE)
 _ACCURACY = "accuracy"
 JUDGE = "judge"
-_FORMS = (*_ONE_OF_K, _AVERAGE, _ACCURACY, *_RATES, JUDGE)
+BEST = "best@{}"
+_FORMS = (*_ONE_OF_K, _AVERAGE, _ACCURACY, *_RATES, JUDGE, BEST)
 
 
 class MetricResult(Model):
@@ -96,7 +98,7 @@ class Metric:
     @property
     def needs_judge(self) -> bool:
         """True if it is computed from judges' verdicts instead of tallies."""
-        return self.form == JUDGE
+        return self.form in (JUDGE, BEST)
 
     def of(self, tallies: Sequence[Tally]) -> MetricResult:
         """The metric over all instances; ConfigurationError without enough samples or a judge."""
@@ -177,6 +179,13 @@ def parse_metrics(names: object, samples: int) -> tuple[Metric, ...]:
     forms = ("pass@1",) if samples == 1 else (_AVERAGE, "pass@{}", "pass^{}", "majority@{}")
     given = [*(form.format(samples) for form in forms), *_RATES] if names is None else names
     metrics = tuple(dict.fromkeys(map(parse_metric, given)))
+    if (best := next((m for m in metrics if m.form == BEST), None)) and Metric(
+        JUDGE
+    ) not in metrics:
+        raise ConfigurationError(
+            f"metrics has {best.name!r}, which takes the best sample by a judge's scores, and no "
+            f"'judge': metrics=[judge,{best.name}]"
+        )
     check_metrics(metrics, samples)
     return metrics
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.metrics.files import EvaluationFiles, write_models
 from dataenvgym.metrics.judged_samples import JudgedSamples
-from dataenvgym.metrics.metric import JudgeResult, Metric, MetricResult
+from dataenvgym.metrics.metric import BEST, JudgeResult, Metric, MetricResult
 from dataenvgym.metrics.tallies import Tally, tally_all
 from dataenvgym.records import CompletedTaskInstance, Model, PerformanceReport
 from dataenvgym.storage import read_json, write_json
@@ -74,7 +74,12 @@ def results_of(
     """
     if isinstance(judged, JudgedSamples):
         completed = judged.added_to(completed)
-        judged = {m.name: judged.result(m.name) for m in metrics if m.needs_judge}
+        verdicts, rights = judged, [c.was_correct for c in completed if c.error is None]
+        judged = {
+            m.name: verdicts.best_of(m, rights) if m.form == BEST else verdicts.result(m.name)
+            for m in metrics
+            if m.needs_judge
+        }
     any_scored = any(c.error is None for c in completed)
     return EvaluationResults(
         samples=samples,

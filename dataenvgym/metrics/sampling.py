@@ -12,6 +12,7 @@ from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_leas
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.metrics.files import EvaluationFiles, write_models
 from dataenvgym.metrics.samples import samples_of
+from dataenvgym.metrics.usage import metered
 from dataenvgym.progress import counting
 from dataenvgym.records import TaskInstance, check_ids
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, one_by_one, task_of
@@ -117,11 +118,14 @@ def draw_samples(
                 if asked := [instance for instance in chunk if instance.id not in kept]:
                     seed = sample_seed(tried.sampling.seed, sample)
                     sampling = tried.sampling.model_copy(update={"seed": seed})
-                    with attempts_for(files.directory.name, f"sample-{sample:03d}"):
-                        completed = tried.attempt(predictor, asked, sampling=sampling)
+                    part = files.part(sample, number)
+                    with (
+                        attempts_for(files.directory.name, f"sample-{sample:03d}"),
+                        metered(predictor, files, part) as student,
+                    ):
+                        completed = tried.attempt(student, asked, sampling=sampling)
                     drawn = samples_of(tried, completed, sample=sample, seed=seed)
                     kept |= {s.instance_id: s for s in drawn}
-                    part = files.part(sample, number)
                     write_models(part, (kept[instance.id] for instance in chunk))
 
 
@@ -137,7 +141,9 @@ def _evaluate_whole(
     ):
         return
     name = f"task {task_of(task).name!r}"
-    if not (completed := evaluated_by(task, predictor)):
+    with metered(predictor, files, files.part(0, 0)) as student:
+        completed = evaluated_by(task, student)
+    if not completed:
         raise EvaluationError(f"{name} evaluated no problem, expected at least one")
     check_ids([c.instance for c in completed], name)
     seed = task_of(task).sampling.seed

@@ -18,13 +18,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from dataenvgym.config.composition import compose, options_by_group
-from dataenvgym.config.hydra_files import explaining
 from dataenvgym.config.identity import short_name, task_name
 from dataenvgym.config.overrides import Override, keys_of, parse_overrides
-from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean, shorten
+from dataenvgym.config.suites import read_suite
+from dataenvgym.errors import ConfigurationError, check_at_least, shorten
 
 
 @dataclass(frozen=True)
@@ -139,23 +137,17 @@ def _with_suite(
     if (chosen := typed.pop("suite", None)) is None:
         return texts, (), None
     name = chosen.value or ""
-    if name not in suites:
-        raise ConfigurationError(
-            f"there is no suite={name}.{did_you_mean(name, suites)} The suites are: "
-            f"{', '.join(suites)}. One of your own is a file suite/NAME.yaml in --config-dir"
-        )
-    with explaining([chosen]):
-        content: Any = OmegaConf.to_container(OmegaConf.load(suites[name]))
+    content = read_suite(name, suites)
     own = {}
-    for key, value in content.items() if isinstance(content, dict) else [("", None)]:
+    for key, value in content.items():
         values = value if isinstance(value, list) else [value]
         if not all(isinstance(one, str | int | float) for one in values) or not values:
             raise ConfigurationError(
-                f"{suites[name]}: {key or 'the file'} is {shorten(repr(value or content))}, "
-                "expected overrides of a study by key, such as agent: [random, edge]"
+                f"{suites[name]}: {key} is {shorten(repr(value))}, expected overrides of a study "
+                "by key, such as agent: [random, edge]"
             )
         if key not in typed:
-            own[str(key)] = f"{key}={','.join(map(str, values))}"
+            own[key] = f"{key}={','.join(map(str, values))}"
     of_agents = [own.pop(key) for key in [*own] if key.startswith("agent.")]
     rest = [text for text in texts if text != chosen.text]
     return [*own.values(), *rest], of_agents, name if "task" in own else None

@@ -1,5 +1,6 @@
 """`dataenvgym eval`: a student on a task, without training."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -123,9 +124,12 @@ def metric(out: str, name: str) -> float:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below the folder, with its content."""
+    """Every file below the folder, with its content, without the seconds."""
     files = (p for p in sorted(folder.rglob("*")) if p.is_file())
-    return {str(p.relative_to(folder)): p.read_bytes() for p in files}
+    return {
+        str(p.relative_to(folder)): re.sub(rb'"seconds": [\d.e-]+', b"", p.read_bytes())
+        for p in files
+    }
 
 
 def test_metrics_of_several_samples_are_shown_and_every_sample_is_written(dataenvgym, talkative):
@@ -314,3 +318,62 @@ def test_a_custom_task_is_told_to_add_its_temperature(dataenvgym, talkative):
     result = dataenvgym.refuses("(+task.sampling.temperature=1.0)", "eval", *mine, "samples=2")
     result = dataenvgym.succeeds("eval", *mine, "samples=2", "+task.sampling.temperature=1.0")
     assert "2 samples of each problem at temperature 1.0" in result.out
+
+
+# --- suites, summaries, comparisons ---
+
+SUITE = ("task=pocket_math:2,pocket_code", *DRAWN, "--limit", "5")
+
+
+def test_a_suite_is_shown_as_one_table_and_so_is_a_folder(dataenvgym, talkative):
+    result = dataenvgym.succeeds("eval", *SUITE, "name=mine", "--output", "all.jsonl")
+    rows = [line.split() for line in result.out.splitlines()]
+    assert [row[:4] for row in rows if row[:1] == ["pocket_math"]] == [
+        ["pocket_math", "validation", "5", "2"]
+    ]
+    assert [row[0] for row in rows if row][-5:-2] == ["pocket_math", "pocket_code", "mean"]
+    assert {"pass@k", "majority@k", "tokens", "seconds"} < {word for row in rows for word in row}
+    assert len(read_completed(talkative / "all.jsonl")) == 15
+    table = result.out[result.out.index(" task") :]
+    chosen = ("evaluations/mine", "--output", "rows.json")
+    again = dataenvgym.succeeds("summary", *chosen).out  # sorted by name
+    assert sorted(again.splitlines()) == sorted(table.splitlines())
+    written = {row["task"]: row for row in read_json(talkative / "rows.json")}
+    assert written["pocket_math"]["metrics"]["pass@k"]["name"] == "pass@2"
+    again = dataenvgym.succeeds("eval", *SUITE, "name=mine")
+    assert "These evaluations were finished already" in again.out
+    first = next((talkative / "evaluations" / "mine").glob("pocket_math*"))
+    (first / "results.json").unlink()
+    assert f"not finished: {first.relative_to(talkative)}" in dataenvgym("summary").out
+    assert dataenvgym("summary", "nowhere").code == 2
+
+
+def test_a_suite_with_a_part_without_a_score_says_which(dataenvgym, talkative):
+    (talkative / "dead").touch()
+    result = dataenvgym("eval", *SUITE)
+    assert result.code == 1
+    assert "2 of 2 evaluations have no score" in result.err
+    assert "pocket_code (evaluations/pocket_code-" in result.err
+    assert "the line is dead" in result.err
+
+
+def test_the_plan_of_a_suite_has_each_task_and_asks_nothing(dataenvgym, talkative):
+    result = dataenvgym.succeeds("eval", *SUITE, "--dry")
+    assert result.out.count("The student's first prompt") == 2
+    assert not (talkative / "asked").exists()
+
+
+def test_evaluations_are_compared_by_name(dataenvgym, talkative):
+    for name, options in (("a", 1), ("b", 3)):
+        chosen = (f"+predictor.options={options}", f"name={name}")
+        assert dataenvgym("eval", *DRAWN, *chosen).code == 0
+    result = dataenvgym.succeeds("compare", "a", "evaluations/b", "--output", "compared")
+    assert "pocket_math, validation: 20 problems" in result.out
+    assert re.search(r"accuracy +0\.000 +0\.\d+ +\+0\.\d+ +[+-]0\.\d+ to \+0\.\d+", result.out)
+    assert re.search(r"wrong -> right: [1-9]\d* problem", result.out)
+    (written,) = read_json(talkative / "compared" / "comparison.json")
+    assert len(written["flips"]) == int(re.search(r"right: (\d+)", result.out)[1])
+    dataenvgym.refuses("name two evaluations or more", "compare", "a")
+    dataenvgym.refuses("is an evaluation and 'nothing' is not", "compare", "a", "nothing")
+    dataenvgym.refuses("--baseline is for runs", "compare", "a", "b", "--baseline", "a")
+    dataenvgym.refuses("--cluster is for evaluations", "compare", "r", "--cluster", "skill")

@@ -28,7 +28,8 @@ WITH_OPTIONS = {
 }
 """The same with options, which need not be tried with a trap in each section."""
 READING = {
-    "compare": [("run", "run")],
+    "compare": [("run", "run"), ("evaluation", "evaluation")],
+    "summary": [("evaluations",)],
     "report": [("run",)],
     "show": [("run",)],
     "export": [("run", "--output", "exported")],
@@ -39,6 +40,9 @@ READING = {
 CONFIGURATIONS = ("runs/run/config.yaml", "evaluations/evaluation/config.yaml")
 OTHERS = {
     "adapt",
+    "generate",
+    "prepare",
+    "serve",
     "serve-adaptation",
     "study",
     "list",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.storage import read_json
+from dataenvgym.storage import read_json, read_jsonl
 
 from ..processes import MAIN, environment, python
 
@@ -245,3 +245,22 @@ def test_a_folder_of_runs_that_cannot_be_is_refused_with_a_way_out(dataenvgym, s
     (folder / "taken").write_text("a file")
     result = dataenvgym.refuses("runs_dir=", "run", *small, "runs_dir=taken")
     assert "Traceback" not in result.err
+
+
+def test_a_student_is_taught_on_several_tasks_and_each_has_its_score(dataenvgym, folder):
+    sizes = {"n_train": 10, "n_validation": 8, "n_test": 6}
+    tasks = [f"task.tasks.{t}.{k}={n}" for t in ("pocket_math", "pocket_code")
+             for k, n in sizes.items()]  # fmt: skip
+    student = ("predictor=custom", "predictor._target_=my_students.MyStudent")
+    chosen = ("task.tasks=[pocket_math,pocket_code]", *tasks, *student, "agent=gold")
+    result = dataenvgym("run", *chosen, "episode.iterations=1", "name=both", "--plain")
+    assert result.code == 0, result.err
+    summary = read_json(folder / "runs" / "both" / "summary.json")
+    report = read_json(folder / "runs" / "both" / "iterations" / "001" / "iteration.json")["report"]
+    assert report["n"] == 16
+    parts = [report["scores"][name] for name in ("pocket_math", "pocket_code")]
+    assert report["score"] == pytest.approx(sum(parts) / 2)
+    assert summary["iterations"][1]["val_score"] == report["score"]
+    assert {skill["category"] for skill in report["skills"]} == {"pocket_math", "pocket_code"}
+    records = list(read_jsonl(folder / "runs" / "both" / "iterations" / "001" / "records.jsonl"))
+    assert {"def" in record["output"] for record in records} == {True, False}

@@ -129,7 +129,7 @@ def test_every_option_composes_and_its_first_line_describes_it(choice, monkeypat
 
 
 def test_a_suite_is_for_a_study():
-    with pytest.raises(ConfigurationError, match=r"several tasks .*: dataenvgym study suite=teach"):
+    with pytest.raises(ConfigurationError, match=r"tasks, .*: dataenvgym study suite=teach"):
         compose(["suite=teach-v1"])
     with pytest.raises(ConfigurationError, match="Did you mean 'teach-v1'"):
         compose(["suite=teach_v1"])

@@ -14,6 +14,7 @@ from omegaconf import OmegaConf
 from dataenvgym.adaptation.running import adaptation_config
 from dataenvgym.cli.main import parse_arguments
 from dataenvgym.config import compose
+from dataenvgym.config.suites import evaluations_of
 from dataenvgym.metrics.metric import quoted_metrics
 from dataenvgym.studies.grid import parse_grid
 
@@ -91,9 +92,17 @@ def composed(words: list[str]) -> dict[str, Any]:
         config = _plain(adaptation_config(arguments.overrides, folder, continual=continual))
         config["agent"]["engine"].pop("samples", None)  # is for runs
         return config
+    if arguments.command == "generate":
+        rest = [text for text in arguments.overrides if not text.startswith("prompt=")]
+        return _plain(compose(rest, name="generate", config_dir=folder))
     if arguments.command not in ("run", "study", "eval", "rescore"):
         return {}
     overrides = [quoted_metrics(text) for text in arguments.overrides]
+    if arguments.command == "eval":
+        overrides, *others = evaluations_of(overrides, folder)
+        for other in others:
+            compose([quoted_metrics(text) for text in other], name="eval", config_dir=folder)
+        overrides = [quoted_metrics(text) for text in overrides]
     if arguments.command == "rescore":  # the task is that of the evaluation
         overrides = [text for text in overrides if not text.startswith("task.")]
     if arguments.command == "study":

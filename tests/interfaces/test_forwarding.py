@@ -8,6 +8,7 @@ from dataenvgym.domains.orchestrate.task import MeteredPredictor
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.interfaces import ForwardingPredictor, Reply, SamplingParameters
 from dataenvgym.interfaces.forwarding import CAPABILITIES, METHODS
+from dataenvgym.metrics.usage import MeteredStudent
 from dataenvgym.records import Message
 from dataenvgym.tasks.examples import Examples, WithExamples
 
@@ -27,6 +28,7 @@ WITHHELD = {
     RememberingPredictor: {"submit"},
     MeteredPredictor: set(),
     WithExamples: set(),
+    MeteredStudent: set(),
 }
 ALWAYS = {ShownStudent: {"trial", "remember_former"}}
 """Methods of their own."""

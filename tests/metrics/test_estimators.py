@@ -11,7 +11,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.metrics import majority_at_k, pass_at_k, pass_hat_k
-from dataenvgym.metrics.estimators import clustered_estimate, estimate
+from dataenvgym.metrics.estimators import best_of_k, clustered_estimate, estimate
 
 
 @pytest.mark.parametrize("c", [0, 2, 6])
@@ -127,3 +127,22 @@ def test_one_cluster_has_a_mean_and_no_interval():
     assert clustered_estimate([[1.0, 3.0], []]).mean == 2.0
     assert clustered_estimate([[1.0, 3.0]]).half_width is None
     assert clustered_estimate([[], []]).mean is None
+
+
+@pytest.mark.parametrize(
+    "tries",
+    [
+        [(1.0, True), (2.0, False), (3.0, True), (4.0, False)],
+        [(1.0, True), (1.0, False), (2.0, True), (2.0, False), (2.0, False)],
+        [(5.0, False), (5.0, True), (5.0, True)],
+    ],
+)
+def test_the_best_of_k_is_that_of_all_draws_counted_one_by_one(tries):
+    for k in range(1, len(tries) + 1):
+        counted = []
+        for draw in combinations(tries, k):
+            best = [right for score, right in draw if score == max(score for score, _ in draw)]
+            counted.append(np.mean(best))
+        assert best_of_k(tries, k) == pytest.approx(np.mean(counted))
+    assert best_of_k([(0.0, True), (1.0, False)], 2) == 0.0
+    assert best_of_k([(0.0, False), (1.0, True)], 2) == 1.0

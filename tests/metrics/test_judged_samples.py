@@ -172,3 +172,21 @@ def test_rescoring_judges_the_same_conversations_and_shows_the_old_verdict(drawn
 def test_the_metric_of_a_judge_without_one_is_refused(drawn, task):
     with pytest.raises(ConfigurationError, match="'judge' needs a judge, and there is none"):
         sum_up(drawn, task, METRICS, 2)
+
+
+def test_the_best_of_k_is_chosen_by_the_judge(drawn, task):
+    metrics = parse_metrics(["accuracy", "judge", "best@1", "best@2"], 2)
+    judged = judge_samples(drawn, judge(Grader(last_guess)), completed_of(drawn, 2), 2)
+    accuracy, _, first, best = sum_up(drawn, task, metrics, 2, judged).metrics
+    assert first.value == pytest.approx(accuracy.value)
+    by_instance: dict[str, list[tuple[float, bool]]] = {}
+    for sample, score in zip(drawn.read_samples(2), judged.scores, strict=True):
+        by_instance.setdefault(sample.instance_id, []).append((score, sample.was_correct))
+    expected = []
+    for (one, one_right), (other, other_right) in by_instance.values():
+        ties = (one_right + other_right) / 2
+        expected.append(ties if one == other else one_right if one > other else other_right)
+    assert best.value == pytest.approx(sum(expected) / 5)
+    assert (best.n, best.left_out) == (5, 0)
+    with pytest.raises(ConfigurationError, match=r"metrics=\[judge,best@2\]"):
+        parse_metrics(["best@2"], 2)

@@ -130,6 +130,11 @@ class VllmPredictor(RemembersFormer):
         """The server, started if needed."""
         return self.connect()
 
+    @property
+    def served_name(self) -> str:
+        """The model's name at the server: that of its adapter, if it has one."""
+        return self.connect().name_of(self._name)
+
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters
     ) -> Future[Reply | Failure]:

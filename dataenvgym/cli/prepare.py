@@ -1,0 +1,111 @@
+"""`dataenvgym prepare`: fetches public data sets into the folder DATAENVGYM_DATA."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from omegaconf import OmegaConf
+from pydantic import ValidationError
+
+from dataenvgym.cli.console import open_console, quieten
+from dataenvgym.config.composition import config_folders
+from dataenvgym.config.hydra_files import explaining
+from dataenvgym.episodes.texts import several
+from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault
+from dataenvgym.storage import write_bytes
+from dataenvgym.tasks.rows import HubDataset, read_rows
+
+
+def prepare(arguments: Namespace) -> None:
+    """Write the files of these data sets that are not there; without names, list all.
+
+    Raises:
+        ConfigurationError: if some files must be put there by hand; the others are written.
+    """
+    quieten()
+    console = open_console()
+    known = _known(arguments.config_dir)
+    if (variable := os.environ.get("DATAENVGYM_DATA")) is None:
+        raise ConfigurationError(
+            "DATAENVGYM_DATA is not set: it names the folder of the data, such as "
+            "export DATAENVGYM_DATA=$HOME/data"
+        )
+    data = Path(variable).expanduser()
+    if unknown := next((name for name in arguments.names if name not in known), None):
+        raise ConfigurationError(
+            f"there is no data set {unknown!r} to prepare.{did_you_mean(unknown, known)} There "
+            f"are: {', '.join(known)}. Your own are in data.yaml in --config-dir"
+        )
+    if not arguments.names:
+        for name, files in known.items():
+            there = all((data / file).exists() for file in files)
+            console.print(f"{name:14}{'there' if there else 'missing'}", soft_wrap=True)
+        return
+    missing = []
+    for file, source in ((f, s) for name in arguments.names for f, s in known[name].items()):
+        path = data / file
+        if path.exists():
+            console.print(f"{path}: there already", soft_wrap=True)
+        elif isinstance(source, str):
+            missing.append(f"  {path}: {source}")
+        else:
+            try:
+                n_rows = _write(path, source)
+            except ConfigurationError as error:
+                names = " and ".join(dict.fromkeys(one.dataset for one in source))
+                missing.append(
+                    f"  {path}: the rows of {names} ({source[0].split}), one JSON object a line "
+                    f"({error})"
+                )
+                continue
+            console.print(f"{path}: {several(n_rows, 'row')}", soft_wrap=True)
+    if missing:
+        lines = "\n".join(missing)
+        raise ConfigurationError(f"put these there by hand, or try again:\n{lines}")
+
+
+def _write(path: Path, source: list[HubDataset]) -> int:
+    """Write all rows of the data sets to one file; their number."""
+    lines = [orjson.dumps(row.values) + b"\n" for one in source for row in read_rows(one)]
+    content = b"".join(lines)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    return len(lines)
+
+
+def _known(config_dir: str | None) -> dict[str, dict[str, str | list[HubDataset]]]:
+    """The sources of each file, by data set, of all files `data.yaml`."""
+    known: dict[str, dict[str, str | list[HubDataset]]] = {}
+    for file in (folder / "data.yaml" for folder in config_folders(config_dir)):
+        if not file.exists():
+            continue
+        with explaining([]):
+            content: Any = OmegaConf.to_container(OmegaConf.load(file))
+        if not isinstance(content, dict) or not all(isinstance(f, dict) for f in content.values()):
+            raise ConfigurationError(
+                f"{file} has {content!r:.80}, expected files by the name of the data set, such as "
+                "mine: {mine/train.jsonl: {dataset: me/mine, split: train}}"
+            )
+        for name, files in content.items():
+            known[str(name)] = {str(path): _source(file, path, s) for path, s in files.items()}
+    return known
+
+
+def _source(file: Path, path: object, given: object) -> str | list[HubDataset]:
+    if isinstance(given, str):
+        return given
+    try:
+        listed = given if isinstance(given, list) else [given]
+        return [HubDataset.model_validate(dict(one) if isinstance(one, Mapping) else one)
+                for one in listed]  # fmt: skip
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"{file}: {path} is {given!r:.80}, expected a data set on the hub, such as "
+            f"{{dataset: me/mine, split: train}}: {first_fault(error)}"
+        ) from error

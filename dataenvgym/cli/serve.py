@@ -1,0 +1,59 @@
+"""`dataenvgym serve`: a vLLM server of a student, for evaluations and programs of one's own."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from contextlib import closing
+
+from dataenvgym.cli.console import open_console, quieten, showing_warnings
+from dataenvgym.config import build_predictor, compose
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.errors import ConfigurationError
+
+LOOK_S = 2.0
+"""Seconds between two looks at whether the server's process still runs."""
+
+
+def serve(arguments: Namespace) -> None:
+    """Start the server, print its address, and keep it until Ctrl-C or SIGTERM.
+
+    A server that dies is started again, once.
+
+    Raises:
+        ConfigurationError: for another predictor than vLLM, or a server that runs already.
+        ServerError: if it does not start, or dies again.
+    """
+    quieten()
+    from dataenvgym.predictors.vllm import VllmPredictor
+    from dataenvgym.predictors.vllm.own_server import OwnServer
+
+    console = open_console(plain=True)
+    keys = {override.key for override in parse_overrides(arguments.overrides)}
+    chosen = [] if "predictor" in keys else ["predictor=vllm"]
+    config = compose([*chosen, *arguments.overrides], config_dir=arguments.config_dir)
+    predictor = build_predictor(config, trainable=False)
+    if not isinstance(predictor, VllmPredictor) or config.predictor.get("base_url") is not None:
+        raise ConfigurationError(
+            f"predictor is a {type(predictor).__name__}"
+            f"{' with a base_url' if config.predictor.get('base_url') else ''}, and serve starts a "
+            "vLLM server: leave it out, or choose model=vllm/NAME"
+        )
+    with showing_warnings(console), closing(predictor):
+        server = predictor.connect()
+        assert isinstance(server, OwnServer)  # there is no base_url
+        name = predictor.served_name
+        console.print(f"{name} is at {server.base_url}/v1 (Ctrl-C ends it)", soft_wrap=True)
+        console.print(
+            f"another terminal: dataenvgym eval model=openai/{name} "
+            f"predictor.base_url={server.base_url} predictor.api_key_variable=null",
+            soft_wrap=True,
+        )
+        console.file.flush()
+        try:
+            while True:
+                time.sleep(LOOK_S)
+                if not server.running.is_alive:
+                    server.revive()
+        except KeyboardInterrupt:  # the way to end it
+            console.print("ended")

@@ -1,0 +1,364 @@
+"""`generate`: any rows through any prompt and model, as rows with the reply.
+
+    generate(["prompt=question.yaml", "input=rows.jsonl", "model=vllm/NAME", "seeds=4"])
+
+The folder of a generation has
+
+    config.yaml                    the settings that determine the replies
+    chunk-CCCC/replies-SSS.part    the replies with seed SSS to a chunk of rows, as they come
+    chunk-CCCC/replies-SSS.jsonl   the same, complete and in the order of the rows
+    rows-SSS.jsonl                 each row with its reply, after the last chunk
+
+Each reply is appended when it comes, so a killed generation loses only what was being asked. Only
+one process at a time works on a chunk; several may work on chunks of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, cast
+
+import orjson
+from omegaconf import DictConfig, OmegaConf
+from pydantic import ValidationError
+
+from dataenvgym.config.building import build_predictor
+from dataenvgym.config.composition import compose
+from dataenvgym.config.identity import decisive_values, digest
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.resolved import literal
+from dataenvgym.config.workspaces import Workspaces
+from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least, first_fault
+from dataenvgym.interfaces import (
+    Connects,
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    Submits,
+)
+from dataenvgym.llm.prompts import Prompt, default_prompt, read_prompt
+from dataenvgym.progress import Count, counting
+from dataenvgym.records import Conversation
+from dataenvgym.storage import hash_files, read_jsonl, remove_folder, write_jsonl
+from dataenvgym.tasks.base import sample_seed
+from dataenvgym.tasks.rows import SourceRow, read_rows
+from dataenvgym.workspace import locked, naming_damage, noting_interrupt
+
+_SECTIONS = ("student", "predictor", "trainer", "input", "field", "num_chunks", "sampling")
+_AGAIN = "remove the file, and the same command asks again"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A generation of which all requested chunks are finished.
+
+    Attributes:
+        directory: its folder.
+        files: `rows-SSS.jsonl`; empty while other chunks are missing.
+        n_rows: of the requested chunks.
+        replies: how many, with all seeds.
+        prompt_tokens, completion_tokens: of replies whose tokens are known.
+        was_finished: True if nothing was asked.
+    """
+
+    directory: Path
+    files: tuple[Path, ...]
+    n_rows: int
+    replies: int
+    prompt_tokens: int
+    completion_tokens: int
+    was_finished: bool
+
+
+class _Generations(Workspaces):
+    kind, a_kind, option = "generation", "a generation", "generations_dir"
+    sections = frozenset({"prompt", *_SECTIONS})
+
+    def decisive(self, config: DictConfig) -> dict[str, Any]:
+        return decisive_values(config)
+
+    def is_begun(self, directory: Path, config: DictConfig) -> bool:
+        return any(directory.glob("chunk-*/*"))
+
+
+_GENERATIONS = _Generations()
+
+
+def generate(
+    overrides: Sequence[str], *, config_dir: str | Path | None = None, fresh: bool = False
+) -> Generation:
+    """Generate a reply to each row, or resume; see `configs/generate.yaml` for the options.
+
+    Args:
+        fresh: start over, and remove existing files.
+
+    Raises:
+        ConfigurationError: before the model is asked: for an impossible option, or a name in the
+            prompt that a row does not have.
+        RunDirectoryError: if the folder began with other settings, or another process works on the
+            same chunk.
+        EvaluationError: if some rows have no reply; the others are kept.
+    """
+    prompt, rest = _prompt_of(overrides)
+    config = compose(rest, config_dir=config_dir, name="generate")
+    typed = {override.key for override in parse_overrides(rest)}
+    if "concurrency" in config.predictor and "predictor.concurrency" not in typed:
+        config.predictor.concurrency = config.concurrency
+    names = ("seeds", "num_chunks", "concurrency")
+    for name in names:
+        if not isinstance(config[name], int):
+            raise ConfigurationError(f"{name} is {config[name]!r}, expected a whole number")
+    check_at_least(1, **{name: config[name] for name in names})
+    n_chunks, only = int(config.num_chunks), config.chunk
+    if only is not None and only not in range(n_chunks):
+        raise ConfigurationError(f"chunk is {only!r}, expected a number from 0 to {n_chunks - 1}")
+    section = OmegaConf.to_container(config.sampling, resolve=True)
+    try:
+        sampling = SamplingParameters.model_validate(section)
+    except ValidationError as error:
+        raise ConfigurationError(f"sampling cannot be used: {first_fault(error)}") from error
+    source = Path(str(config.input)).expanduser()
+    rows = [row.values for row in _checked(read_rows(source), prompt, str(config.field))]
+    settings = _settings(config, prompt, source)
+    directory = _directory(config, settings, source)
+    if fresh and directory.exists():
+        _GENERATIONS.recognize(directory)
+        remove_folder(directory)
+    _GENERATIONS.check(directory, settings)
+    directory.mkdir(parents=True, exist_ok=True)
+    _GENERATIONS.keep(directory, settings)
+    work = _Work(directory, prompt, rows, config, sampling)
+    chunks = range(n_chunks) if only is None else [int(only)]
+    with noting_interrupt(directory), counting("replies", work.n_replies(chunks)) as count:
+        for chunk in chunks:
+            work.finish(chunk, count)
+    files = work.join()
+    replies = [one for chunk in chunks for found in work.written(chunk) for one in found]
+    return Generation(
+        directory=directory,
+        files=files,
+        n_rows=sum(len(work.rows_of(chunk)) for chunk in chunks),
+        replies=len(replies),
+        prompt_tokens=sum(one.get("prompt_tokens") or 0 for one in replies),
+        completion_tokens=sum(one.get("completion_tokens") or 0 for one in replies),
+        was_finished=work.predictor is None,
+    )
+
+
+def _prompt_of(overrides: Sequence[str]) -> tuple[Prompt, list[str]]:
+    """The prompt that is typed, and the other overrides."""
+    given = [text.removeprefix("prompt=") for text in overrides if text.startswith("prompt=")]
+    if len(given) != 1:
+        raise ConfigurationError(
+            "name the prompt once: prompt=FILE, a YAML file with user (and perhaps system), in "
+            "which {name} stands for a field of the rows"
+        )
+    name = given[0].strip("'\"")
+    is_file = Path(name).expanduser().is_file() or "/" in name or name.endswith((".yaml", ".yml"))
+    prompt = read_prompt(Path(name).expanduser()) if is_file else default_prompt(name)
+    return prompt, [text for text in overrides if not text.startswith("prompt=")]
+
+
+def _checked(rows: Iterable[SourceRow], prompt: Prompt, field: str) -> Iterator[SourceRow]:
+    """The rows; ConfigurationError if one lacks a field of the prompt, or has that of the reply."""
+    for row in rows:
+        if missing := sorted(prompt.names - row.values.keys()):
+            raise ConfigurationError(
+                f"the prompt has {{{missing[0]}}}, and {row.where} has no such field, only "
+                f"{', '.join(row.values)}"
+            )
+        if field in row.values:
+            raise ConfigurationError(
+                f"{row.where} has a field {field!r} already, where the reply would be: choose "
+                "another one, field=NAME"
+            )
+        yield row
+
+
+def _settings(config: DictConfig, prompt: Prompt, source: Path) -> DictConfig:
+    values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
+    content = {name: values[name] for name in _SECTIONS}
+    content |= {"prompt": prompt.model_dump(), "input": hash_files(source)[:16]}
+    settings: DictConfig = OmegaConf.create(literal(content))
+    return settings
+
+
+def _directory(config: DictConfig, settings: DictConfig, source: Path) -> Path:
+    name = config.name
+    if name is None:
+        name = f"{source.name.partition('.')[0]}-{digest(_GENERATIONS.decisive(settings))}"
+    return Path(str(config.generations_dir)).expanduser() / str(name)
+
+
+class _Work:
+    """The rows of a generation and their replies.
+
+    Attributes:
+        predictor: the model; None until something must be asked.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        prompt: Prompt,
+        rows: Sequence[dict[str, Any]],
+        config: DictConfig,
+        sampling: SamplingParameters,
+    ) -> None:
+        self.predictor: PredictorInterface | None = None
+        self._directory = directory
+        self._prompt = prompt
+        self._rows = rows
+        self._config = config
+        self._seeds = range(int(config.seeds))
+        self._at_once = int(config.concurrency)
+        self._sampling = sampling
+
+    def rows_of(self, chunk: int) -> range:
+        """The numbers of the rows in a chunk; chunks differ by one row at most."""
+        n, chunks = len(self._rows), int(self._config.num_chunks)
+        return range(n * chunk // chunks, n * (chunk + 1) // chunks)
+
+    def n_replies(self, chunks: Iterable[int]) -> int:
+        """The number of replies in these chunks, those that are there included."""
+        return sum(len(self.rows_of(chunk)) for chunk in chunks) * len(self._seeds)
+
+    def finish(self, chunk: int, count: Count) -> None:
+        """Ask for the replies that a chunk lacks."""
+        folder = self._folder(chunk)
+        folder.mkdir(exist_ok=True)
+        with locked(folder):
+            for seed in self._seeds:
+                if not self._file(chunk, seed).exists():
+                    self._draw(chunk, seed, count)
+                else:
+                    count.skip(len(self.rows_of(chunk)))
+
+    def written(self, chunk: int) -> Iterator[list[dict[str, Any]]]:
+        """The replies of a finished chunk, seed by seed."""
+        for seed in self._seeds:
+            with naming_damage(path := self._file(chunk, seed), _AGAIN):
+                yield list(read_jsonl(path))
+
+    def join(self) -> tuple[Path, ...]:
+        """Write each row with its reply, if all chunks are there; the paths by seed."""
+        chunks = range(int(self._config.num_chunks))
+        if not all(self._file(c, seed).exists() for c in chunks for seed in self._seeds):
+            return ()
+        paths = []
+        for seed in self._seeds:
+            path = self._directory / f"rows-{seed:03d}.jsonl"
+            parts = (one for c in chunks for one in read_jsonl(self._file(c, seed)))
+            pairs = zip(self._rows, parts, strict=True)
+            write_jsonl(path, ({**row, **self._shown(reply)} for row, reply in pairs))
+            paths.append(path)
+        return tuple(paths)
+
+    def _shown(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """A saved reply as fields of the output."""
+        names = ("finish_reason", "prompt_tokens", "completion_tokens")
+        return {str(self._config.field): reply["text"], **{name: reply[name] for name in names}}
+
+    def _folder(self, chunk: int) -> Path:
+        return self._directory / f"chunk-{chunk:04d}"
+
+    def _file(self, chunk: int, seed: int) -> Path:
+        return self._folder(chunk) / f"replies-{seed:03d}.jsonl"
+
+    def _draw(self, chunk: int, seed: int, count: Count) -> None:
+        part = self._file(chunk, seed).with_suffix(".part")
+        found = {one["row"]: one for one in _whole_lines(part)}
+        failed: dict[int, str] = {}
+        count.skip(len(found))
+        sampling = self._sampling.model_copy(
+            update={"seed": sample_seed(self._sampling.seed, seed)}
+        )
+        with part.open("ab") as stream:
+            if stream.tell():
+                stream.write(b"\n")  # a killed process may have left half a line
+            for row, reply in self._asked(chunk, found, sampling):
+                count.add()
+                if isinstance(reply, Failure):
+                    failed[row] = reply.reason
+                    continue
+                found[row] = {"row": row, **reply.model_dump()}
+                stream.write(orjson.dumps(found[row]) + b"\n")
+                stream.flush()
+        if failed:
+            raise EvaluationError(
+                f"{len(failed)} of {len(self.rows_of(chunk))} rows have no reply, the first one: "
+                f"row {min(failed) + 1}: {failed[min(failed)]}. The same command asks for them "
+                "again"
+            )
+        write_jsonl(self._file(chunk, seed), (found[row] for row in self.rows_of(chunk)))
+        part.unlink()
+
+    def _asked(
+        self, chunk: int, known: dict[int, dict[str, Any]], sampling: SamplingParameters
+    ) -> Iterator[tuple[int, Reply | Failure]]:
+        """Ask for each row of a chunk that is not known; the replies as they come."""
+        rows = self.rows_of(chunk)
+        if all(row in known for row in rows):
+            return
+        if self.predictor is None:
+            self.predictor = build_predictor(self._config, trainable=False)
+            if isinstance(self.predictor, Connects):
+                self.predictor.connect()
+        if isinstance(self.predictor, Submits):
+            wanted = (row for row in rows if row not in known)
+            yield from self._submitted(self.predictor, wanted, sampling)
+            return
+        for start in range(rows.start, rows.stop, self._at_once):
+            # whole batches, so that a resumed generation has the same ones
+            batch = range(start, min(start + self._at_once, rows.stop))
+            if not all(row in known for row in batch):
+                conversations = [self._conversation(row) for row in batch]
+                replies = self.predictor.predict(conversations, sampling)
+                pairs = zip(batch, replies, strict=True)
+                yield from ((row, reply) for row, reply in pairs if row not in known)
+
+    def _submitted(
+        self, predictor: Submits, wanted: Iterator[int], sampling: SamplingParameters
+    ) -> Iterator[tuple[int, Reply | Failure]]:
+        done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+        waiting = 0
+        while True:
+            for row in islice(wanted, self._at_once - waiting):
+                future = predictor.submit(self._conversation(row), sampling)
+                future.add_done_callback(partial(_put, done, row))
+                waiting += 1
+            if not waiting:
+                return
+            row, found = done.get()
+            waiting -= 1
+            yield row, found.result()
+
+    def _conversation(self, row: int) -> Conversation:
+        values = {name: self._rows[row][name] for name in self._prompt.names}
+        texts = {
+            name: value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+            for name, value in values.items()
+        }
+        return self._prompt.render(**texts)
+
+
+def _put(done: SimpleQueue[tuple[int, Any]], row: int, found: Future[Reply | Failure]) -> None:
+    done.put((row, found))
+
+
+def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The replies in a file to which a killed process appended."""
+    for line in path.read_bytes().split(b"\n") if path.exists() else ():
+        try:
+            found = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(found, dict) and "row" in found and "text" in found:
+            yield found

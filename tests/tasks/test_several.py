@@ -1,0 +1,159 @@
+"""Several tasks as one: each is tried and judged as by itself, and the score follows from all."""
+
+import pytest
+
+from dataenvgym.config import build_task, compose
+from dataenvgym.domains.code.pocket import PocketCodeTask
+from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import Provenance, SupervisedDatum
+from dataenvgym.run_warnings import listening
+from dataenvgym.tasks.several import SeveralTasks
+
+SIZES = {"n_train": 30, "n_validation": 6, "n_test": 4}
+
+
+@pytest.fixture
+def parts():
+    return {"sums": PocketMathTask(**SIZES), "facts": PocketKnowledgeTask(**SIZES)}
+
+
+@pytest.fixture
+def task(parts):
+    return SeveralTasks(parts)
+
+
+class Knowing:
+    """Knows the answers to all problems of math; keeps how it was asked."""
+
+    def __init__(self, task):
+        self.answers = {i.instruction: i.answer for i in task.instances}
+        self.asked = []
+
+    def predict(self, conversations, sampling):
+        self.asked.append((len(conversations), sampling))
+        return [Reply(text=f"#### {self.answers.get(c[-1].content, 0)}") for c in conversations]
+
+
+def test_each_task_is_tried_and_judged_as_by_itself(task, parts):
+    student = Knowing(parts["sums"])
+    completed = task.evaluate(student)
+    assert [c.instance.task for c in completed] == ["sums"] * 6 + ["facts"] * 6
+    assert {c.instance.category for c in completed} == {"sums", "facts"}
+    alone = [c for part in parts.values() for c in part.evaluate(student)]
+    assert [(c.reward, c.transcript) for c in completed] == [
+        (c.reward, c.transcript) for c in alone
+    ]
+    own = [part.sampling for part in parts.values()]
+    assert [sampling for _, sampling in student.asked[:2]] == own
+    assert own[0].max_tokens != own[1].max_tokens or own[0].stop != own[1].stop
+
+
+def test_the_score_is_the_mean_of_the_tasks_or_follows_another_rule(parts):
+    student = Knowing(parts["sums"])
+    rules = ({"reward": "mean"}, {"reward": "min"}, {"weights": {"sums": 3, "facts": 1}})
+    for rule, expected in zip(rules, (0.5, 0.0, 0.75), strict=True):
+        task = SeveralTasks(parts, **rule)
+        report = task.generate_performance_report(task.evaluate(student))
+        assert report.score == expected
+        assert (report.scores["sums"], report.scores["facts"]) == (1.0, 0.0)
+        assert (report.n, report.accuracy) == (12, 0.5)
+    uneven = SeveralTasks({**parts, "sums": PocketMathTask(**{**SIZES, "n_validation": 60})})
+    report = uneven.generate_performance_report(uneven.evaluate(Knowing(uneven.tasks["sums"])))
+    assert (report.score, report.accuracy) == (0.5, 60 / 66)
+
+
+def test_what_is_changed_in_the_sampling_is_changed_for_each(parts):
+    task = SeveralTasks(parts, sampling={"temperature": 0.5, "max_tokens": 1024})
+    student = Knowing(parts["sums"])
+    task.attempt(student, samples=2)
+    assert {sampling.temperature for _, sampling in student.asked} == {0.5}
+    assert len({sampling.seed for _, sampling in student.asked}) == 2
+    student.asked.clear()
+    sampling = task.sampling.model_copy(update={"seed": 7})
+    some = [task.instances[0], task.instances[-1], task.instances[1]]
+    completed = task.attempt(student, some, samples=2, sampling=sampling)
+    assert [c.instance.id for c in completed] == [i.id for i in some] * 2
+    assert [n for n, _ in student.asked] == [2, 2, 1, 1]
+    own = [part.sampling.max_tokens for part in parts.values()]
+    assert [s.max_tokens for _, s in student.asked] == [own[0], own[0], own[1], own[1]]
+
+
+def test_a_record_is_of_the_task_that_has_its_skill(task, parts):
+    train = task.on("train").instances
+    for name, part in parts.items():
+        problem = next(i for i in train if i.task == name)
+        record = task.domain.gold_record(problem)
+        own = part.on("train").instances[0]
+        assert record == part.domain.gold_record(own)
+        assert task.domain.judge_record(record) == part.domain.judge_record(record)
+        made = task.domain.problem_of_record(record)
+        assert made is not None
+        assert made.task == name
+        (tried,) = task.attempt(ScriptedPredictor(lambda c, r=record: r.output), [made])
+        assert tried.was_correct
+
+
+def test_a_record_for_one_task_must_not_give_away_a_problem_of_another(task, parts):
+    guard = EvaluatedProblems(task).overlap()
+    fact = parts["facts"].instances[0].instruction
+    made = Provenance(agent="a", iteration=1, skill=parts["sums"].instances[0].skill)
+    leak = SupervisedDatum(instruction=fact, output="#### 1", provenance=made)
+    fine = SupervisedDatum(instruction="Who sings in the park?", output="Ann", provenance=made)
+    assert leak in guard
+    assert fine not in guard
+
+
+def test_it_is_composed_of_tasks_by_name():
+    config = compose(["task.tasks=[pocket_math,pocket_code]", "task.tasks.pocket_code.n_test=3"])
+    task = build_task(config)
+    assert isinstance(task, SeveralTasks)
+    assert isinstance(task.tasks["pocket_code"], PocketCodeTask)
+    assert len(task.on("test").instances) == 400 + 3
+    assert task.splits == ("train", "validation", "test")
+    weights = "task.weights={pocket_math: 3, pocket_code: 1}"
+    weighed = build_task(compose(["task.tasks=[pocket_math,pocket_code]", weights]))
+    assert weighed.weights == {"pocket_math": 3.0, "pocket_code": 1.0}
+
+
+def test_what_cannot_be_joined_is_refused(parts):
+    with pytest.raises(ConfigurationError, match=r"task\.tasks is '\[pocket_math\]', expected two"):
+        compose(["task.tasks=[pocket_math]"])
+    with pytest.raises(ConfigurationError, match=r"there is no .*task.*pocket_meth"):
+        compose(["task.tasks=[pocket_meth,pocket_code]"])
+    with pytest.raises(ConfigurationError, match="tasks has sums, expected two or more"):
+        SeveralTasks({"sums": parts["sums"]})
+    for weights in ({"sums": 1}, {"sums": 1, "facts": 0}):
+        with pytest.raises(ConfigurationError, match="expected a weight above 0 for each of sums"):
+            SeveralTasks(parts, weights=weights)
+    with pytest.raises(ConfigurationError, match="and reward=mean"):
+        SeveralTasks(parts, weights={"sums": 1, "facts": 1}, reward="min")
+    with pytest.raises(ConfigurationError, match="reward is 'max'"):
+        SeveralTasks(parts, reward="max")
+    with pytest.raises(ConfigurationError, match="'sums' has a pressure"):
+        SeveralTasks({**parts, "sums": PocketMathTask(pressure="traps")})
+    with pytest.raises(ConfigurationError, match="have no environment in common"):
+        SeveralTasks(parts).domain.make_environment(SeveralTasks(parts).instances)
+
+
+def test_a_skill_of_two_kinds_of_tasks_is_warned_of(parts):
+    class Unlabeled(PocketKnowledgeTask):
+        def load(self, split):
+            return [i.model_copy(update={"skill": "largest"}) for i in super().load(split)]
+
+    heard = []
+    with listening(heard.append):
+        SeveralTasks(parts).part_of_skill("largest")
+        assert heard == []
+        SeveralTasks({**parts, "facts": Unlabeled(**SIZES)}).part_of_skill("largest")
+    assert "sums and facts both have the skill 'largest'" in heard[0]
+    with listening(heard.append):
+        task = SeveralTasks(parts)
+        assert [task.part_of_skill("new"), task.part_of_skill("new")] == ["sums", "sums"]
+    assert heard[1:] == [
+        "several: records with the skill 'new', which no task has, count as those of sums"
+    ]
