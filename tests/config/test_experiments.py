@@ -98,7 +98,7 @@ def test_epo_in_a_world_of_text_scores_the_tries_of_a_strategist(name, monkeypat
     speaker = ScriptedPredictor(
         lambda c: replies[sum(m.role == "assistant" for m in c) % len(replies)]
     )
-    judge = Student(lambda text, sampling: {"turns": []})
+    judge = Student(lambda text, sampling: {"indexes": [2], "reasoning": "It began well."})
     own = kind(role="strategist", others={"speaker": speaker, "judge": judge}, n_train=1,
                n_validation=6, n_test=6)  # fmt: skip
     agent = build_agent(config, task=own)
