@@ -204,6 +204,13 @@ def need(error: DataEnvGymError) -> None:
         notes.append(error)
 
 
+def said_better(error: DataEnvGymError, better: DataEnvGymError) -> DataEnvGymError:
+    """An error in better words, also where `need` noted it."""
+    if notes := _noted.get():
+        notes[:] = [better if str(note) == str(error) else note for note in notes]
+    return better
+
+
 _EXPECTED = {
     "greater_than_equal": "{ge} or more",
     "greater_than": "more than {gt}",

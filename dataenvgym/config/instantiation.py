@@ -22,6 +22,7 @@ from dataenvgym.errors import (
     did_you_mean,
     first_fault,
     need,
+    said_better,
 )
 from dataenvgym.own_modules import import_own
 
@@ -77,7 +78,7 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
     except (ConfigurationError, UnsupportedStageError) as error:
         option = _OPTION.match(str(error))
         if option and option[1] in arguments:
-            raise type(error)(f"{key}.{error}") from error
+            raise said_better(error, type(error)(f"{key}.{error}")) from error
         raise
     except (TypeError, ValidationError) as error:
         if isinstance(error, TypeError):

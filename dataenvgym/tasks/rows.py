@@ -172,11 +172,13 @@ def _from_hub(source: HubDataset) -> Iterator[SourceRow]:
             source.dataset, source.config, split=source.split, revision=source.revision
         )
     except Exception as error:
-        raise ConfigurationError(
+        lacking = ConfigurationError(
             f"{where} could not be loaded ({type(error).__name__}: {error}); check the name, the "
             "configuration and the network, name JSON files of its repository (`files`), or give "
             "the path of a file"
-        ) from error
+        )
+        need(lacking)
+        raise lacking from error
     for number, values in enumerate(rows, start=1):
         yield SourceRow(f"{source_name(source)}-{number}", f"{where}, row {number}", dict(values))
 
@@ -190,11 +192,13 @@ def _downloaded(source: HubDataset, file: str) -> Path:
     try:
         path = hf_hub_download(source.dataset, file, repo_type="dataset", revision=source.revision)
     except Exception as error:
-        raise ConfigurationError(
+        lacking = ConfigurationError(
             f"file {file!r} of dataset {source.dataset!r} could not be loaded "
             f"({type(error).__name__}: {error}); check both names, the revision and the network, "
             "or give the path of a file"
-        ) from error
+        )
+        need(lacking)
+        raise lacking from error
     return Path(path)
 
 

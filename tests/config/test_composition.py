@@ -216,7 +216,7 @@ def test_a_hydra_application_that_composes_ours_keeps_its_own(tmp_path):
 
 
 # groups that some options bring with them, or that users put where they want them, or of studies
-OPTIONAL = ("trainer/", "skills/", "prompt", "speaker", "suite")
+OPTIONAL = ("trainer/", "skills/", "prompt", "speaker", "suite", "examples")
 
 
 def test_the_chosen_options_name_one_file_of_each_group():

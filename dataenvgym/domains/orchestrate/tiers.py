@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import orjson
 from pydantic import Field, ValidationError
 
-from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault
+from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault, need
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ask_all
 from dataenvgym.llm.budget import Price
@@ -162,9 +162,11 @@ def read_endpoints(path: str | Path) -> dict[str, tuple[str, ...]]:
     try:
         found = orjson.loads(Path(path).read_bytes())
     except (OSError, orjson.JSONDecodeError) as error:
-        raise ConfigurationError(
+        lacking = ConfigurationError(
             f"endpoints {str(path)!r} cannot be read ({error}), expected a JSON file: {form}"
-        ) from None
+        )
+        need(lacking)
+        raise lacking from None
     servers: dict[str, tuple[str, ...]] = {}
     for name, entries in found.items() if isinstance(found, dict) else [("", found)]:
         if isinstance(entries, str) and name:

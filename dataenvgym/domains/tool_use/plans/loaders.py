@@ -39,7 +39,13 @@ from dataenvgym.domains.tool_use.plans.plan import (
     tool_name,
     tools_of,
 )
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean, first_fault
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidInstanceError,
+    did_you_mean,
+    first_fault,
+    need,
+)
 from dataenvgym.records import Model, TaskInstance
 from dataenvgym.tasks.rows import SourceRow
 
@@ -89,11 +95,13 @@ def read_tools(source: str | Path | Mapping[str, Any] | Sequence[Any]) -> tuple[
         try:
             content = orjson.loads(path.read_bytes())
         except OSError as error:
-            raise ConfigurationError(
+            lacking = ConfigurationError(
                 f"tools is {where!r}, which cannot be read ({error.strerror}): expected a JSON "
                 'file with a list such as [{"name": "image captioning", "args": ["image"], '
                 '"returns": ["text"], "description": "..."}]'
-            ) from None
+            )
+            need(lacking)
+            raise lacking from None
         except orjson.JSONDecodeError as error:
             raise ConfigurationError(f"{where}: not valid JSON: {error}") from None
     named: list[tuple[str, Any]] = []
