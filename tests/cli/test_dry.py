@@ -189,7 +189,7 @@ def test_every_shipped_experiment_for_gpus_is_shown_on_a_laptop_with_what_it_wou
         "webshop": "WebShop is not installed",
         "dataenvgym_math": "task.sources.train: the environment variable DATAENVGYM_DATA",
         "livecodebench": "file 'test2.jsonl' of dataset 'livecodebench/code_generation_lite'",
-        "mnms": "tools is '$DATAENVGYM_DATA/mnms/tools.json', which cannot be read",
+        "mnms": "task.tools: the environment variable DATAENVGYM_DATA",
         "orchestrator": "endpoints 'model_config.json' cannot be read",
     }
     lacking = [message for name, message in data.items() if name in experiment][:1]
