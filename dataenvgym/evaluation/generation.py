@@ -52,6 +52,8 @@ from dataenvgym.tasks.rows import SourceRow, read_rows
 from dataenvgym.workspace import locked, naming_damage, noting_interrupt
 
 _SECTIONS = ("student", "predictor", "trainer", "input", "field", "num_chunks", "sampling")
+_FACTS = ("finish_reason", "prompt_tokens", "completion_tokens")
+"""Fields of the output beside the reply; they take the place of a row's own."""
 _AGAIN = "remove the file, and the same command asks again"
 
 
@@ -168,6 +170,10 @@ def _prompt_of(overrides: Sequence[str]) -> tuple[Prompt, list[str]]:
 
 def _checked(rows: Iterable[SourceRow], prompt: Prompt, field: str) -> Iterator[SourceRow]:
     """The rows; ConfigurationError if one lacks a field of the prompt, or has that of the reply."""
+    if field in _FACTS:
+        raise ConfigurationError(
+            f"field is {field!r}, which has a fact about the reply: choose another name"
+        )
     for row in rows:
         if missing := sorted(prompt.names - row.values.keys()):
             raise ConfigurationError(
@@ -263,8 +269,7 @@ class _Work:
 
     def _shown(self, reply: dict[str, Any]) -> dict[str, Any]:
         """A saved reply as fields of the output."""
-        names = ("finish_reason", "prompt_tokens", "completion_tokens")
-        return {str(self._config.field): reply["text"], **{name: reply[name] for name in names}}
+        return {str(self._config.field): reply["text"], **{name: reply[name] for name in _FACTS}}
 
     def _folder(self, chunk: int) -> Path:
         return self._directory / f"chunk-{chunk:04d}"

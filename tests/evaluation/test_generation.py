@@ -145,6 +145,7 @@ def test_rows_without_a_reply_are_asked_again(folder):
     ("overrides", "message"),
     [
         (["field=what"], "has a field 'what' already"),
+        (["field=finish_reason"], "field is 'finish_reason', which has a fact"),
         (["chunk=1"], "chunk is 1, expected a number from 0 to 0"),
         (["seeds=0"], "seeds is 0"),
         (["sampling.max_tokens=0"], "sampling cannot be used: "),
