@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from dataenvgym.cli.console import showing_warnings
 from dataenvgym.cli.evaluation_tables import table_of, uncut
 from dataenvgym.episodes.texts import change, interval, one_line, score, several
 from dataenvgym.errors import ConfigurationError
@@ -19,9 +20,13 @@ SHOWN = 10
 """Flipped problems that are shown in each direction."""
 
 
-def folder_of_evaluations(name: str) -> Path | None:
-    """The folder of this path, or of this name in `evaluations/`, if evaluations are in it."""
-    for folder in (Path(name).expanduser(), Path("evaluations") / name):
+def folder_of_evaluations(name: str, runs_dir: str) -> Path | None:
+    """The folder of this path, or of this name in `evaluations/`, if evaluations are in it.
+
+    The name of a run is the run's.
+    """
+    is_run = (Path(runs_dir).expanduser() / name).is_dir()
+    for folder in (Path(name).expanduser(), *[Path("evaluations") / name] * (not is_run)):
         if next(folder.rglob("instances.jsonl"), None) is not None:
             return folder
     return None
@@ -48,11 +53,12 @@ def show_comparisons(
                 f"--{name.replace('_', '-')} is for runs, and these are evaluations, which are "
                 "compared with the first one: leave it out"
             )
-    compared = [
-        each
-        for other in found[1:]
-        for each in compare_evaluations(found[0], other, cluster=arguments.cluster)
-    ]
+    with showing_warnings(console):
+        compared = [
+            each
+            for other in found[1:]
+            for each in compare_evaluations(found[0], other, cluster=arguments.cluster)
+        ]
     for each in compared:
         _show(each, console)
     if output is not None:
@@ -75,12 +81,14 @@ def _show(compared: EvaluationComparison, console: Console) -> None:
         )
     table = table_of(("score",), ("before", "after", "difference", "95%"))
     for each in compared.scores:
+        found = each.difference
+        varies = found.low != found.high  # problems without any difference say nothing of chance
         table.add_row(
             Text(one_line(each.name, 40)),
             score(each.before),
             score(each.after),
-            change(round(each.difference.mean or 0.0, 9) + 0.0),  # no -0.000
-            interval(each.difference),
+            change(round(found.mean or 0.0, 9) + 0.0),  # no -0.000
+            interval(found if varies else None),
         )
     console.print(uncut(table), crop=False)
     for what, is_gain in (("wrong -> right", True), ("right -> wrong", False)):

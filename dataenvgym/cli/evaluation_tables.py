@@ -170,9 +170,11 @@ def table_of(names: Sequence[str], numbers: Sequence[str]) -> Table:
 
 
 def uncut(table: Table) -> Table:
-    """The table with every cell on one line, even on a narrow terminal."""
+    """The table with every cell on one line, and every column, even on a narrow terminal."""
+    table.width = 0
     for column in table.columns:
         cells = [column.header, *column.cells]
         column.min_width = max(Text(str(cell)).cell_len for cell in cells)
         column.no_wrap = True
+        table.width += column.min_width + 2  # without a width, rich leaves out narrow columns
     return table

@@ -19,6 +19,7 @@ from dataenvgym.evaluation.summary import EvaluationSummary, evaluations_in, sum
 from dataenvgym.metrics.estimators import Estimate, clustered_estimate
 from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import Model, TaskInstance
+from dataenvgym.run_warnings import warn_run
 
 
 class Flip(Model):
@@ -93,6 +94,10 @@ def compare_evaluations(
             f"{before} and {after} have no task in common: the first has {has[0]}, the second "
             f"{has[1]}"
         )
+    for side, folder in zip(sides, (before, after), strict=True):
+        if alone := [path for path in side.values() if not any(path in pair for pair in pairs)]:
+            names = ", ".join(map(str, alone))
+            warn_run(f"only {folder} has an evaluation of the task of {names}: not compared")
     return [_compared(*pair, cluster) for pair in pairs]
 
 

@@ -373,6 +373,11 @@ def test_evaluations_are_compared_by_name(dataenvgym, talkative):
     assert re.search(r"wrong -> right: [1-9]\d* problem", result.out)
     (written,) = read_json(talkative / "compared" / "comparison.json")
     assert len(written["flips"]) == int(re.search(r"right: (\d+)", result.out)[1])
+    same = dataenvgym.succeeds("compare", "a", "a")
+    assert re.search(r"accuracy +0\.000 +0\.000 +\+0\.000 +- *\n", same.out)
+    (talkative / "runs" / "a").mkdir(parents=True)  # a run of the same name
+    dataenvgym.refuses("evaluations/b is an evaluation and 'a' is not", "compare", "b", "a")
+    (talkative / "runs" / "a").rmdir()
     dataenvgym.refuses("name two evaluations or more", "compare", "a")
     dataenvgym.refuses("is an evaluation and 'nothing' is not", "compare", "a", "nothing")
     dataenvgym.refuses("--baseline is for runs", "compare", "a", "b", "--baseline", "a")
