@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dataenvgym.cli.console import showing_warnings
 from dataenvgym.cli.evaluation_tables import table_of, uncut
-from dataenvgym.episodes.texts import change, interval, one_line, score, several
+from dataenvgym.episodes.texts import change, interval, one_line, plain, score, several
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.comparison import EvaluationComparison, compare_evaluations
 from dataenvgym.storage import write_json
@@ -71,7 +71,7 @@ def _show(compared: EvaluationComparison, console: Console) -> None:
     title = f"{compared.task}, {compared.split}: {several(compared.n, 'problem')}"
     if compared.n_clusters < compared.n:
         title += f" in {several(compared.n_clusters, 'cluster')}"
-    console.print(Text(title, style="italic"), soft_wrap=True)
+    console.print(Text(plain(title), style="italic"), soft_wrap=True)
     console.print(f"  before: {compared.before}\n  after:  {compared.after}", soft_wrap=True)
     if compared.n_unpaired:
         console.print(
@@ -97,7 +97,7 @@ def _show(compared: EvaluationComparison, console: Console) -> None:
         for flip in flips[:SHOWN]:
             skill = "" if flip.skill is None else f" ({flip.skill})"
             line = f"  {flip.instance_id}{skill}: {one_line(flip.instruction, 60)}"
-            console.print(Text(line), soft_wrap=True)
+            console.print(Text(plain(line)), soft_wrap=True)
         if len(flips) > SHOWN:
             console.print(f"  ... and {len(flips) - SHOWN} more (--output DIR writes them all)")
     console.print()

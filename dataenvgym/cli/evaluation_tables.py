@@ -106,7 +106,8 @@ def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
     order += ["no answer", "errors"]
     students = len({row.student for row in rows}) > 1
     heads = ("task", "split", *["student"] * students)
-    table = table_of(heads, ("n", "samples", "score", "accuracy", "95%", *order[1:],
+    more = [one_line(name, 30) for name in order[1:]]
+    table = table_of(heads, ("n", "samples", "score", "accuracy", "95%", *more,
                              "tokens", "seconds"))  # fmt: skip
     for row in rows:
         found = [row.metrics.get(name) for name in order]

@@ -10,7 +10,7 @@ import pytest
 
 from dataenvgym.environments.iterations import read_completed
 from dataenvgym.evaluation.directory import EVALUATIONS
-from dataenvgym.storage import read_json, read_jsonl, write_jsonl
+from dataenvgym.storage import read_json, read_jsonl, write_json, write_jsonl
 
 
 def overall(out: str) -> float:
@@ -361,6 +361,18 @@ def test_the_plan_of_a_suite_has_each_task_and_asks_nothing(dataenvgym, talkativ
     result = dataenvgym.succeeds("eval", *SUITE, "--dry")
     assert result.out.count("The student's first prompt") == 2
     assert not (talkative / "asked").exists()
+
+
+def test_what_others_wrote_into_an_evaluation_controls_no_terminal(dataenvgym, talkative):
+    assert dataenvgym("eval", *DRAWN, "name=a").code == 0
+    folder = talkative / "evaluations" / "a"
+    results = read_json(folder / "results.json")
+    results["report"]["task"] = results["metrics"][0]["name"] = "\x1b[31mred"
+    write_json(folder / "results.json", results)
+    problems = read_jsonl(folder / "instances.jsonl")
+    write_jsonl(folder / "instances.jsonl", [{**p, "skill": "\x1b[31m"} for p in problems])
+    for command in (["summary", "evaluations"], ["compare", "a", "a"]):
+        assert "\x1b" not in dataenvgym.succeeds(*command).out
 
 
 def test_evaluations_are_compared_by_name(dataenvgym, talkative):
