@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -99,7 +100,7 @@ def generate(
     """Generate a reply to each row, or resume; see `configs/generate.yaml` for the options.
 
     Args:
-        fresh: start over, and remove existing files.
+        fresh: start over, and remove existing files: those of `chunk`, if it is given.
 
     Raises:
         ConfigurationError: before the model is asked: for an impossible option, or a name in the
@@ -132,7 +133,12 @@ def generate(
     directory = _directory(config, settings, source)
     if fresh and directory.exists():
         _GENERATIONS.recognize(directory)
-        remove_folder(directory)
+        known = sorted(directory.glob("chunk-*" if only is None else f"chunk-{int(only):04d}"))
+        with ExitStack() as stack:
+            for folder in known:
+                stack.enter_context(locked(folder))
+            for folder in [directory] if only is None else known:
+                remove_folder(folder)
     _GENERATIONS.check(directory, settings)
     directory.mkdir(parents=True, exist_ok=True)
     _GENERATIONS.keep(directory, settings)

@@ -6,9 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dataenvgym.errors import ConfigChangedError, ConfigurationError, EvaluationError
+from dataenvgym.errors import (
+    ConfigChangedError,
+    ConfigurationError,
+    EvaluationError,
+    RunDirectoryError,
+)
 from dataenvgym.evaluation.generation import generate
 from dataenvgym.storage import read_jsonl, write_jsonl
+from dataenvgym.workspace import locked
 
 MODELS = '''
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +136,18 @@ def test_chunks_may_be_generated_by_several_processes(folder):
         more = [typed("Model", "seeds=2", "num_chunks=3", f"chunk={c}") for c in range(3)]
         list(pool.map(generate, more))
     assert generate(typed("Model", "seeds=2", "num_chunks=3")).was_finished
+
+
+def test_starting_over_leaves_what_other_processes_write(folder):
+    generate(typed("Model", "num_chunks=2", "name=two"))
+    first = folder / "generations" / "two" / "chunk-0000"
+    with locked(first):
+        written = (first / "replies-000.jsonl").stat().st_ino
+        with pytest.raises(RunDirectoryError, match="another process is writing"):
+            generate(typed("Model", "num_chunks=2", "name=two"), fresh=True)
+        again = generate(typed("Model", "num_chunks=2", "name=two", "chunk=1"), fresh=True)
+    assert (again.was_finished, again.replies) == (False, 5)
+    assert (first / "replies-000.jsonl").stat().st_ino == written
 
 
 def test_rows_without_a_reply_are_asked_again(folder):
