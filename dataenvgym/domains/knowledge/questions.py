@@ -42,7 +42,7 @@ _CHOICES = ("choices", "options")
 _ANSWERS = ("answer", "answers", "answerKey", "target")
 _SKILLS = ("subject", "category", "skill")
 _SAID = (
-    re.compile(r"\\boxed\{ ?\(?([A-Z])\)? ?\}"),
+    re.compile(r"\\boxed\{ ?(?:\\text\{ ?)?\(?([A-Z])[).]? ?\}"),
     re.compile(r"(?i:answer)(?: is)?:? ?\*{0,2}:?\*{0,2} ?\(?([A-Z])\)?(?![A-Za-z])"),
     re.compile(r"^\*{0,2}\(?([A-Z])(?:[).:]\*{0,2}(?:[ ]|$)|\)?\*{0,2}\.?$)", re.MULTILINE),
 )
