@@ -94,10 +94,10 @@ def compare_evaluations(
             f"{before} and {after} have no task in common: the first has {has[0]}, the second "
             f"{has[1]}"
         )
-    for side, folder in zip(sides, (before, after), strict=True):
+    for side, folder in zip(sides, (after, before), strict=True):
         if alone := [one for one in side.values() if not any(one in pair for pair in pairs)]:
             names = ", ".join(str(one.directory) for one in alone)
-            warn_run(f"only {folder} has an evaluation of the task of {names}: not compared")
+            warn_run(f"{folder} has no evaluation of the same task and split as {names}")
     return [_compared(*pair, cluster) for pair in pairs]
 
 
