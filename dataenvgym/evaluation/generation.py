@@ -127,6 +127,11 @@ def generate(
         sampling = SamplingParameters.model_validate(section)
     except ValidationError as error:
         raise ConfigurationError(f"sampling cannot be used: {first_fault(error)}") from error
+    if config.seeds > 1 and sampling.temperature == 0.0:
+        raise ConfigurationError(
+            f"seeds is {config.seeds} and sampling.temperature is 0.0: greedy replies are all "
+            "alike. Draw them (sampling.temperature=1.0), or take one (seeds=1)"
+        )
     source = Path(str(config.input)).expanduser()
     rows = [row.values for row in _checked(read_rows(source), prompt, str(config.field))]
     settings = _settings(config, prompt, source)

@@ -168,6 +168,7 @@ def test_rows_without_a_reply_are_asked_again(folder):
         (["seeds=0"], "seeds is 0"),
         (["sampling.max_tokens=0"], "sampling cannot be used: "),
         (["seeds=many"], "seeds is 'many', expected"),
+        (["seeds=2", "sampling.temperature=0.0"], "greedy replies are all alike"),
         (["input=none.jsonl"], "there is no file"),
         (["prompt=other.yaml"], "name the prompt once"),
         (["sampling.temprature=1"], "Did you mean 'sampling.temperature'?"),
