@@ -209,7 +209,7 @@ those of a reply; seconds those of all replies.""",
         "generate",
         "send each row of a file through a prompt, and write the replies",
         "evaluate:generate_rows",
-        {**_OVERRIDES, **_FRESH},
+        {**_OVERRIDES, "--fresh": "start over: remove existing files, those of chunk= if given"},
         """\
 examples:
   dataenvgym generate prompt=question.yaml input=rows.jsonl model=openai/NAME

@@ -155,9 +155,9 @@ def show_summary(directories: Sequence[Path], console: Console) -> list[Evaluati
         console.print()
     for directory, row in found.items():
         if row is None:
-            console.print(f"not finished: {directory}", soft_wrap=True)
+            console.print(plain(f"not finished: {directory}"), soft_wrap=True)
     for row in rows:
-        console.print(f"{row.task}, {row.split}: {row.directory}", soft_wrap=True)
+        console.print(plain(f"{row.task}, {row.split}: {row.directory}"), soft_wrap=True)
     return rows
 
 

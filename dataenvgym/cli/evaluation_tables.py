@@ -106,7 +106,8 @@ def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
     order += ["no answer", "errors"]
     students = len({row.student for row in rows}) > 1
     heads = ("task", "split", *["student"] * students)
-    table = table_of(heads, ("n", "samples", "score", "accuracy", "95%", *order[1:],
+    more = [one_line(name, 30) for name in order[1:]]
+    table = table_of(heads, ("n", "samples", "score", "accuracy", "95%", *more,
                              "tokens", "seconds"))  # fmt: skip
     for row in rows:
         found = [row.metrics.get(name) for name in order]
@@ -170,9 +171,11 @@ def table_of(names: Sequence[str], numbers: Sequence[str]) -> Table:
 
 
 def uncut(table: Table) -> Table:
-    """The table with every cell on one line, even on a narrow terminal."""
+    """The table with every cell on one line, and every column, even on a narrow terminal."""
+    table.width = 0
     for column in table.columns:
         cells = [column.header, *column.cells]
         column.min_width = max(Text(str(cell)).cell_len for cell in cells)
         column.no_wrap = True
+        table.width += column.min_width + 2  # without a width, rich leaves out narrow columns
     return table

@@ -107,7 +107,7 @@ def compare(arguments: Namespace) -> None:
 
     console = wide_console()
     output = None if arguments.output is None else Path(arguments.output).expanduser()
-    evaluations = [folder_of_evaluations(name) for name in arguments.runs]
+    evaluations = [folder_of_evaluations(name, arguments.runs_dir) for name in arguments.runs]
     if any(evaluations):
         show_comparisons(arguments, evaluations, console, output)
         return

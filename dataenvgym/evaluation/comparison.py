@@ -19,6 +19,7 @@ from dataenvgym.evaluation.summary import EvaluationSummary, evaluations_in, sum
 from dataenvgym.metrics.estimators import Estimate, clustered_estimate
 from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import Model, TaskInstance
+from dataenvgym.run_warnings import warn_run
 
 
 class Flip(Model):
@@ -93,29 +94,28 @@ def compare_evaluations(
             f"{before} and {after} have no task in common: the first has {has[0]}, the second "
             f"{has[1]}"
         )
+    for side, folder in zip(sides, (after, before), strict=True):
+        if alone := [one for one in side.values() if not any(one in pair for pair in pairs)]:
+            names = ", ".join(str(one.directory) for one in alone)
+            warn_run(f"{folder} has no evaluation of the same task and split as {names}")
     return [_compared(*pair, cluster) for pair in pairs]
 
 
-def _by_task(folder: Path) -> dict[tuple[str, str], Path]:
-    found: dict[tuple[str, str], Path] = {}
+def _by_task(folder: Path) -> dict[tuple[str, str], EvaluationSummary]:
+    found: dict[tuple[str, str], EvaluationSummary] = {}
     for directory in evaluations_in(folder):
-        summary = _finished(directory)
+        if (summary := summarize(directory)) is None:
+            raise RunDirectoryError(
+                f"{directory} is not finished: run its command again, and then compare"
+            )
         key = summary.task, summary.split
         if key in found:
             raise ConfigurationError(
-                f"{found[key]} and {directory} are both evaluations of {key[0]} ({key[1]}): name "
-                "one of them, not the folder of both"
+                f"{found[key].directory} and {directory} are both evaluations of {key[0]} "
+                f"({key[1]}): name one of them, not the folder of both"
             )
-        found[key] = directory
+        found[key] = summary
     return found
-
-
-def _finished(directory: Path) -> EvaluationSummary:
-    if (summary := summarize(directory)) is None:
-        raise RunDirectoryError(
-            f"{directory} is not finished: run its command again, and then compare"
-        )
-    return summary
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,8 @@ class _Side:
     """The scored tries at each problem that has any."""
 
     @classmethod
-    def read(cls, directory: Path) -> _Side:
-        summary = _finished(directory)
-        files = evaluation_files(directory, EVALUATIONS.read(directory))
+    def read(cls, summary: EvaluationSummary) -> _Side:
+        files = evaluation_files(summary.directory, EVALUATIONS.read(summary.directory))
         tries = defaultdict(list)
         for sample in files.read_samples(summary.samples):
             if sample.error is None:
@@ -151,13 +150,15 @@ def _scores(sample: Sample) -> dict[str, float]:
     return {**sample.scores, **own}
 
 
-def _compared(before: Path, after: Path, cluster: str | None) -> EvaluationComparison:
+def _compared(
+    before: EvaluationSummary, after: EvaluationSummary, cluster: str | None
+) -> EvaluationComparison:
     one, other = _Side.read(before), _Side.read(after)
     ids = [id for id in one.tries if id in other.tries and _same(id, one, other)]
     if not ids:
         raise ConfigurationError(
-            f"{before} and {after} have no scored problem in common, so there are no pairs: "
-            "evaluate both students on the same task, split and --limit"
+            f"{before.directory} and {after.directory} have no scored problem in common, so there "
+            "are no pairs: evaluate both students on the same task, split and --limit"
         )
     clusters: defaultdict[object, list[int]] = defaultdict(list)
     for position, id in enumerate(ids):
@@ -177,12 +178,11 @@ def _compared(before: Path, after: Path, cluster: str | None) -> EvaluationCompa
             )
         )
     rights = [side.means("accuracy", ids) or [] for side in (one, other)]
-    summary = _finished(after)
     return EvaluationComparison(
-        task=summary.task,
-        split=summary.split,
-        before=str(before),
-        after=str(after),
+        task=after.task,
+        split=after.split,
+        before=str(before.directory),
+        after=str(after.directory),
         n=len(ids),
         n_clusters=len(clusters),
         n_unpaired=len({*one.instances, *other.instances}) - len(ids),

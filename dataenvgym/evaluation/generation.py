@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -52,6 +53,8 @@ from dataenvgym.tasks.rows import SourceRow, read_rows
 from dataenvgym.workspace import locked, naming_damage, noting_interrupt
 
 _SECTIONS = ("student", "predictor", "trainer", "input", "field", "num_chunks", "sampling")
+_FACTS = ("finish_reason", "prompt_tokens", "completion_tokens")
+"""Fields of the output beside the reply; they take the place of a row's own."""
 _AGAIN = "remove the file, and the same command asks again"
 
 
@@ -97,7 +100,7 @@ def generate(
     """Generate a reply to each row, or resume; see `configs/generate.yaml` for the options.
 
     Args:
-        fresh: start over, and remove existing files.
+        fresh: start over, and remove existing files: those of `chunk`, if it is given.
 
     Raises:
         ConfigurationError: before the model is asked: for an impossible option, or a name in the
@@ -124,13 +127,23 @@ def generate(
         sampling = SamplingParameters.model_validate(section)
     except ValidationError as error:
         raise ConfigurationError(f"sampling cannot be used: {first_fault(error)}") from error
+    if config.seeds > 1 and sampling.temperature == 0.0:
+        raise ConfigurationError(
+            f"seeds is {config.seeds} and sampling.temperature is 0.0: greedy replies are all "
+            "alike. Draw them (sampling.temperature=1.0), or take one (seeds=1)"
+        )
     source = Path(str(config.input)).expanduser()
     rows = [row.values for row in _checked(read_rows(source), prompt, str(config.field))]
     settings = _settings(config, prompt, source)
     directory = _directory(config, settings, source)
     if fresh and directory.exists():
         _GENERATIONS.recognize(directory)
-        remove_folder(directory)
+        known = sorted(directory.glob("chunk-*" if only is None else f"chunk-{int(only):04d}"))
+        with ExitStack() as stack:
+            for folder in known:
+                stack.enter_context(locked(folder))
+            for folder in [directory] if only is None else known:
+                remove_folder(folder)
     _GENERATIONS.check(directory, settings)
     directory.mkdir(parents=True, exist_ok=True)
     _GENERATIONS.keep(directory, settings)
@@ -168,6 +181,10 @@ def _prompt_of(overrides: Sequence[str]) -> tuple[Prompt, list[str]]:
 
 def _checked(rows: Iterable[SourceRow], prompt: Prompt, field: str) -> Iterator[SourceRow]:
     """The rows; ConfigurationError if one lacks a field of the prompt, or has that of the reply."""
+    if field in _FACTS:
+        raise ConfigurationError(
+            f"field is {field!r}, which has a fact about the reply: choose another name"
+        )
     for row in rows:
         if missing := sorted(prompt.names - row.values.keys()):
             raise ConfigurationError(
@@ -263,8 +280,7 @@ class _Work:
 
     def _shown(self, reply: dict[str, Any]) -> dict[str, Any]:
         """A saved reply as fields of the output."""
-        names = ("finish_reason", "prompt_tokens", "completion_tokens")
-        return {str(self._config.field): reply["text"], **{name: reply[name] for name in names}}
+        return {str(self._config.field): reply["text"], **{name: reply[name] for name in _FACTS}}
 
     def _folder(self, chunk: int) -> Path:
         return self._directory / f"chunk-{chunk:04d}"

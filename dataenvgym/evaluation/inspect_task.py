@@ -21,7 +21,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dataenvgym.errors import ConfigurationError, EvaluationError, need
+from dataenvgym.errors import (
+    ConfigurationError,
+    EvaluationError,
+    InvalidInstanceError,
+    need,
+)
 from dataenvgym.interfaces import (
     Connects,
     Failure,
@@ -333,6 +338,13 @@ def _conversation(messages: Sequence[Any], tools: Sequence[Any] = ()) -> Convers
 
 def _instance(sample: Any, task: str) -> TaskInstance:
     asked = sample.input
+    contents = [] if isinstance(asked, str) else [message.content for message in asked]
+    parts = [part.type for content in contents if not isinstance(content, str) for part in content]
+    if others := sorted({*parts} - {"text", "reasoning"}):
+        raise InvalidInstanceError(
+            f"{task}: the sample {sample.id!r} has {', '.join(others)}, and students read only "
+            "text: choose a benchmark of text"
+        )
     text = asked if isinstance(asked, str) else "\n\n".join(message.text for message in asked)
     target = sample.target if isinstance(sample.target, str) else "\n".join(sample.target)
     metadata = sample.metadata if isinstance(sample.metadata, dict) else {}

@@ -228,7 +228,7 @@ def run_prepared(
     return Evaluation(
         directory=directory,
         results=sum_up(files, task, metrics, samples, judged),
-        usage=usage_of(files),
+        usage=usage_of(files, samples),
         added=None if addition is None else addition.sum_up(files, samples, was_drawn=was_drawn),
         task=task,
         split=split,

@@ -17,6 +17,7 @@ from typing import Unpack, cast
 from omegaconf import OmegaConf
 
 from dataenvgym.config.instantiation import section_target
+from dataenvgym.config.short_names import quoted
 from dataenvgym.config.suites import evaluations_of
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.evaluation.evaluation import Evaluation
@@ -108,7 +109,7 @@ def _in_a_folder(part: Sequence[str]) -> list[str]:
         return list(part)
     folder = f"{given.get('evaluations_dir', 'evaluations')}/{name}"
     rest = [text for text in part if text.partition("=")[0] not in ("name", "evaluations_dir")]
-    return [*rest, f"evaluations_dir='{folder}'"]
+    return [*rest, f"evaluations_dir={quoted(folder)}"]
 
 
 class _SharedStudent:

@@ -56,7 +56,7 @@ def evaluations_in(folder: Path) -> list[Path]:
     Raises:
         RunDirectoryError: if there are none.
     """
-    files = sorted({*folder.glob("instances.jsonl"), *folder.rglob("instances.jsonl")})
+    files = sorted(folder.rglob("instances.jsonl"))
     found = [path.parent for path in files if (path.parent / "config.yaml").exists()]
     if not found:
         raise RunDirectoryError(
@@ -88,7 +88,7 @@ def summarize(directory: Path) -> EvaluationSummary | None:
         samples=results.samples,
         score=None if results.report is None else results.report.score,
         metrics=_columns(results, tallies),
-        usage=usage_of(evaluation_files(directory, settings)),
+        usage=usage_of(evaluation_files(directory, settings), results.samples),
     )
 
 

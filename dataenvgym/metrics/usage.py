@@ -113,9 +113,10 @@ def metered(
     write_json(path, (before + student.usage + seconds).model_dump())
 
 
-def usage_of(files: EvaluationFiles) -> Usage | None:
-    """The usage of all samples; None for an evaluation without it, of an earlier version."""
-    paths = sorted((files.directory / "usage").glob("*.json"))
+def usage_of(files: EvaluationFiles, samples: int) -> Usage | None:
+    """The usage of the first samples; None for an evaluation without it, of an earlier version."""
+    folder = files.directory / "usage"
+    paths = [path for n in range(samples) for path in sorted(folder.glob(f"{n:03d}-*.json"))]
     return sum(map(_read, paths), Usage()) if paths else None
 
 

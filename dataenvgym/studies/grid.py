@@ -139,6 +139,11 @@ def _with_suite(
     name = chosen.value or ""
     content = read_suite(name, suites)
     own = {}
+    if of_eval := next((key for key in ("suite", "samples", "metrics") if key in content), None):
+        raise ConfigurationError(
+            f"suite {name!r} sets {of_eval}, which a study does not have: it is a suite of "
+            f"evaluations (dataenvgym eval suite={name})"
+        )
     for key, value in content.items():
         values = value if isinstance(value, list) else [value]
         if not all(isinstance(one, str | int | float) for one in values) or not values:

@@ -161,6 +161,8 @@ class SeveralTasks(Task):
         for name, task in self.tasks.items():
             if own := [c for c in completed if self.part_of(c.instance) == name]:
                 scores[name] = report_of(task, own).score
+        if lacking := [name for name in self.tasks if name not in scores]:
+            warn_run(f"{self.name}: no problem of {', '.join(lacking)} is in the score")
         named = {**whole.scores, **scores}
         return whole.model_copy(update={"score": self._score(scores), "scores": named})
 

@@ -10,7 +10,7 @@ import pytest
 
 from dataenvgym.environments.iterations import read_completed
 from dataenvgym.evaluation.directory import EVALUATIONS
-from dataenvgym.storage import read_json, read_jsonl, write_jsonl
+from dataenvgym.storage import read_json, read_jsonl, write_json, write_jsonl
 
 
 def overall(out: str) -> float:
@@ -363,6 +363,18 @@ def test_the_plan_of_a_suite_has_each_task_and_asks_nothing(dataenvgym, talkativ
     assert not (talkative / "asked").exists()
 
 
+def test_what_others_wrote_into_an_evaluation_controls_no_terminal(dataenvgym, talkative):
+    assert dataenvgym("eval", *DRAWN, "name=a").code == 0
+    folder = talkative / "evaluations" / "a"
+    results = read_json(folder / "results.json")
+    results["report"]["task"] = results["metrics"][0]["name"] = "\x1b[31mred"
+    write_json(folder / "results.json", results)
+    problems = read_jsonl(folder / "instances.jsonl")
+    write_jsonl(folder / "instances.jsonl", [{**p, "skill": "\x1b[31m"} for p in problems])
+    for command in (["summary", "evaluations"], ["compare", "a", "a"]):
+        assert "\x1b" not in dataenvgym.succeeds(*command).out
+
+
 def test_evaluations_are_compared_by_name(dataenvgym, talkative):
     for name, options in (("a", 1), ("b", 3)):
         chosen = (f"+predictor.options={options}", f"name={name}")
@@ -373,6 +385,11 @@ def test_evaluations_are_compared_by_name(dataenvgym, talkative):
     assert re.search(r"wrong -> right: [1-9]\d* problem", result.out)
     (written,) = read_json(talkative / "compared" / "comparison.json")
     assert len(written["flips"]) == int(re.search(r"right: (\d+)", result.out)[1])
+    same = dataenvgym.succeeds("compare", "a", "a")
+    assert re.search(r"accuracy +0\.000 +0\.000 +\+0\.000 +- *\n", same.out)
+    (talkative / "runs" / "a").mkdir(parents=True)  # a run of the same name
+    dataenvgym.refuses("evaluations/b is an evaluation and 'a' is not", "compare", "b", "a")
+    (talkative / "runs" / "a").rmdir()
     dataenvgym.refuses("name two evaluations or more", "compare", "a")
     dataenvgym.refuses("is an evaluation and 'nothing' is not", "compare", "a", "nothing")
     dataenvgym.refuses("--baseline is for runs", "compare", "a", "b", "--baseline", "a")

@@ -4,7 +4,14 @@ import io
 
 from rich.console import Console
 
-from dataenvgym.cli.evaluation_tables import judge_lines, metric_table, score_tables, skill_table
+from dataenvgym.cli.evaluation_tables import (
+    judge_lines,
+    metric_table,
+    score_tables,
+    skill_table,
+    table_of,
+    uncut,
+)
 from dataenvgym.metrics import JudgeResult
 from dataenvgym.records import PerformanceReport, SkillReport
 
@@ -71,6 +78,18 @@ def test_the_score_of_a_judge_is_a_row_with_its_interval():
     console.print(metric_table([judged()]))
     assert console.file.getvalue().split()[-5:] == ["judge", "6.5000", "±", "1.2500", "4"]
     assert judge_lines([judged()]) == []
+
+
+def test_a_narrow_terminal_gets_every_column_of_a_table_on_one_line():
+    console = Console(file=io.StringIO(), width=20)
+    table = table_of(("a task with a long name",), ("n", "another long name"))
+    table.add_row("t", "7", "0.5")
+    console.print(uncut(table), crop=False)
+    lines = console.file.getvalue().splitlines()
+    assert [" ".join(line.split()) for line in lines] == [
+        "a task with a long name n another long name",
+        "t 7 0.5",
+    ]
 
 
 def test_failed_verdicts_and_the_agreement_of_judges_are_shown():

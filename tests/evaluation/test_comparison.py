@@ -9,6 +9,7 @@ from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.evaluation import run_evaluation
 from dataenvgym.evaluation.comparison import compare_evaluations
 from dataenvgym.metrics.estimators import clustered_estimate
+from dataenvgym.run_warnings import listening
 from dataenvgym.storage import write_jsonl
 
 ROWS = [
@@ -107,6 +108,11 @@ def test_folders_are_compared_task_by_task(evaluate, tmp_path):
     assert sorted(each.task for each in found) == ["more", "sums"]
     assert {each.scores[0].difference.mean for each in found} == {0.25}
     evaluate("own", "+predictor.limit=1", f"evaluations_dir={tmp_path / 'base'}", "task.name=own")
+    said = []
+    with listening(said.append):
+        assert len(compare_evaluations(tmp_path / "base", tmp_path / "taught")) == 2
+    (one,) = said
+    assert re.search(r"taught has no evaluation of the same task and split as .*base/own$", one)
     message = r"have no task in common: the first has own \(validation\), the second more"
     with pytest.raises(ConfigurationError, match=message):
         compare_evaluations(tmp_path / "base" / "own", tmp_path / "taught")

@@ -6,9 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dataenvgym.errors import ConfigChangedError, ConfigurationError, EvaluationError
+from dataenvgym.errors import (
+    ConfigChangedError,
+    ConfigurationError,
+    EvaluationError,
+    RunDirectoryError,
+)
 from dataenvgym.evaluation.generation import generate
 from dataenvgym.storage import read_jsonl, write_jsonl
+from dataenvgym.workspace import locked
 
 MODELS = '''
 from concurrent.futures import ThreadPoolExecutor
@@ -132,6 +138,18 @@ def test_chunks_may_be_generated_by_several_processes(folder):
     assert generate(typed("Model", "seeds=2", "num_chunks=3")).was_finished
 
 
+def test_starting_over_leaves_what_other_processes_write(folder):
+    generate(typed("Model", "num_chunks=2", "name=two"))
+    first = folder / "generations" / "two" / "chunk-0000"
+    with locked(first):
+        written = (first / "replies-000.jsonl").stat().st_ino
+        with pytest.raises(RunDirectoryError, match="another process is writing"):
+            generate(typed("Model", "num_chunks=2", "name=two"), fresh=True)
+        again = generate(typed("Model", "num_chunks=2", "name=two", "chunk=1"), fresh=True)
+    assert (again.was_finished, again.replies) == (False, 5)
+    assert (first / "replies-000.jsonl").stat().st_ino == written
+
+
 def test_rows_without_a_reply_are_asked_again(folder):
     (folder / "dead").write_text("w4")
     with pytest.raises(EvaluationError, match=r"1 of 10 rows have no reply, .*: row 5: away"):
@@ -145,10 +163,12 @@ def test_rows_without_a_reply_are_asked_again(folder):
     ("overrides", "message"),
     [
         (["field=what"], "has a field 'what' already"),
+        (["field=finish_reason"], "field is 'finish_reason', which has a fact"),
         (["chunk=1"], "chunk is 1, expected a number from 0 to 0"),
         (["seeds=0"], "seeds is 0"),
         (["sampling.max_tokens=0"], "sampling cannot be used: "),
         (["seeds=many"], "seeds is 'many', expected"),
+        (["seeds=2", "sampling.temperature=0.0"], "greedy replies are all alike"),
         (["input=none.jsonl"], "there is no file"),
         (["prompt=other.yaml"], "name the prompt once"),
         (["sampling.temprature=1"], "Did you mean 'sampling.temperature'?"),

@@ -2,15 +2,16 @@
 
 import importlib.util
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from dataenvgym.config import compose
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.trust import refuse_untrusted
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.evaluation import run_evaluation
-from dataenvgym.evaluation.inspect_task import InspectTask
+from dataenvgym.evaluation.inspect_task import InspectTask, _instance
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
 
@@ -135,6 +136,16 @@ def inspects_own(name, folder):
         str(s.id): [to_float(score.value) for score in s.scores.values()] for s in log.samples
     }
     return scores, log.results.scores[0].metrics["accuracy"].value
+
+
+def test_a_sample_with_an_image_is_not_asked_without_it():
+    parts = [SimpleNamespace(type="text", text="What is it?"), SimpleNamespace(type="image")]
+    asked = [SimpleNamespace(content="Look.", text="Look."), SimpleNamespace(content=parts)]
+    sample = SimpleNamespace(id=3, input=asked, target="a cat", metadata=None, choices=None)
+    with pytest.raises(InvalidInstanceError, match="the sample 3 has image, and students read"):
+        _instance(sample, "their_evals/pictures")
+    text_only = SimpleNamespace(**{**vars(sample), "input": asked[:1]})
+    assert _instance(text_only, "t").instruction == "Look."
 
 
 @pytest.mark.external

@@ -95,6 +95,14 @@ def test_parts_share_the_student_and_are_ordinary_evaluations(folder):
     assert evaluations_in(Path("evaluations")) == sorted(part.directory for part in parts)
     again = list(run_suite([*SMALL, TASKS, "name=mine"], limit=5))
     assert all(part.evaluation.was_finished for part in again)
+    fewer = "task=pocket_math:1,pocket_code,pocket_knowledge"
+    first, *_ = run_suite([*SMALL, fewer, "name=mine"], limit=5)
+    assert first.evaluation.usage.replies == summarize(first.directory).usage.replies == 5
+
+
+def test_the_folder_of_a_suite_may_have_quotes(folder):
+    prepared = prepare_suite([*SMALL, "task=pocket_math,pocket_code", "name=it's"])
+    assert {one.directory.parent.as_posix() for one in prepared} == {"evaluations/it's"}
 
 
 def test_another_student_takes_the_place_of_the_one_before(folder):

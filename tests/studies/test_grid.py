@@ -141,6 +141,11 @@ def test_a_suite_has_the_overrides_of_its_file(own):
     assert (grid.fixed, grid.seeds, grid.suite) == (("episode.iterations=2",), (0, 1), "mine")
 
 
+def test_a_suite_of_evaluations_is_no_study(own):
+    with pytest.raises(ConfigurationError, match=r"sets suite, which .* eval suite=math\)"):
+        parse_grid(["suite=math"], config_dir=own)
+
+
 def test_what_is_typed_replaces_what_a_suite_has(own):
     typed = ["agent.records_per_iteration=9", "episode.iterations=1", "agent=edge,retention"]
     grid = parse_grid([*typed, "suite=mine"], config_dir=own)

@@ -67,6 +67,14 @@ def test_the_score_is_the_mean_of_the_tasks_or_follows_another_rule(parts):
     assert (report.score, report.accuracy) == (0.5, 60 / 66)
 
 
+def test_a_score_without_problems_of_a_task_is_warned_of(task, parts):
+    heard = []
+    with listening(heard.append):
+        task.generate_performance_report(completed := task.evaluate(Knowing(parts["sums"])))
+        report = task.generate_performance_report(completed[:4])
+    assert (report.score, heard) == (1.0, ["several: no problem of facts is in the score"])
+
+
 def test_what_is_changed_in_the_sampling_is_changed_for_each(parts):
     task = SeveralTasks(parts, sampling={"temperature": 0.5, "max_tokens": 1024})
     student = Knowing(parts["sums"])

@@ -42,7 +42,7 @@ _CHOICES = ("choices", "options")
 _ANSWERS = ("answer", "answers", "answerKey", "target")
 _SKILLS = ("subject", "category", "skill")
 _SAID = (
-    re.compile(r"\\boxed\{ ?\(?([A-Z])\)? ?\}"),
+    re.compile(r"\\boxed\{ ?(?:\\text\{ ?)?\(?([A-Z])[).]? ?\}"),
     re.compile(r"(?i:answer)(?: is)?:? ?\*{0,2}:?\*{0,2} ?\(?([A-Z])\)?(?![A-Za-z])"),
     re.compile(r"^\*{0,2}\(?([A-Z])(?:[).:]\*{0,2}(?:[ ]|$)|\)?\*{0,2}\.?$)", re.MULTILINE),
 )
@@ -244,6 +244,10 @@ def to_instance(row: SourceRow, options: QuestionOptions) -> TaskInstance:
         text = "\n".join([instance.instruction, "", *lines])
         return instance.model_copy(update={"instruction": text, **changes})
     listed = answer if isinstance(answer, list) else [answer]
+    if other := [one for one in listed if not isinstance(one, str | int | float)]:
+        raise InvalidInstanceError(
+            f"{row.where}: the answer is {other[0]!r:.80}, expected a text or a list of texts"
+        )
     golds = [text for one in listed if (text := str(one).strip())]
     if not golds:
         raise UnfitRowError(f"{row.where}: the question has no answer: {asked!r:.80}")
@@ -274,11 +278,11 @@ def _choices(row: SourceRow, answer: Any) -> tuple[list[str], str]:
             f"{row.where}: the choices are {given!r:.80}, expected a list of 2 to 26 texts"
         )
     place: int | None = None
-    if isinstance(answer, int) and not isinstance(answer, bool):
-        place = answer
-    elif str(answer) in labels:
+    if str(answer) in labels:
         place = labels.index(str(answer))
-    elif str(answer).strip() in letters and str(answer).strip():
+    elif isinstance(answer, int) and not isinstance(answer, bool):
+        place = answer
+    elif str(answer).strip() in [*letters]:
         place = letters.index(str(answer).strip())
     elif choices.count(str(answer)) == 1:
         place = choices.index(str(answer))

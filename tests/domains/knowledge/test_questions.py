@@ -27,6 +27,9 @@ CITIES = ["Paris", "Rome", "Oslo", "Rome, Italy"]
         ("**Answer: B**", "B"),
         ("First I thought the answer is A. No: the answer is D", "D"),
         (r"So \boxed{C}, and the answer is A", "C"),
+        (r"So $\boxed{\text{C}}$.", "C"),
+        (r"\boxed{C.}", "C"),
+        (r"\boxed{\text{Anchorage}}", None),
         ("Let me think.\nA dog is no city.\nC", "C"),
         ("rome", "B"),
         ("Oslo!", "C"),
@@ -65,6 +68,17 @@ def test_choices_of_several_forms_are_the_same_problem(tmp_path):
     assert task.domain.answer_class(first, "I say (C)\nC") == "C"
 
 
+def test_an_answer_is_one_of_the_labels_or_texts_before_a_number(tmp_path):
+    labeled = {"text": ["Bonn", "Rome"], "label": ["1", "2"]}
+    rows = [
+        {"question": "Which capital?", "choices": labeled, "answerKey": 1},
+        {"question": "Which blood?", "choices": ["O", "Rh", "AB"], "answer": "AB"},
+    ]
+    write_jsonl(tmp_path / "q.jsonl", rows)
+    task = QuestionTask({"validation": tmp_path / "q.jsonl"}, graded_by="choice")
+    assert [instance.answer for instance in task.instances] == ["A", "C"]
+
+
 def test_words_in_common_with_the_best_answer_are_partial_credit(tmp_path):
     row = {"question": "Who?", "answers": ["Ann Bell", "Bell"]}
     write_jsonl(tmp_path / "q.jsonl", [row])
@@ -101,6 +115,9 @@ def test_a_judge_may_decide(tmp_path):
         ("choice", {"question": "x", "choices": ["a"], "answer": 0}, "a list of 2 to 26 texts"),
         ("choice", {"question": "x", "choices": CITIES, "answer": 4}, "the answer is 4, expected"),
         ("choice", {"question": "x", "choices": CITIES, "answer": "E"}, "the answer is 'E'"),
+        ("choice", {"question": "x", "choices": CITIES, "answer": "AB"}, "the answer is 'AB'"),
+        ("exact_match", {"question": "x", "answer": {"value": "b"}}, "is {'value': 'b'}, expected"),
+        ("exact_match", {"question": "x", "answers": ["b", None]}, "the answer is None, expected"),
         ("exact_match", {"answer": "b"}, "expected a question in one of question"),
         ("exact_match", {"question": "b"}, "expected an answer in one of answer"),
         ("instructions", {"prompt": "b", "kwargs": [1]}, "lists of the same length"),
