@@ -65,6 +65,7 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("task.workflow", "text"),
     ("task.level", "session"),
     ("agent.engine*.turn_prompt", "social_turns"),
+    ("agent.engine*.turns", 1),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""
