@@ -56,8 +56,8 @@ class FlowOptions:
         check_one_of(("session", "turn"), level=self.level)
         if self.format == "plain" and (self.workflow, self.level) != ("text", "session"):
             raise ConfigurationError(
-                f"workflow is {self.workflow!r} and level is {self.level!r}, which only problems in "
-                "FlowBench's form have: set format=flowbench (task.format), or leave both out"
+                f"workflow is {self.workflow!r} and level is {self.level!r}, which only problems "
+                "in FlowBench's form have: set format=flowbench (task.format), or leave both out"
             )
 
     @property

@@ -64,7 +64,7 @@ class Tau2Source(Source):
             )
         if tasks is not None and task_set != "base":
             raise ConfigurationError(
-                f"task_set is {task_set!r}, a split of the package's tasks, and tasks names others: "
+                f"task_set is {task_set!r}, a split of the package, and tasks names a file: "
                 "leave one of them out (task.task_set, task.tasks)"
             )
         self._package, self._world, self._name = package, world, name
