@@ -54,7 +54,7 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("task.domain_options", None),
     ("task.examples", None),
     ("task.examples_for", "base"),
-    ("task.where", {}),
+    ("task.where", None),
     ("task.balance", []),
     ("task.per_cell", None),
     ("agent.engine*.solution_prompt", None),

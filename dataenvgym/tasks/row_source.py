@@ -81,7 +81,7 @@ class RowSource(Source):
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
         per_cell = options.per_cell
-        if not isinstance(options.where, Mapping):
+        if not isinstance(options.where, Mapping | None):
             raise ConfigurationError(
                 f"where is {options.where!r}, expected fields with values, such as "
                 "task.where={level: [Level 4, Level 5]}"
@@ -124,7 +124,7 @@ class RowSource(Source):
         self._seed = options.seed
         self._where = {
             name: {str(v) for v in (values if isinstance(values, list | tuple) else [values])}
-            for name, values in options.where.items()
+            for name, values in (options.where or {}).items()
         }
         self._balance = tuple(options.balance)
         self._per_cell = per_cell

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from dataenvgym.config import build_task, compose
 from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import TaskInstance
@@ -144,6 +145,14 @@ def test_only_the_file_of_the_validation_split_needs_the_fields_of_a_balance(lev
     task = MathTask(sources, balance=["level"], per_cell=2)
     assert len(task.on("test").instances) == 1
     assert task.share() == "4 of 24 problems (the first 2 of each cell)"
+
+
+def test_rows_are_chosen_from_the_command_line(leveled):
+    options = [f"task.sources={leveled['test']}", "task.where={level: [Level 1]}"]
+    config = compose(["task=math_jsonl", "task.format=math", *options])
+    assert {i.skill for i in build_task(config).whole().instances} == {
+        *("Algebra (Level 1)", "Geometry (Level 1)")
+    }
 
 
 def test_a_small_cell_gives_all_it_has_with_a_warning(leveled, caplog):
