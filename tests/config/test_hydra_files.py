@@ -31,7 +31,7 @@ def of_values(file: Path) -> Counter[str]:
 
 def pairs() -> Iterator[tuple[Path, Path]]:
     for group, files in FILES.items():
-        if group not in ("prompt", "experiment"):  # texts; and presets, each read as a whole
+        if group.split("/")[0] not in ("prompt", "experiment"):  # texts, and presets, read whole
             yield from combinations(files.values(), 2)
 
 
