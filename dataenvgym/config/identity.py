@@ -54,7 +54,7 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("task.domain_options", None),
     ("task.examples", None),
     ("task.examples_for", "base"),
-    ("task.where", {}),
+    ("task.where", None),
     ("task.balance", []),
     ("task.per_cell", None),
     ("agent.engine*.solution_prompt", None),
@@ -65,6 +65,7 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("task.workflow", "text"),
     ("task.level", "session"),
     ("agent.engine*.turn_prompt", "social_turns"),
+    ("agent.engine*.turns", 1),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

@@ -36,9 +36,9 @@ def identity_of(
 ) -> dict[str, Any]:
     """Collect everything that determines an episode, as JSON.
 
-    A task with `instances` is identified by their hash. A predictor with `describe()` is identified
-    by its result (for the in-process one: the hash of the student's weights, and the trainer's
-    options), and so are the task's other speakers.
+    A task with `instances` is identified by their hash, and its worked examples by theirs. A
+    predictor with `describe()` is identified by its result (for the in-process one: the hash of the
+    student's weights, and the trainer's options), and so are the task's other speakers.
     """
     instances: str | None = None
     if task_of(task).offers("instances"):
@@ -54,6 +54,9 @@ def identity_of(
         identity["pressure"] = pressure.describe()
         if not task_of(task).pressure_on_records:
             identity["pressure_on_records"] = False
+    if (examples := task_of(task).examples) is not None:
+        shown = f"{task_of(task).examples_for} {examples.model_dump_json()}"
+        identity["examples"] = hashlib.sha256(shown.encode()).hexdigest()[:16]
     if others := task_of(task).others:
         identity["others"] = describe_speakers(others)
     if isinstance(predictor, Describes):

@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.callbacks import EpisodeCallback
-from dataenvgym.errors import check_at_least
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.executors.in_process import run_here
 from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome
 from dataenvgym.external.memory import free_memory
@@ -151,7 +151,10 @@ class _Memory:
         is_ours = str(trainer.get("_target_")).endswith(".InProcessTrainer")
         if not is_ours or name is None or trainer.get("device") != "cpu":
             return None
-        folder = Path(resolve_student(name))
+        try:
+            folder = Path(resolve_student(name))
+        except ConfigurationError:  # its own episode says so
+            return None
         shapes: list[Sequence[int]] = []
         for file in folder.glob("*.safetensors"):
             with safe_open(file, framework="np") as tensors:

@@ -265,14 +265,12 @@ class Task:
             instances = self.instances
         else:
             instances = checked_instances(instances, f"task {self.name!r}", "instances")
-        if self.examples is not None:
-            if adapters is not None:
-                raise ConfigurationError(
-                    "task.examples is for one student at a time, and several adapters were asked: "
-                    "leave it out"
-                )
-            if shows_to(predictor, self.examples_for):
-                predictor = WithExamples(predictor, self.examples)
+        if self.examples is not None and adapters is not None:
+            raise ConfigurationError(
+                "task.examples is for one student at a time, and several adapters were asked: "
+                "leave it out"
+            )
+        predictor = self.with_examples(predictor)
         sampling = SamplingParameters.model_validate(sampling or self.sampling)
         tries: list[CompletedTaskInstance] = []
         for sample in range(samples):
@@ -288,6 +286,12 @@ class Task:
                 adapters=adapters,
             )
         return tries if self.pressure is None else self.pressure.judged(tries, self._skills)
+
+    def with_examples(self, predictor: PredictorInterface) -> PredictorInterface:
+        """The predictor, which reads the task's examples if these are shown to it now."""
+        if self.examples is None or not shows_to(predictor, self.examples_for):
+            return predictor
+        return WithExamples(predictor, self.examples)
 
     def shown(
         self, completed: Sequence[CompletedTaskInstance], iteration: int

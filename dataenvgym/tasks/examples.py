@@ -74,17 +74,21 @@ class Examples(Model):
         import bm25s
 
         words = bm25s.tokenize([instruction], stopwords="en", return_ids=False, show_progress=False)
-        scores = self._index.get_scores(words[0]) if words[0] else [0.0] * len(self.examples)
+        index = self._index if words[0] else None
+        scores = [0.0] * len(self.examples) if index is None else index.get_scores(words[0])
         order = sorted(range(len(self.examples)), key=lambda i: (-scores[i], i))
         return [self.examples[i] for i in reversed(order[: self.nearest])]
 
     @cached_property
     def _index(self) -> Any:
+        """None if no example has a word, as in "2 + 3"."""
         import bm25s
 
         index = bm25s.BM25()
         texts = [example.instruction for example in self.examples]
         tokens = bm25s.tokenize(texts, stopwords="en", show_progress=False)
+        if not any(tokens.ids):
+            return None
         index.index(tokens, show_progress=False)
         return index
 

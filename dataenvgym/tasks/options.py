@@ -54,7 +54,7 @@ class RowOptions:
 
     fractions: Mapping[Split, float] = field(default_factory=lambda: FRACTIONS)
     limit: int | None = None
-    where: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, Any] | None = None
     balance: Sequence[str] = ()
     per_cell: int | None = None
     seed: int = 0

@@ -81,11 +81,18 @@ class RowSource(Source):
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
         per_cell = options.per_cell
-        if bool(options.balance) != (per_cell is not None) or (
-            per_cell is not None and per_cell < 1
+        if not isinstance(options.where, Mapping | None):
+            raise ConfigurationError(
+                f"where is {options.where!r}, expected fields with values, such as "
+                "task.where={level: [Level 4, Level 5]}"
+            )
+        if (
+            isinstance(options.balance, str)
+            or bool(options.balance) != (per_cell is not None)
+            or (per_cell is not None and per_cell < 1)
         ):
             raise ConfigurationError(
-                f"balance is {list(options.balance)} and per_cell is {per_cell}, expected "
+                f"balance is {options.balance} and per_cell is {per_cell}, expected "
                 "both, such as task.balance=[type,level] task.per_cell=50, or neither"
             )
         are_shares = isinstance(fractions, Mapping) and not fractions.keys() - set(SPLITS)
@@ -117,7 +124,7 @@ class RowSource(Source):
         self._seed = options.seed
         self._where = {
             name: {str(v) for v in (values if isinstance(values, list | tuple) else [values])}
-            for name, values in options.where.items()
+            for name, values in (options.where or {}).items()
         }
         self._balance = tuple(options.balance)
         self._per_cell = per_cell
@@ -178,13 +185,12 @@ class RowSource(Source):
     def _of(self, split: Split, chosen: int = 0) -> str:
         reasons = []
         sharing = self._sharing(split)
-        if len(sharing) > 1:
-            if self._balance and "validation" in sharing:
-                first = f"the first {self._per_cell} of each cell"
-                reasons.append(first if split == "validation" else f"without {first}")
-            else:
-                percent = 100 * self._fractions.get(split, 0.0) / self._fraction_of(sharing)
-                reasons.append(f"{split} is {percent:.3g}%")
+        if self._balance and "validation" in sharing:
+            first = f"the first {self._per_cell} of each cell"
+            reasons.append(first if split == "validation" else f"without {first}")
+        elif len(sharing) > 1:
+            percent = 100 * self._fractions.get(split, 0.0) / self._fraction_of(sharing)
+            reasons.append(f"{split} is {percent:.3g}%")
         if chosen == self._limit:
             reasons.append(f"limit is {self._limit}")
         return f"{chosen} of {self._totals[split]} problems ({', '.join(reasons)})"
@@ -201,9 +207,10 @@ class RowSource(Source):
         left_out = []
         places: dict[str, str] = {}
         n_rows = 0
+        balance = self._balance if "validation" in self._sharing(split) else ()
         for position, row in enumerate(self._rows(source)):
             n_rows += 1
-            for name in (*self._where, *self._balance):
+            for name in (*self._where, *balance):
                 if name not in row.values:
                     raise InvalidInstanceError(
                         f"{row.where}: the row has no field {name!r}, which task.where or "
@@ -225,7 +232,7 @@ class RowSource(Source):
                     f"{row.where}: the id {instance.id!r} is also that of {known}: each problem "
                     "needs an id of its own"
                 )
-            cell = tuple(str(row.values[name]) for name in self._balance)
+            cell = tuple(str(row.values[name]) for name in balance)
             problems.append(Located(instance, row.where, position, rank, cell))
         if left_out:
             warn_run(

@@ -84,6 +84,11 @@ class SeveralTasks(Task):
                 f"task {pressed[0]!r} has a pressure, which only a task by itself can have: leave "
                 "it out"
             )
+        if options.examples is not None:
+            raise ConfigurationError(
+                "examples are given for several tasks, and each task has its own: set "
+                f"task.tasks.{next(iter(self.tasks))}.examples, or leave it out"
+            )
         check_one_of(get_args(Rule), reward=options.reward)
         self.reward = options.reward
         self.weights = _checked_weights(options, self.tasks)
@@ -165,6 +170,17 @@ class SeveralTasks(Task):
             warn_run(f"{self.name}: no problem of {', '.join(lacking)} is in the score")
         named = {**whole.scores, **scores}
         return whole.model_copy(update={"score": self._score(scores), "scores": named})
+
+    def as_trained(self, records: Sequence[TrainingDatum]) -> Sequence[TrainingDatum]:
+        """The records as the trainer gets them; see `Task.as_trained`."""
+        if not any(task.examples and task.examples_for == "always" for task in self.tasks.values()):
+            return records
+        owners = [self.tasks[self.part_of_skill(record.provenance.skill)] for record in records]
+        return [
+            shown
+            for task, record in zip(owners, records, strict=True)
+            for shown in task.as_trained([record])
+        ]
 
     def part_of(self, instance: TaskInstance) -> str:
         """The name of the problem's task; of a record's problem, that of its skill."""

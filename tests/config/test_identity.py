@@ -50,6 +50,11 @@ def test_a_format_of_chat_leaves_runs_as_they_were_before_there_were_formats():
     assert bare["student.format"] == bare["predictor.format"] == "completion"
 
 
+def test_the_turns_of_orchestrated_tries_leave_runs_as_they_were_without_them():
+    values = decisive_values(compose(["agent/engine=orchestrate_tries"]))
+    assert "agent.engine.turns" not in values
+
+
 def test_a_judge_has_its_own_format_not_the_students(monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     judge = ["task=squad", "+predictor@task.others.judge=openai", "task.others.judge.model=m"]

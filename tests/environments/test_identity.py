@@ -3,6 +3,7 @@
 import pytest
 from pydantic import Field
 
+from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.environments.identity import identity_of, read_identity, refuse_another
 from dataenvgym.errors import NewerFormatError, RunDirectoryError
@@ -38,6 +39,17 @@ def test_a_new_optional_field_changes_no_hash_until_an_instance_uses_it():
     assert hash_of(Instance(**FIELDS)) == hash_of(Instance(**FIELDS, tools=(), hints=[])) == old
     used = {hash_of(Instance(**FIELDS, tools=("t",))), hash_of(Instance(**FIELDS, hints=["h"]))}
     assert len({*used, old}) == 3
+
+
+def test_a_run_is_not_continued_with_other_worked_examples():
+    def identity(answer: str | None, when: str = "base") -> object:
+        given = {"examples": [{"instruction": "1 + 1", "answer": answer}]} if answer else None
+        task = PocketMathTask(n_validation=1, examples=given, examples_for=when)
+        return identity_of("e", task, None, {}).get("examples")  # type: ignore[arg-type]
+
+    assert identity(None) is None
+    assert identity("2") == identity("2")
+    assert len({identity("2"), identity("#### 2"), identity("2", "always")}) == 3
 
 
 def test_a_run_of_a_newer_format_is_refused_and_can_be_replaced(task, student, tmp_path):

@@ -116,7 +116,8 @@ def test_a_study_that_fits_or_trains_elsewhere_is_not_warned_of(monkeypatch):
     assert warning_of(monkeypatch, 10**10) == []
     elsewhere = ("trainer=llama_factory", "trainer.command=/bin/true", "trainer.lora_rank=1000")
     assert warning_of(monkeypatch, 0, *elsewhere) == []
-    assert warning_of(monkeypatch, 0, "student.path=somebody/on-the-hub") == []
+    for nowhere in ("somebody/on-the-hub", "/no/such/folder"):
+        assert warning_of(monkeypatch, 0, f"student.path={nowhere}") == []
 
 
 def test_the_executor_estimates_before_any_episode_runs(monkeypatch):

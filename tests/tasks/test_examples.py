@@ -98,6 +98,10 @@ def test_the_nearest_examples_are_shown_the_most_similar_one_last():
     assert "2 + 3" not in shown
     assert shown.index("Sort 3 1 2") < shown.index("Name a prime")
     assert shots.before("?!") == shots.before("?!")
+    numbers = examples_of(
+        {"nearest": 1, "examples": [{"instruction": "2 + 3", "answer": n} for n in "56"]}
+    )
+    assert numbers.before("How much is 2 + 3?") == "2 + 3\n5\n\n"  # no words to compare
 
 
 def test_a_file_is_read_by_its_path_and_ours_by_their_names(tmp_path, source):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from dataenvgym.config import build_task, compose
 from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import TaskInstance
@@ -138,6 +139,22 @@ def test_a_balanced_validation_split_is_the_first_problems_of_each_cell(leveled)
         _ = MathTask(leveled["train"], balance=["level"], per_cell=1).instances
 
 
+def test_only_the_file_of_the_validation_split_needs_the_fields_of_a_balance(leveled):
+    leveled["test"].write_text('{"problem": "1 + 1 = ?", "answer": "2"}')
+    sources = {"validation": leveled["validation"], "test": leveled["test"]}
+    task = MathTask(sources, balance=["level"], per_cell=2)
+    assert len(task.on("test").instances) == 1
+    assert task.share() == "4 of 24 problems (the first 2 of each cell)"
+
+
+def test_rows_are_chosen_from_the_command_line(leveled):
+    options = [f"task.sources={leveled['test']}", "task.where={level: [Level 1]}"]
+    config = compose(["task=math_jsonl", "task.format=math", *options])
+    assert {i.skill for i in build_task(config).whole().instances} == {
+        *("Algebra (Level 1)", "Geometry (Level 1)")
+    }
+
+
 def test_a_small_cell_gives_all_it_has_with_a_warning(leveled, caplog):
     sources = {"validation": leveled["test"]}
     task = MathTask(sources, balance=["level", "type"], per_cell=3, where={"level": ["Level 1"]})
@@ -153,6 +170,8 @@ def test_a_small_cell_gives_all_it_has_with_a_warning(leveled, caplog):
         ({"balance": ["depth"], "per_cell": 1}, "no field 'depth'"),
         ({"balance": ["level"]}, "expected both, such as task.balance"),
         ({"balance": ["level"], "per_cell": 0}, "per_cell is 0"),
+        ({"balance": "level", "per_cell": 1}, "balance is level and"),
+        ({"where": "level"}, "where is 'level', expected fields with values"),
     ],
 )
 def test_a_filter_or_a_balance_that_does_not_fit_the_rows_is_refused(options, said, leveled):

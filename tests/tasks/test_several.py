@@ -106,6 +106,19 @@ def test_a_record_is_of_the_task_that_has_its_skill(task, parts):
         assert tried.was_correct
 
 
+def test_records_of_a_task_whose_examples_are_always_shown_have_them_too(parts):
+    shots = {"examples": [{"instruction": "1 + 1", "answer": "2"}]}
+    sums = PocketMathTask(**SIZES, examples=shots, examples_for="always")
+    task = SeveralTasks({**parts, "sums": sums})
+    train = task.on("train").instances
+    records = [
+        task.domain.gold_record(next(i for i in train if i.task == name)) for name in task.tasks
+    ]
+    of_sums, of_facts = task.as_trained(records)
+    assert of_sums.instruction == f"1 + 1\n2\n\n{records[0].instruction}"
+    assert of_facts == records[1]
+
+
 def test_a_record_for_one_task_must_not_give_away_a_problem_of_another(task, parts):
     guard = EvaluatedProblems(task).overlap()
     fact = parts["facts"].instances[0].instruction
@@ -144,6 +157,9 @@ def test_what_cannot_be_joined_is_refused(parts):
         SeveralTasks(parts, reward="max")
     with pytest.raises(ConfigurationError, match="'sums' has a pressure"):
         SeveralTasks({**parts, "sums": PocketMathTask(pressure="traps")})
+    shots = {"examples": [{"instruction": "1 + 1", "answer": "2"}]}
+    with pytest.raises(ConfigurationError, match=r"set task\.tasks\.sums\.examples, or leave"):
+        SeveralTasks(parts, examples=shots)
     with pytest.raises(ConfigurationError, match="have no environment in common"):
         SeveralTasks(parts).domain.make_environment(SeveralTasks(parts).instances)
 

@@ -90,6 +90,8 @@ class BranchedTriesEngine(SelfTeachingEngine):
         with with_student(self.task.others, predictor) as others:  # not a replaying one
             task = copy(self.task)
             task.others = self.speakers(others)
+            # examples go in front of what is replayed, which is stored without them
+            predictor, task.examples = task.with_examples(predictor), None
             sampling = self.sampling.model_copy(update={"seed": seed % 2**31})
             first = task.attempt(predictor, problems, sampling=sampling)
             kept = [done for done in first if self._lost.keeps(done)]

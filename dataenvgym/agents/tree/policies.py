@@ -58,7 +58,9 @@ class AlternatingPolicy:
         own: float = 0.5,
         most_per_skill: int | None = None,
     ) -> None:
-        check_at_least(1, subskills=subskills, most_per_skill=most_per_skill or 1)
+        check_at_least(1, subskills=subskills)
+        if most_per_skill is not None:
+            check_at_least(1, most_per_skill=most_per_skill)
         if informed and most_per_skill is not None:
             raise ConfigurationError(
                 f"most_per_skill is {most_per_skill}, and informed is true, which gives each skill "

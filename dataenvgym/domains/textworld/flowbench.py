@@ -25,7 +25,7 @@ from dataenvgym.domains.textworld.house import APPLIANCES, canonical
 from dataenvgym.domains.textworld.household import HouseProblem
 from dataenvgym.domains.textworld.shop import SHOP_ACTION, ShopProblem
 from dataenvgym.domains.textworld.worlds import Problem, Step
-from dataenvgym.errors import check_one_of
+from dataenvgym.errors import ConfigurationError, check_one_of
 
 Workflow = Literal["text", "code", "flowchart"]
 _HOUSE = re.compile(
@@ -54,6 +54,11 @@ class FlowOptions:
         check_one_of(("plain", "flowbench"), format=self.format)
         check_one_of(get_args(Workflow), workflow=self.workflow)
         check_one_of(("session", "turn"), level=self.level)
+        if self.format == "plain" and (self.workflow, self.level) != ("text", "session"):
+            raise ConfigurationError(
+                f"workflow is {self.workflow!r} and level is {self.level!r}, which only problems "
+                "in FlowBench's form have: set format=flowbench (task.format), or leave both out"
+            )
 
     @property
     def is_by_turn(self) -> bool:

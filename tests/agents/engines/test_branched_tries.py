@@ -57,6 +57,15 @@ def test_records_of_a_problem_part_at_the_turn_that_the_judge_names():
     assert warnings == []
 
 
+def test_a_try_with_worked_examples_before_it_is_replayed_too():
+    student = Wavering()
+    shots = {"examples": [{"instruction": "Buy a hat.", "answer": "Strategy: wait"}]}
+    records, warnings = generate(Lamps(judge=names(2), examples=shots), student)
+    assert len(records) == 3
+    assert student.n_asked == 2 + 1 + 1
+    assert warnings == []
+
+
 def test_the_judge_reads_the_score_and_records_become_pairs_that_first_differ_at_its_turn():
     asked = []
 

@@ -202,3 +202,5 @@ def test_an_uninformed_tree_that_is_full_gets_no_more_records():
     assert explored["t"] == Exploit(skill="t", changes={"b": -30})
     with pytest.raises(ConfigurationError, match="most_per_skill is 200, and informed is true"):
         AlternatingPolicy(most_per_skill=200)
+    with pytest.raises(ConfigurationError, match="most_per_skill is 0, expected 1 or more"):
+        AlternatingPolicy(informed=False, most_per_skill=0)

@@ -151,9 +151,14 @@ def test_one_turn_is_compared_after_the_earlier_turns_of_the_reference():
         ({"format": "flow"}, "format.*'flow'"),
         ({"workflow": "poem"}, "workflow.*'poem'.*flowchart"),
         ({"level": "day"}, "level.*'day'"),
+        (
+            {"format": "plain", "level": "turn"},
+            "level is 'turn', which only problems in FlowBench's form",
+        ),
+        ({"format": "plain", "workflow": "code"}, "workflow is 'code'.*set format=flowbench"),
     ],
 )
-def test_an_option_that_does_not_exist_is_named(option, message):
+def test_an_option_that_does_not_exist_or_has_no_effect_is_named(option, message):
     with pytest.raises(ConfigurationError, match=message):
         TextworldHouseTask(**{**SMALL, **option})
 

@@ -62,6 +62,11 @@ class Tau2Source(Source):
                 "task.where, task.balance and task.per_cell choose rows of files by their fields, "
                 "and tau2 has tasks of its package: leave them out, and choose task.task_set"
             )
+        if tasks is not None and task_set != "base":
+            raise ConfigurationError(
+                f"task_set is {task_set!r}, a split of the package, and tasks names a file: "
+                "leave one of them out (task.task_set, task.tasks)"
+            )
         self._package, self._world, self._name = package, world, name
         self._task_set, self._judges, self._tasks = task_set, judges, tasks
         self._fractions, self._limit, self._seed = fractions, limit, options.seed

@@ -331,6 +331,8 @@ def test_a_file_without_tasks_of_the_domain_is_refused(tmp_path):
     path.write_text(json.dumps([with_domain(TOOL_SCALE, "weather")]))
     with pytest.raises(InvalidInstanceError, match=r"no tasks of the domain 'telecom'.*weather"):
         _ = task(tasks=path).whole().instances
+    with pytest.raises(ConfigurationError, match=r"task_set is 'small'.*leave one of them out"):
+        task(tasks=path, task_set="small")
 
 
 def test_a_domain_may_have_a_file_for_each_task(data):
