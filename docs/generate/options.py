@@ -154,7 +154,11 @@ def _package(group: str, comments: Comments) -> str:
 def _builds_on(group: str, defaults: Any, files: Mapping[str, Path]) -> Iterator[str]:
     bases = [entry for entry in defaults if isinstance(entry, str) and entry in files]
     choices = [
-        f"{key}={value}" for e in defaults if isinstance(e, dict) for key, value in e.items()
+        f"{key}={value}"
+        for e in defaults
+        if isinstance(e, dict)
+        for key, value in e.items()
+        if value is not None  # a group of which nothing is chosen
     ]
     if bases:
         links = ", ".join(f"[`{base}`](#{_anchor(group, base)})" for base in bases)

@@ -85,6 +85,10 @@ GIVEN = {
     "task=qa_jsonl": ["task.sources=questions.jsonl", "+task.tiers.answer-1.accuracy=0.5"],
     "predictor=fixed_orchestrator": ["predictor.calls=[answer-1]"],
     "task=plans": ["task.sources=plans.jsonl", "task.tools=tools.json"],
+    "task=inspect": ["task.name=their_evals/sums"],
+    "task=questions": ["task.sources=questions.jsonl"],
+    "task=several": ["task.tasks=[pocket_math,pocket_code]"],
+    "task=textworld_games": ["task.sources=games"],
     "task=mcp": ["task.sources=problems.jsonl"],
     "task=world": ["task.world=my_module.MyWorld", "task.sources=problems.jsonl"],
     **{

@@ -30,7 +30,7 @@ def described(part: str) -> set[str]:
 def found(folder: Path) -> set[str]:
     """The files in a folder, with numbers and hashes as the page writes them."""
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    files = {re.sub(r"\d{3}-\d{4}\.jsonl$", "SSS-CCCC.jsonl", file) for file in files}
+    files = {re.sub(r"\d{3}-\d{4}\.(jsonl?)$", r"SSS-CCCC.\1", file) for file in files}
     return {re.sub(r"(?<=[/-])\d{3}(?=[./])", "NNN", file) for file in files}
 
 
