@@ -43,14 +43,14 @@ def serve(arguments: Namespace) -> None:
         server = predictor.connect()
         assert isinstance(server, OwnServer)  # there is no base_url
         name = predictor.served_name
-        console.print(f"{name} is at {server.base_url}/v1 (Ctrl-C ends it)", soft_wrap=True)
-        console.print(
-            f"another terminal: dataenvgym eval model=openai/{name} "
-            f"predictor.base_url={server.base_url} predictor.api_key_variable=null",
-            soft_wrap=True,
-        )
-        console.file.flush()
         try:
+            console.print(f"{name} is at {server.base_url}/v1 (Ctrl-C ends it)", soft_wrap=True)
+            console.print(
+                f"another terminal: dataenvgym eval model=openai/{name} "
+                f"predictor.base_url={server.base_url} predictor.api_key_variable=null",
+                soft_wrap=True,
+            )
+            console.file.flush()
             while True:
                 time.sleep(LOOK_S)
                 if not server.running.is_alive:

@@ -710,7 +710,9 @@ def test_a_process_that_forgets_to_close_ends_all_the_same(server):
         "print(client.submit(asked, SamplingParameters(), model='m').result().text)\n"
     )
     done = python("-X", "dev", "-c", code)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
+    # asyncio's debug mode also names steps that took 0.1 s, on a busy machine
+    said = [line for line in done.stderr.splitlines() if not line.startswith("Executing <")]
+    assert (done.returncode, done.stdout, said) == (0, "hi\n", [])
 
 
 def test_a_copy_is_a_client_that_has_not_connected_yet(server, connect):
