@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dataenvgym.interfaces import (
-    Failure,
-    ForwardingPredictor,
-    PredictorInterface,
-    Reply,
-    SamplingParameters,
-)
+from dataenvgym.interfaces import PredictorInterface, Reply
+from dataenvgym.interfaces.forwarding import HearingPredictor
 from dataenvgym.metrics.files import EvaluationFiles
 from dataenvgym.records import Conversation, Model
 from dataenvgym.storage import read_json, write_json
@@ -52,40 +46,15 @@ class Usage(Model):
         return self.completion_tokens / self.counted if self.counted else None
 
 
-class MeteredStudent(ForwardingPredictor):
+class MeteredStudent(HearingPredictor):
     """Answers with a predictor, and adds up the usage of its replies."""
 
     def __init__(self, predictor: PredictorInterface) -> None:
         super().__init__(predictor)
-        self.title = getattr(predictor, "title", type(predictor).__name__)
         self.usage = Usage()
         self._lock = threading.Lock()
 
-    def predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> Sequence[Reply | Failure]:
-        replies = super().predict(conversations, sampling)
-        # what is not a list of replies is refused where the predictor is asked
-        for reply in replies if isinstance(replies, Sequence) else ():
-            self._add(reply)
-        return replies
-
-    def own_submit(
-        self, conversation: Conversation, sampling: SamplingParameters
-    ) -> Future[Reply | Failure]:
-        """Ask for one reply, and add its usage when it comes."""
-        future: Future[Reply | Failure] = self._predictor.submit(conversation, sampling)
-
-        def add(done: Future[Reply | Failure]) -> None:
-            if not done.cancelled() and done.exception() is None:
-                self._add(done.result())
-
-        future.add_done_callback(add)
-        return future
-
-    def _add(self, reply: Reply | Failure) -> None:
-        if not isinstance(reply, Reply):
-            return
+    def hear(self, conversation: Conversation, reply: Reply) -> None:
         counts = (reply.prompt_tokens, reply.completion_tokens)
         known = Usage(replies=1)
         if counts[0] is not None and counts[1] is not None:

@@ -7,7 +7,6 @@ A row has `question` and `answer`, and may have `id`, `category` and `preference
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -26,14 +25,8 @@ from dataenvgym.domains.orchestrate.tiers import (
     read_endpoints,
 )
 from dataenvgym.errors import InvalidInstanceError
-from dataenvgym.interfaces import (
-    Failure,
-    ManyAdapters,
-    PredictorInterface,
-    Reply,
-    SamplingParameters,
-)
-from dataenvgym.interfaces.forwarding import ForwardingPredictor
+from dataenvgym.interfaces import PredictorInterface, Reply, SamplingParameters
+from dataenvgym.interfaces.forwarding import HearingPredictor
 from dataenvgym.llm.budget import Price, parse_price
 from dataenvgym.options import takes
 from dataenvgym.records import CompletedTaskInstance, Conversation, Message, TaskInstance
@@ -88,57 +81,17 @@ class QuestionOptions(OrchestrationOptions, RowOptions):
     fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
 
 
-class MeteredPredictor(ForwardingPredictor):
+class MeteredPredictor(HearingPredictor):
     """Answers with a predictor, and keeps the usage of each reply."""
 
     def __init__(self, predictor: PredictorInterface, price: Price | None) -> None:
         super().__init__(predictor)
-        self.title = getattr(predictor, "title", type(predictor).__name__)
         self._price = price
         self._found: dict[tuple[str, str], Usage] = {}
-        if isinstance(predictor, ManyAdapters):
-            self.train_each, self.predict_each = predictor.train_each, self._predict_each
 
-    def predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> Sequence[Reply | Failure]:
-        return self._metered(conversations, super().predict(conversations, sampling))
-
-    def own_submit(
-        self, conversation: Conversation, sampling: SamplingParameters
-    ) -> Future[Reply | Failure]:
-        """Ask for one reply, and keep its usage when it comes."""
-        future: Future[Reply | Failure] = self._predictor.submit(conversation, sampling)
-
-        def keep(done: Future[Reply | Failure]) -> None:
-            if not done.cancelled() and done.exception() is None:
-                self._keep(conversation, done.result())
-
-        future.add_done_callback(keep)
-        return future
-
-    def _predict_each(
-        self,
-        adapters: Sequence[Path | None],
-        conversations: Sequence[Conversation],
-        sampling: SamplingParameters,
-    ) -> Sequence[Reply | Failure]:
-        replies = self._predictor.predict_each(adapters, conversations, sampling)
-        return self._metered(conversations, replies)
-
-    def _metered(
-        self, conversations: Sequence[Conversation], replies: Sequence[Reply | Failure]
-    ) -> Sequence[Reply | Failure]:
-        """The same replies, whose usage is kept."""
-        for conversation, reply in zip(conversations, replies, strict=False):
-            self._keep(conversation, reply)
-        return replies
-
-    def _keep(self, conversation: Conversation, reply: Reply | Failure) -> None:
-        if isinstance(reply, Reply):
-            said = as_reply(read_reply(conversation, reply.text))
-            usage = Usage.of(reply, self._price)
-            self._found[conversation[-1].content, said] = usage
+    def hear(self, conversation: Conversation, reply: Reply) -> None:
+        said = as_reply(read_reply(conversation, reply.text))
+        self._found[conversation[-1].content, said] = Usage.of(reply, self._price)
 
     def usage(self, turns: Sequence[tuple[Conversation, Message]]) -> Usage | None:
         """The usage of these replies to these prompts; None if they were not all seen."""
