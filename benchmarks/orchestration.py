@@ -78,7 +78,7 @@ def gain(seeds: int) -> dict[str, Any]:
 
 
 def after_training(task: PocketOrchestrateTask, seed: int) -> dict[str, float]:
-    """What the student of the last round gets; measured once."""
+    """The accuracy and cost of the student after the last round, from its file if it is there."""
     config = compose([*OPTIONS, f"seed={seed}"])
     directory = RUNS / run_name(config)
     if not (path := directory / "measured.json").is_file():

@@ -157,8 +157,9 @@ def _compared(
     ids = [id for id in one.tries if id in other.tries and _same(id, one, other)]
     if not ids:
         raise ConfigurationError(
-            f"{before.directory} and {after.directory} have no scored problem in common, so there "
-            "are no pairs: evaluate both students on the same task, split and --limit"
+            f"{before.directory} and {after.directory} have no scored problem in common, and "
+            "only common ones can be compared: evaluate both students on the same task, split and "
+            "--limit"
         )
     clusters: defaultdict[object, list[int]] = defaultdict(list)
     for position, id in enumerate(ids):

@@ -124,7 +124,7 @@ def warn_of_memory(episodes: Sequence[EpisodeJob], workers: int, threads: int) -
 
 @dataclass(frozen=True)
 class _Memory:
-    """What the trainings of one episode need, in bytes: an estimate from the student's files.
+    """An estimate of the bytes that the trainings of one episode need, from the student's files.
 
     Attributes:
         base: the frozen weights, which episodes of one student share.

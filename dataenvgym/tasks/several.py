@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from math import fsum
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
@@ -113,11 +113,6 @@ class SeveralTasks(Task):
             for name, task in self.tasks.items()
             for instance in task.on(split).instances
         ]
-
-    def on(self, split: Split) -> Self:
-        other = copy.copy(self)
-        other.split = split
-        return other
 
     def attempt(
         self,

@@ -181,3 +181,8 @@ def test_a_skill_of_two_kinds_of_tasks_is_warned_of(parts):
     assert heard[1:] == [
         "several: records with the skill 'new', which no task has, count as those of sums"
     ]
+
+
+def test_a_split_that_does_not_exist_is_refused(task):
+    with pytest.raises(ConfigurationError, match="split is 'trian', expected"):
+        task.on("trian")

@@ -1,4 +1,4 @@
-"""Python code in the middle of an answer: it is run, and the student goes on with its output.
+"""Runs Python code in the middle of an answer; its output is the next message to the student.
 
 The field calls this tool-integrated reasoning. A reply that ends in code is answered by the output:
 
@@ -86,7 +86,7 @@ class CodeRuns(Model):
 
     @property
     def told(self) -> str:
-        """What the student is told of it."""
+        """The part of the system message that explains code to the student."""
         return (
             f"You can run Python code: write it between {self.begin} and {self.end}, and its "
             "output comes back. Names stay defined, and the value of the last expression is "

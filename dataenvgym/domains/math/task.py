@@ -67,8 +67,8 @@ class MathOptions(TaskOptions, RowOptions, PromptOptions):
         question_field, answer_field: the fields of a row with the question and the gold answer;
             None tries those of the format.
         code: runs Python code in the student's replies and puts back its output: how (see
-            `CodeRuns`; `{}` for the defaults), or None. The student is told in the system message,
-            and the end of code is added to `sampling.stop`.
+            `CodeRuns`; `{}` for the defaults), or None. The system message explains it to the
+            student, and the end of code is added to `sampling.stop`.
     """
 
     sources: Places

@@ -161,16 +161,11 @@ def account_of(transcript: Conversation, policy: Usage | None = None) -> Account
     for message in transcript[1:]:
         if message.role == "assistant":
             was_counted = False
-        elif not was_counted and _is_fault(message):
-            invalid, was_counted = invalid + 1, True
+        elif not was_counted:
+            fault = ERROR if message.role == "user" else '{"error":'
+            if message.content.startswith(fault):
+                invalid, was_counted = invalid + 1, True
     return Account(calls=calls, tools=tools, judge=judge, policy=policy, n_invalid=invalid)
-
-
-def _is_fault(message: Message) -> bool:
-    """Whether a message after the orchestrator's says that a call was not made."""
-    if message.role == "user":
-        return message.content.startswith(ERROR)
-    return message.content.startswith('{"error":')
 
 
 def faults_in(conversation: Sequence[Message]) -> list[str]:

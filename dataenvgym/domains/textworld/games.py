@@ -178,7 +178,7 @@ def _started(game: str, *, policy: bool = False) -> tuple[Any, Any]:
 
 
 def _cleaned(state: Any) -> str:
-    """What a game says, without the prompt of its status line."""
+    """The text of a game's reply, without its status line and prompt."""
     said = _STATUS.sub("", (state.get("feedback") or state.get("raw") or "").rstrip())
     return _GAP.sub("\n\n", said).strip()
 

@@ -104,7 +104,7 @@ class RoomsProblem(Problem):
             return f"it holds the {held[0]}, which belongs nowhere"
         hidden = {self.things[name] for name in self.goal} - {HAND, *self.order}
         if hidden:
-            return f"what it asks for is in the {min(hidden)}, where nobody looks"
+            return f"what it asks for is in the {min(hidden)}, a room that is not in its order"
         if [*self.goal.values()].count(HAND) > 1:
             return "it asks to hold several things"
         return "its goal is met at the start" if self.goal.items() <= self.things.items() else None

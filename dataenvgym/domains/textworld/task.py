@@ -54,7 +54,7 @@ class HouseOptions(PocketOptions, PromptOptions, PlayOptions, FlowOptions):
         sources: files with problems instead of drawn ones: one path for all splits, or {train: ...,
             validation: ..., test: ...}.
         n_train, n_validation, n_test: number of drawn problems in each split.
-        system_prompt: the system message of whoever acts.
+        system_prompt: the system message of the model that acts.
         sampling: how the student draws its replies.
     """
 
@@ -72,7 +72,7 @@ class ShopOptions(HouseOptions):
 
     Attributes:
         max_turns: the most messages of the student; the problem is not solved after that.
-        system_prompt: the system message of whoever acts.
+        system_prompt: the system message of the model that acts.
     """
 
     max_turns: int = 10
@@ -133,7 +133,7 @@ class GameOptions(TaskOptions, PromptOptions, PlayOptions):
         limit: largest number of games of each place: a seeded sample.
         seed: selects the sample, and the games of each split of a folder that several share.
         name: of the task; None uses the name of the class.
-        system_prompt: the system message of whoever acts.
+        system_prompt: the system message of the model that acts.
         sampling: how the student draws its replies.
     """
 
@@ -158,7 +158,7 @@ class WebshopOptions(GameOptions):
         seed: selects the sample.
         n_products: how many products WebShop loads; None is all.
         max_turns: the most messages of the student; the problem is not solved after that.
-        system_prompt: the system message of whoever acts.
+        system_prompt: the system message of the model that acts.
     """
 
     sources: Places = field(default_factory=lambda: _SESSIONS)

@@ -108,7 +108,7 @@ def test_its_words_are_tokens_of_its_student(task, records):
     ("changes", "fault"),
     [
         ({"goal": {"harp": "barn"}}, "there is no harp"),
-        ({"things": {"kite": "tower"}}, "in the tower, where nobody looks"),
+        ({"things": {"kite": "tower"}}, "in the tower, a room that is not in its order"),
         ({"goal": {"kite": "mill"}}, "met at the start"),
         ({"things": {"kite": "mill", "bag": "hand"}}, "holds the bag, which belongs nowhere"),
     ],
