@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from contextlib import closing
+from functools import partial
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.config import build_predictor, compose
@@ -43,17 +44,17 @@ def serve(arguments: Namespace) -> None:
         server = predictor.connect()
         assert isinstance(server, OwnServer)  # there is no base_url
         name = predictor.served_name
+        # no `console.print`: told to end within one, rich would print that line again
+        say = partial(print, file=console.file, flush=True)
         try:
-            console.print(f"{name} is at {server.base_url}/v1 (Ctrl-C ends it)", soft_wrap=True)
-            console.print(
+            say(f"{name} is at {server.base_url}/v1 (Ctrl-C ends it)")
+            say(
                 f"another terminal: dataenvgym eval model=openai/{name} "
-                f"predictor.base_url={server.base_url} predictor.api_key_variable=null",
-                soft_wrap=True,
+                f"predictor.base_url={server.base_url} predictor.api_key_variable=null"
             )
-            console.file.flush()
             while True:
                 time.sleep(LOOK_S)
                 if not server.running.is_alive:
                     server.revive()
         except KeyboardInterrupt:  # the way to end it
-            console.print("ended")
+            say("ended")
