@@ -46,11 +46,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read the JSON value in `path`.
-
-    Raises:
-        BrokenFileError: if the file is not JSON.
-    """
+    """Read the JSON value in `path`; BrokenFileError if the file is not JSON."""
     try:
         return orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError as error:

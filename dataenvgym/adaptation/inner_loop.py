@@ -316,11 +316,7 @@ def _in_turn(
 
 
 def trainer_of(predictor: object) -> TrainerInterface:
-    """The predictor's trainer.
-
-    Raises:
-        ConfigurationError: if it has no attribute `trainer`.
-    """
+    """The predictor's trainer; ConfigurationError if it has no attribute `trainer`."""
     trainer: TrainerInterface | None = getattr(predictor, "trainer", None)
     if trainer is None:
         raise ConfigurationError(

@@ -289,11 +289,7 @@ _MARKS = {"ok": ("ok", "green"), "missing": ("-", "dim"), "problem": ("PROBLEM",
 
 
 def doctor(arguments: Namespace) -> None:
-    """Show all findings.
-
-    Raises:
-        ExternalError: if the default episode cannot run.
-    """
+    """Show all findings; ExternalError if the default episode cannot run."""
     quieten()
     console = open_console()
     with console.status("looking"):

@@ -108,21 +108,13 @@ class ExternalEnvironment:
         return f"dataenvgym external install {self.name} --variant {self.variant}"
 
     def versions(self) -> dict[str, str]:
-        """The version of each package, if it is installed.
-
-        Raises:
-            ExternalError: if it is not installed.
-        """
+        """The version of each package, if it is installed; ExternalError if it is not installed."""
         self.require()
         found: dict[str, Any] = read_json(self.folder / _MARK)
         return dict(found["packages"])
 
     def require(self) -> ExternalEnvironment:
-        """Return this environment.
-
-        Raises:
-            ExternalError: if it is not installed.
-        """
+        """Return this environment; ExternalError if it is not installed."""
         if not self.is_installed:
             need(
                 ExternalError(

@@ -82,11 +82,7 @@ class ExternalModel:
         return f"dataenvgym external install {self.name}"
 
     def require(self) -> ExternalModel:
-        """Return this model.
-
-        Raises:
-            ExternalError: if it is not installed.
-        """
+        """Return this model; ExternalError if it is not installed."""
         if not self.is_installed:
             need(
                 ExternalError(

@@ -59,11 +59,7 @@ class Interpreter(NamedTuple):
 
 
 def find_bubblewrap() -> str:
-    """The path of bwrap.
-
-    Raises:
-        ConfigurationError: if this is not Linux, or bwrap is missing.
-    """
+    """The path of bwrap; ConfigurationError if this is not Linux, or bwrap is missing."""
     if platform.system() != "Linux":
         raise ConfigurationError(
             f"sandbox backend 'bubblewrap' needs Linux, and this is {platform.system()}: run in a "

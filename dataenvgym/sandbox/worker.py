@@ -93,11 +93,7 @@ class Worker:
     def __init__(
         self, bwrap: str, interpreter: Interpreter, *, packages: bool, filter_program: bytes
     ):
-        """Start it.
-
-        Raises:
-            ConfigurationError: if no sandbox can be made here.
-        """
+        """Start it; ConfigurationError if no sandbox can be made here."""
         self._lock = threading.Lock()
         self._first: int | None = None
         self._asked: RunSetup | None = None

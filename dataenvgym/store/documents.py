@@ -56,11 +56,7 @@ def _escaped(name: str) -> str:
 
 
 def to_json(kind: Kind[M], document: M) -> bytes:
-    """The document as JSON, redacted.
-
-    Raises:
-        ConfigurationError: if it is not of the kind's model.
-    """
+    """The document as JSON, redacted; ConfigurationError if it is not of the kind's model."""
     if not isinstance(document, kind.model):
         raise ConfigurationError(
             f"a document of kind {kind.name!r} is a {type(document).__name__}, expected a "
@@ -85,11 +81,7 @@ def from_json(kind: Kind[M], data: bytes, place: str) -> M:
 
 
 def event_to_json(event: Mapping[str, Any]) -> bytes:
-    """The event as one line of JSON, redacted.
-
-    Raises:
-        ConfigurationError: if it is not a JSON object.
-    """
+    """The event as one line of JSON, redacted; ConfigurationError if it is not a JSON object."""
     try:
         return redact_bytes(orjson.dumps(dict(event)))
     except TypeError as error:

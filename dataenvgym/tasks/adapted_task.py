@@ -215,11 +215,7 @@ def _name_of(task: TaskInterface) -> str:
 
 
 def needed(task: TaskInterface, name: str, purpose: str) -> Any:
-    """That attribute of a task of another class.
-
-    Raises:
-        ConfigurationError: if it has none.
-    """
+    """That attribute of a task of another class; ConfigurationError if it has none."""
     if (found := getattr(task, name, None)) is None:
         raise ConfigurationError(
             f"{type(task).__name__} has no `{name}`, {purpose}: give it one, as "

@@ -240,11 +240,7 @@ class PocketDomain(Protocol):
 
 
 def family_of(task: TaskInterface) -> PocketFamily[Any]:
-    """The family of a pocket task.
-
-    Raises:
-        ConfigurationError: if the task does not have one.
-    """
+    """The family of a pocket task; ConfigurationError if the task does not have one."""
     task = task_of(task)
     if not isinstance(task.domain, PocketDomain):
         raise ConfigurationError(
@@ -271,11 +267,7 @@ def read_exercise(question: str) -> Exercise | None:
 
 
 def find_skill(family: PocketFamily[Any], name: str) -> str:
-    """`name`, if the family has a skill of that name.
-
-    Raises:
-        ConfigurationError: if it does not.
-    """
+    """`name`, if the family has a skill of that name; ConfigurationError if it does not."""
     if name not in family.phrasings:
         raise ConfigurationError(
             f"{family.name} has no skill {name!r}.{did_you_mean(name, family.phrasings)} "

@@ -198,11 +198,7 @@ def _results_by_harness(
 def _orders(
     code: str, problem: CodeProblem, tests: Sequence[_Test], nonce: str, limits: Limits
 ) -> Iterator[bytes]:
-    """The input of the harness.
-
-    Raises:
-        EvaluationError: if a test is longer than can be sent.
-    """
+    """The input of the harness; EvaluationError if a test is longer than can be sent."""
     yield pipes.packed(plain.dumps({"preamble": problem.preamble, "code": code}))
     setup = {
         "nonce": nonce,

@@ -82,11 +82,7 @@ class FewShotEnvironment(TaskEnvironment):
 
 
 def output_of(instance: TaskInstance) -> Grid:
-    """The gold output of a problem.
-
-    Raises:
-        InvalidInstanceError: if its answer is not a grid.
-    """
+    """The gold output of a problem; InvalidInstanceError if its answer is not a grid."""
     found = read_grid(instance.answer or "")
     if isinstance(found, str):
         raise InvalidInstanceError(

@@ -33,11 +33,7 @@ def passage_of(instance: TaskInstance) -> Passage | None:
 
 
 def golds_of(instance: TaskInstance) -> Sequence[str]:
-    """All gold answers.
-
-    Raises:
-        InvalidInstanceError: if there are none.
-    """
+    """All gold answers; InvalidInstanceError if there are none."""
     golds = instance.data.get("answers") or ([instance.answer] if instance.answer else [])
     texts = [one for one in golds if isinstance(one, str)] if isinstance(golds, list) else []
     if not texts or golds != texts:

@@ -200,11 +200,7 @@ def sampled(rows: Rows, *, limit: int | None, seed: int) -> Rows:
 
 
 def game_rows(place: Any) -> Iterator[SourceRow]:
-    """A row for each game file in a folder and below it.
-
-    Raises:
-        ConfigurationError: if there is none.
-    """
+    """A row for each game file in a folder and below it; ConfigurationError if there is none."""
     folder = Path(place)
     found = sorted(p for p in (*folder.rglob("*"), folder) if p.suffix in _SUFFIXES)
     if not found:

@@ -27,11 +27,7 @@ class MalformedReply(ValueError):
 
 
 def action_in(reply: str) -> str:
-    """The action of a reply.
-
-    Raises:
-        MalformedReply: unless there is exactly one.
-    """
+    """The action of a reply; MalformedReply unless there is exactly one."""
     found = _ACTION.findall(reply)
     if len(found) != 1:
         count = f"{len(found)} actions" if found else "no action"

@@ -19,11 +19,7 @@ def run_doctest(text: str, namespace: dict[str, Any]) -> dict[str, Any]:
 
 
 def source_of(text: str) -> str:
-    """The examples as one program.
-
-    Raises:
-        ValueError: if they are not valid doctests.
-    """
+    """The examples as one program; ValueError if they are not valid doctests."""
     return "".join(example.source for example in doctest.DocTestParser().get_examples(text))
 
 

@@ -100,11 +100,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """The inverse of `dumps`.
-
-    Raises:
-        NotPlainError: if the data do not come from `dumps`.
-    """
+    """The inverse of `dumps`; NotPlainError if the data do not come from `dumps`."""
     try:
         return decode(json.loads(data))
     except (ValueError, TypeError, KeyError, RecursionError, ArithmeticError) as error:

@@ -107,11 +107,7 @@ class Session:
         return redact(self._client.instructions or "")
 
     def tools(self) -> list[Tool]:
-        """All tools, in the server's order.
-
-        Raises:
-            EvaluationError: if the server does not list them.
-        """
+        """All tools, in the server's order; EvaluationError if the server does not list them."""
         with self._failures("does not list its tools"):
             return self._wait(self._list_tools)
 

@@ -248,11 +248,7 @@ def served(world: World[Any], **options: Any) -> Iterator[str]:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there.
-
-    Raises:
-        ConfigurationError: if it cannot.
-    """
+    """A socket that listens there; ConfigurationError if it cannot."""
     # asyncio disables Nagle's delays only for sockets that are declared as TCP
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

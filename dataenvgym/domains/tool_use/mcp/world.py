@@ -90,11 +90,7 @@ class McpServer:
         return {name: _secret(name, "variables") for name in self.variables}
 
     def all_headers(self) -> dict[str, str]:
-        """The headers of each request.
-
-        Raises:
-            ConfigurationError: if a variable is not set.
-        """
+        """The headers of each request; ConfigurationError if a variable is not set."""
         headers = {name: _secret(each, "headers") for name, each in self.headers.items()}
         if self.api_key_variable is not None:
             key = _secret(self.api_key_variable, "api_key_variable")

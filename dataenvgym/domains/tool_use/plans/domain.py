@@ -109,11 +109,7 @@ _SYSTEM = "You plan how tools answer a request. These are the tools:\n\n{tools}\
 
 
 def form_of(name: str, tools: Collection[str]) -> Form:
-    """The form of that name, json or code.
-
-    Raises:
-        ConfigurationError: if it does not exist.
-    """
+    """The form of that name, json or code; ConfigurationError if it does not exist."""
     forms = {"json": json_form.FORM, "code": code_form.form(tools)}
     check_one_of(forms, form=name)
     return forms[name]
