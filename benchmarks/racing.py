@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.studies.power import LEVEL
 from dataenvgym.studies.racing import run_race
-from dataenvgym.studies.statistics import holm, paired_t
+from dataenvgym.studies.statistics import LEVEL, holm, paired_t
 
 Floats = NDArray[np.float64]
 MEASURED = (0.196, 0.227, 0.242, 0.233, 0.238, 0.228, 0.224, 0.216, 0.207)

@@ -18,9 +18,15 @@ from benchmarks.common import print_table, write_results
 from dataenvgym.studies.aggregate import Interval, interquartile_interval, interquartile_mean
 from dataenvgym.studies.aggregate import probability_of_improvement as improvement
 from dataenvgym.studies.noise import NoiseModel, Variances, suite_sd
-from dataenvgym.studies.pairs import compare_pairs, over_tasks
-from dataenvgym.studies.power import detectable_effect, power
-from dataenvgym.studies.statistics import Test, holm, p_value
+from dataenvgym.studies.statistics import (
+    Test,
+    compare_pairs,
+    detectable_effect,
+    holm,
+    over_tasks,
+    p_value,
+    power,
+)
 
 SHARED = 0.5
 """Correlation of two strategies over seeds."""

@@ -170,11 +170,7 @@ class EditTrials:
         return None if is_open else results
 
     def _tried(
-        self,
-        name: str,
-        drafts: Sequence[_Draft],
-        repeats: int,
-        at_once: int | None,
+        self, name: str, drafts: Sequence[_Draft], repeats: int, at_once: int | None
     ) -> list[EditResult]:
         if at_once is not None:
             return self._tried_at_once(name, drafts, repeats, at_once)

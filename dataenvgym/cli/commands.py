@@ -271,7 +271,7 @@ written beside the old ones (rescored-001, ...), and the table shows changes."""
     Command(
         "attribute",
         "measure which of a run's records helped: train again without them",
-        "attribute:attribute",
+        "inspect:attribute",
         {
             **_RUN,
             "--iteration N": "leave out records of iteration N's training (default: the best one)",
@@ -336,7 +336,7 @@ predictor=vllm. Runs and evaluations with the same options share it.""",
     Command(
         "serve-adaptation",
         "train and ask an adapter for each request of a client",
-        "serve_adaptation:serve_adaptation",
+        "serve:serve_adaptation",
         {
             **_OVERRIDES,
             "--transport http|zmq=http": "of the requests (default: http); zmq needs the package "

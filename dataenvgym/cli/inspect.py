@@ -6,9 +6,13 @@ from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 
-from dataenvgym.cli.console import open_console
+from dataenvgym.cli.console import open_console, quieten, showing_warnings
+from dataenvgym.cli.study import wide_console
 from dataenvgym.config.run_directory import find_run, runs_in
+from dataenvgym.episodes.attribution import FOLDER, print_table
+from dataenvgym.episodes.display import showing_progress
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.evaluation.attribution import attribute_run
 
 LISTED = 10
 """Runs that are listed, at most."""
@@ -71,3 +75,23 @@ def export(arguments: Namespace) -> None:
     else:
         export_records(directory, output)
     print(output)
+
+
+def attribute(arguments: Namespace) -> None:
+    """Train again without each group of records, and show the effects."""
+    quieten()
+    directory = run_of(arguments)
+    console = wide_console()
+    with showing_warnings(console), showing_progress(console, "training without records"):
+        table = attribute_run(
+            directory,
+            iteration=arguments.iteration,
+            by=arguments.by,
+            groups=arguments.groups,
+            limit=arguments.limit,
+            seed=arguments.seed,
+            repeats=arguments.repeats,
+            trust=arguments.trust,
+        )
+    print_table(table, console)
+    console.print(f"\n{directory / FOLDER / 'table.md'}", soft_wrap=True)

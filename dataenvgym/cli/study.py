@@ -101,7 +101,7 @@ def study(arguments: Namespace) -> None:
 
 def compare(arguments: Namespace) -> None:
     """Show the table of these runs, or of evaluations; with `--output`, write all numbers."""
-    from dataenvgym.cli.evaluation_comparison import folder_of_evaluations, show_comparisons
+    from dataenvgym.cli.evaluation_tables import folder_of_evaluations, show_comparisons
     from dataenvgym.studies.comparison import compare_runs
     from dataenvgym.studies.tables import render, write_results
 

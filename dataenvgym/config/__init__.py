@@ -7,9 +7,8 @@
     instantiation   one section -> the object that its `_target_` names
     resolved        the values as YAML without references
     identity        the name of a run, and the values that determine its results
-    workspaces      finds, opens and checks folders with a `config.yaml`
+    workspaces      finds, opens and checks folders with a `config.yaml`; what it may run
     run_directory   a DictConfig -> the folder of its run, new or continued
-    trust           limits what a folder's `config.yaml` may run
 
 `make_open_ended`, `make_skill_list` and `make_skill_tree` build environments for gymnasium.
 """

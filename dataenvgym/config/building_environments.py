@@ -17,12 +17,12 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from omegaconf import DictConfig, OmegaConf
 from pydantic import ValidationError
 
-from dataenvgym.config.arguments import check_arguments
 from dataenvgym.config.building import build_predictor, build_task, build_teacher
 from dataenvgym.config.composition import compose
 from dataenvgym.config.instantiation import (
     build_section,
     build_value,
+    check_arguments,
     check_protocol,
     section_target,
 )

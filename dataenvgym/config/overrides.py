@@ -18,7 +18,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError
 
-from dataenvgym.config.arguments import fits, named, takes_null
+from dataenvgym.config.instantiation import fits, named, takes_null
 from dataenvgym.config.short_names import (
     is_model,
     model_overrides,

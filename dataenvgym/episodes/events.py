@@ -52,11 +52,7 @@ class EventLog(EpisodeCallback):
     """
 
     def __init__(
-        self,
-        directory: Path,
-        *,
-        waits: bool = False,
-        clock: Callable[[], float] = time.monotonic,
+        self, directory: Path, *, waits: bool = False, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._path = directory / EVENTS_FILE
         self._known = -1

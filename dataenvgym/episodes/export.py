@@ -183,10 +183,7 @@ def _dataset_card(run: RunFiles, sizes: dict[str, int]) -> str:
         "pretty_name": f"{summary.task}, written by {summary.agent}",
         "tags": ["dataenvgym", "synthetic"],
         "configs": [
-            {
-                "config_name": name,
-                "data_files": [{"split": "train", "path": _file(kind, sizes)}],
-            }
+            {"config_name": name, "data_files": [{"split": "train", "path": _file(kind, sizes)}]}
             for kind, name in names.items()
         ],
     }

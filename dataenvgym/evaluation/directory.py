@@ -20,8 +20,7 @@ from dataenvgym.config.identity import decisive_values, digest, run_name, task_n
 from dataenvgym.config.instantiation import section_target
 from dataenvgym.config.overrides import Override, new_speakers, parse_overrides
 from dataenvgym.config.resolved import literal
-from dataenvgym.config.trust import refuse_untrusted
-from dataenvgym.config.workspaces import Workspaces
+from dataenvgym.config.workspaces import Workspaces, refuse_untrusted
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.metrics.additions import EvaluationAddition
 from dataenvgym.metrics.files import EvaluationFiles
@@ -119,7 +118,7 @@ def settings_to_rescore(
 
     Args:
         trust: accept any class or program that the folder names for the task or the judge, or in
-            a section that an evaluation does not have, such as `store` (see `trust`).
+            a section that an evaluation does not have, such as `store` (see `workspaces`).
 
     Raises:
         ConfigurationError: for an unknown option, an option that does not change judging, a value

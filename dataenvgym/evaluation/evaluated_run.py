@@ -21,7 +21,7 @@ from dataenvgym.config.identity import short_name
 from dataenvgym.config.overrides import new_speakers, parse_overrides
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.run_directory import find_run, is_hand_made, read_config
-from dataenvgym.config.trust import refuse_untrusted
+from dataenvgym.config.workspaces import refuse_untrusted
 from dataenvgym.environments.identity import identity_of, read_identity
 from dataenvgym.environments.iterations import IterationFiles, finished_iterations
 from dataenvgym.environments.student import former_of
@@ -41,18 +41,14 @@ SECTIONS = ("task", "student", "predictor", "trainer")
 
 
 def compose_for_run(
-    run: str,
-    overrides: Sequence[str],
-    *,
-    config_dir: str | Path | None = None,
-    trust: bool = False,
+    run: str, overrides: Sequence[str], *, config_dir: str | Path | None = None, trust: bool = False
 ) -> tuple[DictConfig, Path]:
     """Compose an evaluation with the run's task and student; also return the run's folder.
 
     Args:
         run: its name, or the path of its folder.
         overrides, config_dir: as for `compose`.
-        trust: accept any class or program that the run's folder names (see `trust`).
+        trust: accept any class or program that the run's folder names (see `workspaces`).
 
     Raises:
         ConfigurationError: as `compose`; options are checked against the section they change. Also

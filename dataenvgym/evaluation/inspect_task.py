@@ -21,12 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dataenvgym.errors import (
-    ConfigurationError,
-    EvaluationError,
-    InvalidInstanceError,
-    need,
-)
+from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError, need
 from dataenvgym.interfaces import (
     Connects,
     Failure,

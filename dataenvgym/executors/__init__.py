@@ -7,7 +7,6 @@
     ray_executor    several at a time on a Ray cluster, each as a task
     episode_driver  the driver of episodes in other processes: starts workers, replaces lost ones
     worker          the worker: runs an episode in its process
-    prompt_preview  the first prompts of an episode, without running it
 
 An executor changes where an episode runs and how fast, never its results.
 """

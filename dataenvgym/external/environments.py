@@ -30,10 +30,7 @@ Variant = Literal["cpu", "cuda"]
 
 # Installed first, with their dependencies: their builds differ between machines, and so do the
 # libraries that each build needs. All other packages are pinned.
-_TORCH = {
-    "llamafactory": ("torch", "torchvision", "torchaudio"),
-    "vllm": ("torch",),
-}
+_TORCH = {"llamafactory": ("torch", "torchvision", "torchaudio"), "vllm": ("torch",)}
 ENVIRONMENTS: tuple[str, ...] = tuple(_TORCH)
 """The names of the environments with pins."""
 

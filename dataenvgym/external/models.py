@@ -222,11 +222,7 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command to its end; it never outlives this process, not even if that is killed."""
     return subprocess.run(
-        guarded(command),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env=variables,
+        guarded(command), stdin=subprocess.DEVNULL, capture_output=True, text=True, env=variables
     )
 
 

@@ -4,7 +4,6 @@
     estimators      pass@k, pass^k and majority@k from the counts of one instance's samples
     answers         reads the answers of replies, and compares them
     samples         one try at one problem, as saved
-    tallies         the counts of all tries at one problem
     metric          the metrics by name (`pass@5`, `majority@8`, ...) over all instances
     files           the folder of an evaluation
     judged_samples  judges' verdicts on the samples, for the metric `judge`
@@ -23,9 +22,8 @@ from dataenvgym.metrics.judged_samples import JudgedSamples, judge_samples
 from dataenvgym.metrics.metric import JudgeResult, Metric, MetricResult, parse_metric, parse_metrics
 from dataenvgym.metrics.rescoring import rescore, rescore_folder
 from dataenvgym.metrics.results import EvaluationResults, sum_up
-from dataenvgym.metrics.samples import Sample
+from dataenvgym.metrics.samples import Sample, Tally
 from dataenvgym.metrics.sampling import draw_samples
-from dataenvgym.metrics.tallies import Tally
 
 __all__ = [
     "EvaluationFiles",

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.metrics.estimators import estimate, majority_at_k, pass_at_k, pass_hat_k
-from dataenvgym.metrics.tallies import Tally
+from dataenvgym.metrics.samples import Tally
 from dataenvgym.records import Model
 
 _ONE_OF_K: dict[str, Callable[[Tally, int], float]] = {

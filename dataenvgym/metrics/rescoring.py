@@ -21,8 +21,7 @@ from dataenvgym.metrics.files import EvaluationFiles, write_models
 from dataenvgym.metrics.judged_samples import judge_samples
 from dataenvgym.metrics.metric import ERROR_RATE, Metric
 from dataenvgym.metrics.results import EvaluationResults, results_before, results_of
-from dataenvgym.metrics.samples import Judgment, Sample, judgments_of
-from dataenvgym.metrics.tallies import tally_all
+from dataenvgym.metrics.samples import Judgment, Sample, judgments_of, tally_all
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
 from dataenvgym.rollouts import student_speakers
 from dataenvgym.storage import publishing, write_json, write_text

@@ -11,7 +11,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.metrics.files import EvaluationFiles, write_models
 from dataenvgym.metrics.judged_samples import JudgedSamples
 from dataenvgym.metrics.metric import BEST, JudgeResult, Metric, MetricResult
-from dataenvgym.metrics.tallies import Tally, tally_all
+from dataenvgym.metrics.samples import Tally, tally_all
 from dataenvgym.records import CompletedTaskInstance, Model, PerformanceReport
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks.adapted_task import report_of

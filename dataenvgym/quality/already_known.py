@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from dataenvgym.errors import ConfigurationError, check_at_least
-from dataenvgym.interfaces import Failure, PredictorInterface, SamplingParameters, TaskInterface
+from dataenvgym.errors import ConfigurationError, PredictionError, check_at_least
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TaskInterface,
+)
 from dataenvgym.options import Given
-from dataenvgym.quality.model_questions import refuse_gone, warn_of_idle_check
-from dataenvgym.records import TaskInstance, TrainingDatum
+from dataenvgym.records import Conversation, Message, TaskInstance, TrainingDatum
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted_task import attemptable, task_of
 from dataenvgym.tasks.record_conversion import problem_of
@@ -104,3 +110,38 @@ class AlreadyKnownCheck:
             i: c.was_correct if c.error is None else Failure(reason=c.error)
             for i, c in zip(problems, tried, strict=True)
         }
+
+
+def warn_of_idle_check(reason: str, records: Sequence[TrainingDatum], n_judged: int) -> None:
+    """Warn the run if the check of that `reason` judged none of the records."""
+    if records and not n_judged:
+        kinds = ", ".join(sorted({record.kind for record in records}))
+        warn_run(
+            f"quality check {reason}: it can judge none of the {len(records)} records (of kind "
+            f"{kinds}), and they all pass"
+        )
+
+
+AskModel = Callable[[Sequence[Conversation]], Sequence[Reply | Failure]]
+
+_GREETING: Conversation = (Message(role="user", content="Hello!"),)
+
+
+def refuse_gone(ask: AskModel, errors: Sequence[str | None], *, who: str) -> None:
+    """If all questions failed, send a greeting to see if the model still answers.
+
+    Args:
+        errors: why each question failed, or None for one that was answered.
+        who: the name of the model, for the message.
+
+    Raises:
+        PredictionError: if not even the greeting is answered.
+    """
+    if not errors or None in errors:
+        return
+    if not any(isinstance(outcome, Failure) for outcome in ask([_GREETING])):
+        return
+    raise PredictionError(
+        f"{who} answered none of {len(errors)} questions of a quality check, nor a greeting: "
+        f"{errors[0]}. The same command checks these records again once {who} answers"
+    )

@@ -17,7 +17,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.metrics.answers import classes_of, sameness_of
 from dataenvgym.options import Given
-from dataenvgym.quality.model_questions import refuse_gone, warn_of_idle_check
+from dataenvgym.quality.already_known import refuse_gone, warn_of_idle_check
 from dataenvgym.records import LabeledAnswer, TaskInstance, TrainingDatum, all_hold
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted_task import task_of

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
+from dataenvgym.errors import ConfigurationError, SandboxError, check_at_least, did_you_mean
 from dataenvgym.sandbox.interface import Sandbox
 
 BACKENDS = ("bubblewrap", "unsafe_local")
@@ -58,3 +61,80 @@ def _backend(name: str) -> Callable[..., Sandbox]:
     from dataenvgym.sandbox.unsafe_local import UnsafeLocalSandbox
 
     return UnsafeLocalSandbox
+
+
+class SharedSandbox:
+    """Shared by a task, its copies, their environments and all threads.
+
+    A copy in another process (after pickling or a fork) opens its own sandbox. `close` closes the
+    sandbox; otherwise it is closed when the last reference to this object goes, at the latest at
+    exit.
+
+    Args:
+        backend: see `open_sandbox`.
+        workers: how many runs may be active at the same time.
+        options: the backend's own.
+
+    Raises:
+        ConfigurationError: if the backend does not exist, or workers is not a positive number.
+    """
+
+    def __init__(
+        self,
+        backend: str | Callable[..., Sandbox] = "bubblewrap",
+        *,
+        workers: int = 2,
+        options: Mapping[str, Any] | None = None,
+    ):
+        check_backend(backend, workers=workers)
+        self.backend = backend
+        self.workers = workers
+        self.options = dict(options or {})
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._box: Sandbox | None = None
+        self._end: weakref.finalize[Any, Any] | None = None
+        self._closed = False
+
+    def box(self) -> Sandbox:
+        """The open sandbox.
+
+        Raises:
+            ConfigurationError: if the backend cannot work here; the message lists the remedies.
+            SandboxError: after `close`.
+        """
+        if self._owner != os.getpid():  # after a fork: sandbox and lock are the parent's
+            self._forget()
+        with self._lock:
+            if self._closed:
+                raise SandboxError("the task's sandbox is closed: make a new task")
+            if self._box is None:
+                self._box = open_sandbox(self.backend, workers=self.workers, **self.options)
+                self._end = weakref.finalize(self, _close, self._box, self._owner)
+            return self._box
+
+    def close(self) -> None:
+        """Close what is open; nothing can be judged afterwards."""
+        with self._lock:
+            self._closed = True
+            if self._end is not None:
+                self._end()
+            self._box = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"backend": self.backend, "workers": self.workers, "options": self.options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._box = self._end = None
+        self._closed = False
+
+
+def _close(box: Sandbox, owner: int) -> None:
+    if os.getpid() == owner:
+        box.close()

@@ -197,8 +197,7 @@ def _first_to_stir(workers: dict[WorkerProcess, int | None]) -> list[WorkerProce
     """Wait for workers that have a reply or have exceeded their time, and return them."""
     timeout = min(worker.deadline for worker in workers) - time.monotonic()
     stirred = wait(
-        [worker.fileno() for worker in workers],
-        None if timeout == math.inf else max(0.0, timeout),
+        [worker.fileno() for worker in workers], None if timeout == math.inf else max(0.0, timeout)
     )
     return [worker for worker in workers if worker.fileno() in stirred] or list(workers)
 

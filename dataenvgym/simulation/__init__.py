@@ -3,7 +3,6 @@
 curves        the model: the effect of a training on the accuracy of each skill; shipped curves; a
               student that follows them, thousands of trainings per second
 predictor     the same student as a predictor, for any environment
-answer_key    the skill of a question or a record, and the right answer
 recordings    recorded runs, as counts taught and accuracies reached
 fitting       recorded runs -> learning curves, and their errors on other runs
 environments  `SkillTree-v0` around a simulated student, without files: SimulatedSkillTree, and

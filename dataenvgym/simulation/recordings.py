@@ -13,8 +13,8 @@ import numpy as np
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.simulation.answer_key import skill_of
 from dataenvgym.simulation.curves import Array, repeated
+from dataenvgym.simulation.predictor import skill_of
 from dataenvgym.workspace import check_format
 
 

@@ -1,8 +1,8 @@
 """Finds the skills that a task's questions need, if gold labels are missing or not wanted.
 
 labeler          CatalogLabeler: makes a catalog once for a run, labels instances from it
-├── discovered   DiscoveredSkills: a teacher names, merges and sorts skills
-├── clusters     ClusteredSkills: clusters of the questions' embeddings, named by typical words
+├── discovered   DiscoveredSkills: a teacher names, merges and sorts skills; ClusteredSkills:
+│                clusters of the questions' embeddings, named by typical words
 └── placing      PlacingLabeler: a teacher or similarity labels questions not in the catalog
     ├── FilledGoldSkills: the task's own labels; fills in missing ones
     └── SavedSkills: the skills of an earlier run
@@ -13,8 +13,7 @@ embeddings       text embeddings, local or from a server, and the nearest of the
 """
 
 from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read_catalog
-from dataenvgym.skills.clusters import ClusteredSkills
-from dataenvgym.skills.discovered import DiscoveredSkills
+from dataenvgym.skills.discovered import ClusteredSkills, DiscoveredSkills
 from dataenvgym.skills.embeddings import EmbedderInterface, EndpointEmbedder, TfidfEmbedder
 from dataenvgym.skills.labeler import CatalogLabeler
 from dataenvgym.skills.placing_labeler import FilledGoldSkills, PublishedSkills, SavedSkills

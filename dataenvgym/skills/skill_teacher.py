@@ -161,8 +161,5 @@ def _list_of(name: str, properties: Schema) -> Schema:
 _LABELS = _list_of("labels", {"number": {"type": "integer"}, "skill": {"type": "string"}})
 _CATEGORIES = _list_of(
     "categories",
-    {
-        "category": {"type": "string"},
-        "skills": {"type": "array", "items": {"type": "string"}},
-    },
+    {"category": {"type": "string"}, "skills": {"type": "array", "items": {"type": "string"}}},
 )

@@ -21,7 +21,9 @@ from pydantic import BaseModel
 
 from dataenvgym.errors import BrokenFileError
 from dataenvgym.storage import write_bytes
-from dataenvgym.store.documents import (
+from dataenvgym.store.interface import (
+    Kind,
+    StoredEvent,
     event_to_json,
     file_name,
     from_json,
@@ -29,7 +31,6 @@ from dataenvgym.store.documents import (
     tokens,
     wanted_tokens,
 )
-from dataenvgym.store.interface import Kind, StoredEvent
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel
 
-from dataenvgym.store.documents import (
+from dataenvgym.store.interface import (
+    Kind,
+    StoredEvent,
     check_name,
     event_to_json,
     from_json,
@@ -18,7 +20,6 @@ from dataenvgym.store.documents import (
     tokens,
     wanted_tokens,
 )
-from dataenvgym.store.interface import Kind, StoredEvent
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -30,7 +30,9 @@ from pydantic import BaseModel
 
 from dataenvgym.errors import ConfigurationError, StoreError
 from dataenvgym.secrets import keep_secrets_of
-from dataenvgym.store.documents import (
+from dataenvgym.store.interface import (
+    Kind,
+    StoredEvent,
     check_name,
     event_to_json,
     from_json,
@@ -38,7 +40,6 @@ from dataenvgym.store.documents import (
     tokens,
     wanted_tokens,
 )
-from dataenvgym.store.interface import Kind, StoredEvent
 
 _COMMON = """
 local base = ARGV[1]

@@ -6,13 +6,12 @@ checks      reasons to refuse a study: unequal conditions above all
 state       `study.json`: the request, and the state of each episode
 study       the folder of a study: run it, resume it, sum it up
 comparison  runs -> results, of a study or of existing runs
-power       the smallest difference that a paired test finds
 racing      stops strategies that cannot be the best any more, by anytime-valid tests
 noise       noise models of tasks: fitted from a study, kept as JSON
 budget      what a planned study can find, and how long it takes
 measures    the measures of one run
 aggregate   scores over a suite of tasks: interquartile mean, profiles, probability of improvement
-pairs       which strategies a suite tells apart, and how stable their ranking is
+
 statistics  intervals, paired tests, corrections
 results     the models of results, and their estimates
 notes       notes for readers of the tables, and warnings: reasons to doubt the numbers

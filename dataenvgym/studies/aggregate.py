@@ -19,8 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dataenvgym.metrics.estimators import Estimate
 from dataenvgym.records import Model
-from dataenvgym.studies.pairs import Pair, compare_pairs, over_tasks, rank_agreement, ranking
-from dataenvgym.studies.statistics import Test
+from dataenvgym.studies.statistics import (
+    Pair,
+    Test,
+    compare_pairs,
+    over_tasks,
+    rank_agreement,
+    ranking,
+)
 
 if TYPE_CHECKING:
     from dataenvgym.studies.results import TaskResult

@@ -14,9 +14,8 @@ from dataenvgym.executors import build_executor
 from dataenvgym.seeding import derive_rng
 from dataenvgym.studies.noise import Measure, NoiseModel, read_noise, suite_sd
 from dataenvgym.studies.plan import StudyPlan
-from dataenvgym.studies.power import detectable_effect
 from dataenvgym.studies.racing import simulated_share
-from dataenvgym.studies.statistics import Test, choose_test
+from dataenvgym.studies.statistics import Test, choose_test, detectable_effect
 from dataenvgym.studies.tables import Cells, number
 
 _MOST_SEEDS = 100

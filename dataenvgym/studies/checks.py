@@ -62,9 +62,7 @@ class Difference:
         return f"{self.key}: {shown}"
 
 
-def config_differences(
-    members: Iterable[tuple[Role, str, int, DictConfig]],
-) -> list[Difference]:
+def config_differences(members: Iterable[tuple[Role, str, int, DictConfig]]) -> list[Difference]:
     """Find unfair differences between the configurations on one task, seed by seed.
 
     Args:

@@ -56,10 +56,7 @@ class Grid:
 
 
 def parse_grid(
-    texts: Sequence[str],
-    *,
-    strategies: Sequence[str] = (),
-    config_dir: str | Path | None = None,
+    texts: Sequence[str], *, strategies: Sequence[str] = (), config_dir: str | Path | None = None
 ) -> Grid:
     """Parse the grid.
 

@@ -7,9 +7,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from dataenvgym.episodes.texts import one_line, several
-from dataenvgym.studies.power import LEVEL
 from dataenvgym.studies.racing import FUTILE, Race
 from dataenvgym.studies.results import StrategyResult, StrategyRuns, StudyResults, TaskResult
+from dataenvgym.studies.statistics import LEVEL
 
 if TYPE_CHECKING:
     from dataenvgym.studies.aggregate import SuiteScores

@@ -40,9 +40,7 @@ def draw_study(results: StudyResults, path: Path) -> None:
     n_rows = len(results.tasks) + (results.suite is not None)
     with default_settings():
         figure = Figure(
-            figsize=(12.5, max(4.6, 1.6 + 0.36 * most) * n_rows),
-            dpi=130,
-            layout="constrained",
+            figsize=(12.5, max(4.6, 1.6 + 0.36 * most) * n_rows), dpi=130, layout="constrained"
         )
         axes = figure.subplots(n_rows, 2, squeeze=False, width_ratios=[1.25, 1.0])
         for row, task in zip(axes, results.tasks, strict=False):

@@ -31,8 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dataenvgym.records import Model
-from dataenvgym.studies.power import LEVEL
-from dataenvgym.studies.statistics import holm
+from dataenvgym.studies.statistics import LEVEL, holm
 
 WARM_UP = 3
 """Seeds with which all strategies run before the first decision."""

@@ -4,18 +4,31 @@ All functions are pure; intervals over seeds are in `evaluation.estimates`. Two 
 randomness are treated separately: the seeds (another run of the same strategy) and the evaluation
 instances (another test set). There is no percentile bootstrap: with as few seeds as studies have,
 its intervals are too narrow.
+
+Power is the smallest difference between two strategies that a study can find. A strategy is
+compared with the baseline at level .05, corrected by Holm; the level here is that of Holm's first
+step, .05 divided by the number of comparisons: what is found if only one strategy differs.
+Differences over seeds are taken as normal, and given in their standard deviations.
+
+Pairs of strategies are compared by their mean score over tasks at each seed. Their runs at a seed
+share problems, student and order, so a paired difference has less noise than the scores. Holm's
+correction counts all pairs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.metrics.estimators import estimate
+from dataenvgym.metrics.estimators import Estimate, estimate
+from dataenvgym.records import Model
+from dataenvgym.seeding import derive_rng
 
 Test = Literal["t", "sign_flip"]
 
@@ -95,3 +108,131 @@ def instance_error(differences: Sequence[float]) -> float | None:
     """
     found = estimate(differences)
     return None if found.sd is None else found.sd / math.sqrt(found.n)
+
+
+LEVEL, POWER = 0.05, 0.8
+_SIMULATED = 10
+"""Up to this number of seeds, the power of the sign-flip test is simulated."""
+_VALUES = 2**22
+"""Sums in such a simulation: flips x studies."""
+
+
+def power(effect: float, n: int, *, comparisons: int, test: Test) -> float:
+    """The probability to find a difference of `effect` standard deviations with n seeds."""
+    level = LEVEL / comparisons
+    if test == "sign_flip":
+        # p is a multiple of 2 / 2^n, so fewer p values than `level` says count as significant
+        ways = math.floor(level * 2 ** (n - 1) + 1e-9)
+        level = ways / 2 ** (n - 1)
+    if n < 2 or level == 0:
+        return 0.0
+    if test == "sign_flip" and n <= _SIMULATED:
+        sums, totals = _signed_sums(n)
+        found = np.abs(sums + effect * totals[:, None])
+        own = np.abs(found[0])  # the first row has no flipped sign
+        extreme = np.sum(found >= own * (1 - 1e-12), axis=0)
+        return float(np.mean(extreme <= ways))
+    from scipy import stats
+
+    # The noncentral t distribution, as a mean over estimated deviations. (That of scipy is NaN or
+    # wrong for many large effects.)
+    quantiles, weights = _quantiles()
+    deviations = np.sqrt(stats.chi2.ppf(quantiles, n - 1) / (n - 1))
+    bounds, shift = stats.t.isf(level / 2, n - 1) * deviations, effect * math.sqrt(n)
+    return float(weights @ (stats.norm.sf(bounds - shift) + stats.norm.cdf(-bounds - shift)))
+
+
+@lru_cache
+def _quantiles() -> tuple[np.ndarray, np.ndarray]:
+    """Quantiles and their weights for a mean over a distribution, denser at both ends."""
+    nodes, weights = np.polynomial.legendre.leggauss(256)
+    at = (nodes + 1) / 2
+    return at**2 * (3 - 2 * at), weights * 3 * at * (1 - at)
+
+
+@lru_cache
+def _signed_sums(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of normal values under half of all sign flips: flips x studies; and sums of signs."""
+    flips = np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1
+    signs = 1.0 - 2.0 * flips  # the other half has the same absolute sums
+    values = derive_rng(0, "power", n).normal(size=(n, min(20_000, _VALUES >> (n - 1))))
+    return signs @ values, signs.sum(axis=1)
+
+
+@lru_cache(maxsize=1024)
+def detectable_effect(n: int, *, comparisons: int, test: Test) -> float | None:
+    """The smallest effect, in standard deviations, that n seeds find with 80% power; or None."""
+    low, high = 0.0, 64.0
+    if power(high, n, comparisons=comparisons, test=test) < POWER:
+        return None
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        if power(middle, n, comparisons=comparisons, test=test) < POWER:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+SeedScores = Mapping[str, Mapping[int, float]]
+"""The scores of strategies: by name and seed."""
+
+
+class Pair(Model):
+    """Two strategies, the one with the higher mean first.
+
+    Attributes:
+        difference: of their scores, over the seeds that both have.
+        p, p_holm: two-sided; p_holm is adjusted for all pairs.
+    """
+
+    better: str
+    other: str
+    difference: Estimate
+    p: float | None
+    p_holm: float | None
+
+    @property
+    def told_apart(self) -> bool:
+        """True if the difference is significant."""
+        return self.p_holm is not None and self.p_holm <= LEVEL
+
+
+def over_tasks(tasks: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
+    """The mean score over tasks at each seed that all of them have."""
+    seeds = sorted(set.intersection(*map(set, tasks.values())))
+    return {seed: sum(one[seed] for one in tasks.values()) / len(tasks) for seed in seeds}
+
+
+def ranking(scores: SeedScores) -> dict[str, Estimate]:
+    """The mean score of each strategy over its seeds, the best first."""
+    found = {name: estimate(list(of.values())) for name, of in scores.items() if of}
+    return dict(sorted(found.items(), key=lambda item: -(item[1].mean or 0.0)))
+
+
+def compare_pairs(scores: SeedScores, test: Test) -> tuple[Pair, ...]:
+    """Compare all pairs of strategies, in the order of their ranking."""
+    names, found = list(ranking(scores)), []
+    for better, other in combinations(names, 2):
+        shared = sorted(scores[better].keys() & scores[other].keys())
+        found.append((better, other, [scores[better][s] - scores[other][s] for s in shared]))
+    ps = [p_value(differences, test) for *_, differences in found]
+    return tuple(
+        Pair(better=better, other=other, difference=estimate(differences), p=p, p_holm=adjusted)
+        for (better, other, differences), p, adjusted in zip(found, ps, holm(ps), strict=True)
+    )
+
+
+def rank_agreement(scores: SeedScores) -> float | None:
+    """Kendall's tau between the ranking by every other seed and that by the rest of the seeds.
+
+    None for fewer than three strategies or four seeds in common, and if a half has only ties.
+    """
+    from scipy import stats
+
+    seeds = sorted(set.intersection(*map(set, scores.values()))) if scores else []
+    if len(scores) < 3 or len(seeds) < 4:
+        return None
+    halves = ([sum(of[s] for s in seeds[i::2]) for of in scores.values()] for i in (0, 1))
+    tau = float(stats.kendalltau(*halves).statistic)
+    return None if tau != tau else tau

@@ -1,7 +1,7 @@
 """Tasks: problems, the environments in which a student works on them, and their scoring.
 
 A `Task` combines a source of problems (`source.py`: rows of files and data sets in `row_source.py`,
-generated ones in `procedural.py`) with a domain (`domain.py`: how problems are posed, judged,
+generated ones, too) with a domain (`domain.py`: how problems are posed, judged,
 compared and taught). Each domain is a package in
 `dataenvgym.domains` with the same layout: `environment.py` (one
 problem, turn by turn, with its score), `domain.py`, `loaders.py` (turns rows into problems),

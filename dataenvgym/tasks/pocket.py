@@ -33,10 +33,9 @@ from dataenvgym.records import (
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from dataenvgym.tasks.record_conversion import chat_record
-from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.source import ProceduralSource, Split
 
 
 @dataclass(frozen=True)

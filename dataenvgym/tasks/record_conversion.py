@@ -158,10 +158,7 @@ def preference_of(
 
 
 def segment_preference_of(
-    better: CompletedTaskInstance,
-    worse: CompletedTaskInstance,
-    at: int,
-    n_turns: int | None = None,
+    better: CompletedTaskInstance, worse: CompletedTaskInstance, at: int, n_turns: int | None = None
 ) -> PreferenceDatum | None:
     """The record that prefers a try's turns from a place on to as many of another try.
 

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 
 from dataenvgym.adaptation.running import run_adaptation
-from dataenvgym.domains.few_shot.self_edit import read_self_edit
+from dataenvgym.domains.few_shot.augmentations import read_self_edit
 from dataenvgym.storage import read_json
 
 contexts = int(sys.argv[1]) if len(sys.argv) > 1 else 24

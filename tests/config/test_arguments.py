@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import pytest
 
 from dataenvgym.config import build_task, compose
-from dataenvgym.config.arguments import check_arguments, named
+from dataenvgym.config.instantiation import check_arguments, named
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import Free

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 
 from dataenvgym.config import compose, open_run, read_config
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.trust import refuse_untrusted
+from dataenvgym.config.workspaces import refuse_untrusted
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.evaluation.directory import (
     EVALUATIONS,

@@ -8,7 +8,7 @@ from dataenvgym.metrics.rescoring import can_be_replayed, rescore_folder
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.storage import read_jsonl
-from dataenvgym.tasks.task_parts import TaskAsDomain
+from dataenvgym.tasks.adapted_task import TaskAsDomain
 
 from ..fakes import Student
 

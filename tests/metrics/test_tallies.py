@@ -1,8 +1,7 @@
 """All tries at one problem, counted."""
 
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.metrics.samples import Judgment
-from dataenvgym.metrics.tallies import tally, tally_all
+from dataenvgym.metrics.samples import Judgment, tally, tally_all
 
 TASK = PocketMathTask(n_validation=2)
 

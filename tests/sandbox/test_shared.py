@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from dataenvgym.errors import ConfigurationError, SandboxError
-from dataenvgym.sandbox.shared import SharedSandbox
+from dataenvgym.sandbox.opening import SharedSandbox
 
 OPENED = []
 

@@ -7,7 +7,7 @@ from dataenvgym.domains.math.task import MathTask
 from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
-from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
+from dataenvgym.simulation.predictor import AnswerKey, skill_of, wrong_output
 from dataenvgym.tool_formats import HERMES
 
 

@@ -21,7 +21,7 @@ from dataenvgym.studies.noise import (
     write_noise,
 )
 from dataenvgym.studies.plan import plan_study
-from dataenvgym.studies.power import detectable_effect
+from dataenvgym.studies.statistics import detectable_effect
 from dataenvgym.studies.study import Study
 from tests.studies.conftest import SMALL, made_run
 

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from dataenvgym.studies.pairs import compare_pairs, over_tasks, rank_agreement, ranking
-from dataenvgym.studies.statistics import holm, sign_flip
+from dataenvgym.studies.statistics import (
+    compare_pairs,
+    holm,
+    over_tasks,
+    rank_agreement,
+    ranking,
+    sign_flip,
+)
 
 
 def scores(n=10, **means):

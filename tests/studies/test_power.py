@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dataenvgym.studies.power import detectable_effect, power
-from dataenvgym.studies.statistics import holm, sign_flip
+from dataenvgym.studies.statistics import detectable_effect, holm, power, sign_flip
 
 
 def test_the_power_of_the_t_test_is_the_textbooks():

@@ -3,7 +3,7 @@
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.tasks.procedural import ProceduralSource
+from dataenvgym.tasks.source import ProceduralSource
 
 
 def source(**sizes):

@@ -25,7 +25,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from dataenvgym.domains.code.rows import Parts, json_in, json_of, text_in
+from dataenvgym.domains.code.problem import Parts, json_in, json_of, text_in
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
 

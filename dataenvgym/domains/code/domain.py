@@ -14,7 +14,7 @@ from dataenvgym.domains.code.static_analysis import normalized, problem_in, with
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ChatDatum, LabeledAnswer, SupervisedDatum, TaskInstance
 from dataenvgym.sandbox.interface import checked_limits
-from dataenvgym.sandbox.shared import SharedSandbox
+from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.scoring.code.extraction import extract_code
 from dataenvgym.tasks.domain import Domain
 

@@ -17,7 +17,7 @@ from dataenvgym.options import taken_from
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
-from dataenvgym.sandbox.shared import SharedSandbox
+from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.scoring.code.extraction import extract_code
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions

@@ -96,118 +96,78 @@ def _text(rng: np.random.Generator) -> str:
 
 _SKILLS = (
     # folding a list
-    PocketCodeSkill(
-        "maximum", "folding", "max",
-        ("the biggest item", "the item that is biggest", "the biggest of the items"),
-        "max({a})", _numbers,
-    ),
-    PocketCodeSkill(
-        "minimum", "folding", "min",
-        ("the tiniest item", "the item that is tiniest", "the tiniest of the items"),
-        "min({a})", _numbers,
-    ),
-    PocketCodeSkill(
-        "summed", "folding", "sum",
-        ("all items added up", "the items added up", "what the items make added up"),
-        "sum({a})", _numbers,
-    ),
-    PocketCodeSkill(
-        "distinct_count", "folding", "uniq",
-        ("how many distinct items there are", "how many items are distinct",
-         "the number of distinct items"),
-        "len(set({a}))", _numbers,
-    ),
+    PocketCodeSkill("maximum", "folding", "max", (
+        "the biggest item", "the item that is biggest", "the biggest of the items",
+    ), "max({a})", _numbers),
+    PocketCodeSkill("minimum", "folding", "min", (
+        "the tiniest item", "the item that is tiniest", "the tiniest of the items",
+    ), "min({a})", _numbers),
+    PocketCodeSkill("summed", "folding", "sum", (
+        "all items added up", "the items added up", "what the items make added up",
+    ), "sum({a})", _numbers),
+    PocketCodeSkill("distinct_count", "folding", "uniq", (
+        "how many distinct items there are", "how many items are distinct",
+        "the number of distinct items",
+    ), "len(set({a}))", _numbers),
     # order
-    PocketCodeSkill(
-        "sorted_up", "ordering", "up",
-        ("the items arranged upward", "the items going upward", "an upward list of the items"),
-        "sorted({a})", _numbers,
-    ),
-    PocketCodeSkill(
-        "sorted_down", "ordering", "down",
-        ("the items arranged downward", "the items going downward",
-         "a downward list of the items"),
-        "sorted({a}, reverse=True)", _numbers,
-    ),
-    PocketCodeSkill(
-        "flipped", "ordering", "flip",
-        ("the items flipped around", "the flipped items", "a flipped list of the items"),
-        "{a}[::-1]", _numbers,
-    ),
-    PocketCodeSkill(
-        "tail", "ordering", "tail",
-        ("the items but the opening one", "the items after the opening one",
-         "a list without the opening item"),
-        "{a}[1:]", _numbers,
-    ),
+    PocketCodeSkill("sorted_up", "ordering", "up", (
+        "the items arranged upward", "the items going upward", "an upward list of the items",
+    ), "sorted({a})", _numbers),
+    PocketCodeSkill("sorted_down", "ordering", "down", (
+        "the items arranged downward", "the items going downward",
+        "a downward list of the items",
+    ), "sorted({a}, reverse=True)", _numbers),
+    PocketCodeSkill("flipped", "ordering", "flip", (
+        "the items flipped around", "the flipped items", "a flipped list of the items",
+    ), "{a}[::-1]", _numbers),
+    PocketCodeSkill("tail", "ordering", "tail", (
+        "the items but the opening one", "the items after the opening one",
+        "a list without the opening item",
+    ), "{a}[1:]", _numbers),
     # choice
-    PocketCodeSkill(
-        "even_items", "choosing", "even",
-        ("the items that two divides", "those items that two divides",
-         "a list of items that two divides"),
-        "[x for x in {a} if x % 2 == 0]", _numbers,
-    ),
-    PocketCodeSkill(
-        "positive_items", "choosing", "pos",
-        ("the positive items", "those items that are positive", "a list of positive items"),
-        "[x for x in {a} if x > 0]", _numbers,
-    ),
-    PocketCodeSkill(
-        "items_over", "choosing", "over",
-        ("the items over {k}", "those items that are over {k}", "a list of items over {k}"),
-        "[x for x in {a} if x > {k}]", _digits,
-    ),
-    PocketCodeSkill(
-        "items_under", "choosing", "under",
-        ("the items under {k}", "those items that are under {k}", "a list of items under {k}"),
-        "[x for x in {a} if x < {k}]", _digits,
-    ),
+    PocketCodeSkill("even_items", "choosing", "even", (
+        "the items that two divides", "those items that two divides",
+        "a list of items that two divides",
+    ), "[x for x in {a} if x % 2 == 0]", _numbers),
+    PocketCodeSkill("positive_items", "choosing", "pos", (
+        "the positive items", "those items that are positive", "a list of positive items",
+    ), "[x for x in {a} if x > 0]", _numbers),
+    PocketCodeSkill("items_over", "choosing", "over", (
+        "the items over {k}", "those items that are over {k}", "a list of items over {k}",
+    ), "[x for x in {a} if x > {k}]", _digits),
+    PocketCodeSkill("items_under", "choosing", "under", (
+        "the items under {k}", "those items that are under {k}", "a list of items under {k}",
+    ), "[x for x in {a} if x < {k}]", _digits),
     # changing every item
-    PocketCodeSkill(
-        "raised", "changing", "plus",
-        ("every item raised by {k}", "the items raised by {k} each",
-         "a list with every item raised by {k}"),
-        "[x + {k} for x in {a}]", _numbers,
-    ),
-    PocketCodeSkill(
-        "scaled", "changing", "times",
-        ("every item scaled by {k}", "the items scaled by {k} each",
-         "a list with every item scaled by {k}"),
-        "[x * {k} for x in {a}]", _numbers,
-    ),
-    PocketCodeSkill(
-        "squared", "changing", "square",
-        ("every item squared", "the items squared each", "a list with every item squared"),
-        "[x * x for x in {a}]", _numbers,
-    ),
-    PocketCodeSkill(
-        "negated", "changing", "neg",
-        ("every item with its sign changed", "the items with each sign changed",
-         "a list with every sign changed"),
-        "[-x for x in {a}]", _numbers,
-    ),
+    PocketCodeSkill("raised", "changing", "plus", (
+        "every item raised by {k}", "the items raised by {k} each",
+        "a list with every item raised by {k}",
+    ), "[x + {k} for x in {a}]", _numbers),
+    PocketCodeSkill("scaled", "changing", "times", (
+        "every item scaled by {k}", "the items scaled by {k} each",
+        "a list with every item scaled by {k}",
+    ), "[x * {k} for x in {a}]", _numbers),
+    PocketCodeSkill("squared", "changing", "square", (
+        "every item squared", "the items squared each", "a list with every item squared",
+    ), "[x * x for x in {a}]", _numbers),
+    PocketCodeSkill("negated", "changing", "neg", (
+        "every item with its sign changed", "the items with each sign changed",
+        "a list with every sign changed",
+    ), "[-x for x in {a}]", _numbers),
     # text
-    PocketCodeSkill(
-        "capitals", "text", "caps",
-        ("the text in capitals", "capitals for the whole text", "the same text in capitals"),
-        "{a}.upper()", _text,
-    ),
-    PocketCodeSkill(
-        "word_count", "text", "words",
-        ("how many words the text has", "the number of words of the text",
-         "a number that says how many words there are"),
-        "len({a}.split())", _text,
-    ),
-    PocketCodeSkill(
-        "repeated", "text", "rep",
-        ("the text {k} times over", "{k} times the text", "the same text {k} times"),
-        "{a} * {k}", _text,
-    ),
-    PocketCodeSkill(
-        "last_word", "text", "last",
-        ("the closing word of the text", "the closing word", "the word closing the text"),
-        "{a}.split()[-1]", _text,
-    ),
+    PocketCodeSkill("capitals", "text", "caps", (
+        "the text in capitals", "capitals for the whole text", "the same text in capitals",
+    ), "{a}.upper()", _text),
+    PocketCodeSkill("word_count", "text", "words", (
+        "how many words the text has", "the number of words of the text",
+        "a number that says how many words there are",
+    ), "len({a}.split())", _text),
+    PocketCodeSkill("repeated", "text", "rep", (
+        "the text {k} times over", "{k} times the text", "the same text {k} times",
+    ), "{a} * {k}", _text),
+    PocketCodeSkill("last_word", "text", "last", (
+        "the closing word of the text", "the closing word", "the word closing the text",
+    ), "{a}.split()[-1]", _text),
 )  # fmt: skip
 
 SKILLS: dict[str, PocketCodeSkill] = {skill.name: skill for skill in _SKILLS}

@@ -26,8 +26,7 @@ from pydantic import ValidationError
 from dataenvgym.domains.code.contests import apps_parts, livecodebench_parts
 from dataenvgym.domains.code.domain import CodeDomain
 from dataenvgym.domains.code.environment import CodeOptions
-from dataenvgym.domains.code.problem import CodeProblem
-from dataenvgym.domains.code.rows import Parts, list_in, text_in, texts_in
+from dataenvgym.domains.code.problem import CodeProblem, Parts, list_in, text_in, texts_in
 from dataenvgym.domains.code.static_analysis import called_function, makes_objects, surroundings
 from dataenvgym.errors import InvalidInstanceError, check_one_of, first_fault
 from dataenvgym.options import takes

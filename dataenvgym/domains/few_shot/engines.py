@@ -11,9 +11,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.adaptation.edits import Context, Edit
-from dataenvgym.domains.few_shot.domain import FewShotDomain, problem_id
-from dataenvgym.domains.few_shot.problem import FewShotProblem, text_of
-from dataenvgym.domains.few_shot.self_edit import (
+from dataenvgym.domains.few_shot.augmentations import (
     MOST_EXAMPLES,
     NOTHING,
     DataGeneration,
@@ -22,6 +20,8 @@ from dataenvgym.domains.few_shot.self_edit import (
     examples_of,
     read_self_edit,
 )
+from dataenvgym.domains.few_shot.domain import FewShotDomain, problem_id
+from dataenvgym.domains.few_shot.problem import FewShotProblem, text_of
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
 from dataenvgym.interfaces import (
     Failure,

@@ -6,8 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import get_args
 
-from dataenvgym.domains.knowledge.answers import exact_match, normalized
-from dataenvgym.domains.knowledge.environment import GradedBy, KnowledgeEnvironment, golds_of
+from dataenvgym.domains.knowledge.environment import (
+    GradedBy,
+    KnowledgeEnvironment,
+    exact_match,
+    golds_of,
+    normalized,
+)
 from dataenvgym.errors import check_one_of
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.domain import Domain

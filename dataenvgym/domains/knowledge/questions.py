@@ -20,9 +20,13 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from dataenvgym.domains.knowledge.answers import normalized
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
-from dataenvgym.domains.knowledge.environment import GradedBy, KnowledgeEnvironment, golds_of
+from dataenvgym.domains.knowledge.environment import (
+    GradedBy,
+    KnowledgeEnvironment,
+    golds_of,
+    normalized,
+)
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, need
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.options import takes

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance
-from dataenvgym.sandbox.shared import SharedSandbox
+from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.scoring import extract_final_answer, gold_problems, grade_pairs
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate

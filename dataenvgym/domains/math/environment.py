@@ -12,7 +12,7 @@ from typing import Any
 from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.errors import EvaluationError, InvalidInstanceError
 from dataenvgym.records import Conversation, Message, TaskInstance
-from dataenvgym.sandbox.shared import SharedSandbox
+from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.scoring import extract_final_answer, grade_pairs
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 

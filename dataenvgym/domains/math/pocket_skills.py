@@ -76,122 +76,82 @@ def _list_and_threshold(rng: np.random.Generator) -> Numbers:
 
 _SKILLS = (
     # order
-    PocketSkill(
-        "ascending", "order", "asc",
-        ("Put {xs} in rising order.", "Sort {xs} in rising order.", "Give {xs} in rising order."),
-        _list(4, 6), sorted,
-    ),
-    PocketSkill(
-        "descending", "order", "desc",
-        ("Put {xs} in falling order.", "Sort {xs} in falling order.",
-         "Give {xs} in falling order."),
-        _list(4, 6), lambda xs: sorted(xs, reverse=True),
-    ),
-    PocketSkill(
-        "reversed", "order", "rev",
-        ("Write {xs} backwards.", "Read {xs} backwards.", "Give {xs} backwards."),
-        _list(4, 6), lambda xs: xs[::-1],
-    ),
-    PocketSkill(
-        "rotated", "order", "rot",
-        ("Move the first of {xs} to the end.", "Put the first of {xs} at the end.",
-         "Write {xs} with the first at the end."),
-        _list(4, 6), lambda xs: (*xs[1:], xs[0]),
-    ),
-    PocketSkill(
-        "swapped", "order", "swap",
-        ("Swap the outer digits of {xs}.", "Exchange the outer digits of {xs}.",
-         "Write {xs} with outer digits exchanged."),
-        _list(4, 6), lambda xs: (xs[-1], *xs[1:-1], xs[0]),
-    ),
+    PocketSkill("ascending", "order", "asc", (
+        "Put {xs} in rising order.", "Sort {xs} in rising order.", "Give {xs} in rising order.",
+    ), _list(4, 6), sorted),
+    PocketSkill("descending", "order", "desc", (
+        "Put {xs} in falling order.", "Sort {xs} in falling order.",
+        "Give {xs} in falling order.",
+    ), _list(4, 6), lambda xs: sorted(xs, reverse=True)),
+    PocketSkill("reversed", "order", "rev", (
+        "Write {xs} backwards.", "Read {xs} backwards.", "Give {xs} backwards.",
+    ), _list(4, 6), lambda xs: xs[::-1]),
+    PocketSkill("rotated", "order", "rot", (
+        "Move the first of {xs} to the end.", "Put the first of {xs} at the end.",
+        "Write {xs} with the first at the end.",
+    ), _list(4, 6), lambda xs: (*xs[1:], xs[0])),
+    PocketSkill("swapped", "order", "swap", (
+        "Swap the outer digits of {xs}.", "Exchange the outer digits of {xs}.",
+        "Write {xs} with outer digits exchanged.",
+    ), _list(4, 6), lambda xs: (xs[-1], *xs[1:-1], xs[0])),
     # selection
-    PocketSkill(
-        "largest", "selection", "max",
-        ("What is the largest of {xs}?", "Find the largest of {xs}.", "Of {xs} name the largest."),
-        _list(4, 6), max,
-    ),
-    PocketSkill(
-        "smallest", "selection", "min",
-        ("What is the smallest of {xs}?", "Find the smallest of {xs}.",
-         "Of {xs} name the smallest."),
-        _list(4, 6), min,
-    ),
-    PocketSkill(
-        "second", "selection", "snd",
-        ("What comes second in {xs}?", "Find the second of {xs}.", "Of {xs} name the second."),
-        _list(4, 6), lambda xs: xs[1],
-    ),
-    PocketSkill(
-        "middle", "selection", "mid",
-        ("What is in the middle of {xs}?", "Find the middle of {xs}.", "Of {xs} name the middle."),
-        _list(5, 5), lambda xs: xs[len(xs) // 2],
-    ),
+    PocketSkill("largest", "selection", "max", (
+        "What is the largest of {xs}?", "Find the largest of {xs}.", "Of {xs} name the largest.",
+    ), _list(4, 6), max),
+    PocketSkill("smallest", "selection", "min", (
+        "What is the smallest of {xs}?", "Find the smallest of {xs}.",
+        "Of {xs} name the smallest.",
+    ), _list(4, 6), min),
+    PocketSkill("second", "selection", "snd", (
+        "What comes second in {xs}?", "Find the second of {xs}.", "Of {xs} name the second.",
+    ), _list(4, 6), lambda xs: xs[1]),
+    PocketSkill("middle", "selection", "mid", (
+        "What is in the middle of {xs}?", "Find the middle of {xs}.", "Of {xs} name the middle.",
+    ), _list(5, 5), lambda xs: xs[len(xs) // 2]),
     # filtering
-    PocketSkill(
-        "evens", "filtering", "even",
-        ("Keep the even numbers of {xs}.", "Which of {xs} are even?",
-         "From {xs} select what is even."),
-        _mixed, lambda xs: [x for x in xs if x % 2 == 0],
-    ),
-    PocketSkill(
-        "odds", "filtering", "odd",
-        ("Keep the odd numbers of {xs}.", "Which of {xs} are odd?",
-         "From {xs} select what is odd."),
-        _mixed, lambda xs: [x for x in xs if x % 2],
-    ),
-    PocketSkill(
-        "above", "filtering", "gt",
-        ("Which of {xs} exceed {k}?", "Keep the numbers of {xs} that exceed {k}.",
-         "From {xs} select those that exceed {k}."),
-        _list_and_threshold, lambda ns: [x for x in ns[:-1] if x > ns[-1]],
-    ),
-    PocketSkill(
-        "without", "filtering", "del",
-        ("From {xs} delete every {k}.", "Write {xs} and delete each {k}.",
-         "What is left of {xs} if you delete {k}?"),
-        _list_and_member, lambda ns: [x for x in ns[:-1] if x != ns[-1]],
-    ),
+    PocketSkill("evens", "filtering", "even", (
+        "Keep the even numbers of {xs}.", "Which of {xs} are even?",
+        "From {xs} select what is even.",
+    ), _mixed, lambda xs: [x for x in xs if x % 2 == 0]),
+    PocketSkill("odds", "filtering", "odd", (
+        "Keep the odd numbers of {xs}.", "Which of {xs} are odd?",
+        "From {xs} select what is odd.",
+    ), _mixed, lambda xs: [x for x in xs if x % 2]),
+    PocketSkill("above", "filtering", "gt", (
+        "Which of {xs} exceed {k}?", "Keep the numbers of {xs} that exceed {k}.",
+        "From {xs} select those that exceed {k}.",
+    ), _list_and_threshold, lambda ns: [x for x in ns[:-1] if x > ns[-1]]),
+    PocketSkill("without", "filtering", "del", (
+        "From {xs} delete every {k}.", "Write {xs} and delete each {k}.",
+        "What is left of {xs} if you delete {k}?",
+    ), _list_and_member, lambda ns: [x for x in ns[:-1] if x != ns[-1]]),
     # counting
-    PocketSkill(
-        "length", "counting", "len",
-        ("How long is {xs}?", "Say how long {xs} is.", "Tell me how long the list {xs} is."),
-        _list(3, 8), len,
-    ),
-    PocketSkill(
-        "even_count", "counting", "evens",
-        ("In {xs} how many can be halved?", "Count those in {xs} that can be halved.",
-         "Tell me how many of {xs} can be halved."),
-        _mixed, lambda xs: sum(x % 2 == 0 for x in xs),
-    ),
-    PocketSkill(
-        "occurrences", "counting", "occ",
-        ("In {xs} how frequent is {k}?", "Given {xs} say how frequent {k} is.",
-         "Looking at {xs} how frequent is the digit {k}?"),
-        _list_and_member, lambda ns: ns[:-1].count(ns[-1]),
-    ),
+    PocketSkill("length", "counting", "len", (
+        "How long is {xs}?", "Say how long {xs} is.", "Tell me how long the list {xs} is.",
+    ), _list(3, 8), len),
+    PocketSkill("even_count", "counting", "evens", (
+        "In {xs} how many can be halved?", "Count those in {xs} that can be halved.",
+        "Tell me how many of {xs} can be halved.",
+    ), _mixed, lambda xs: sum(x % 2 == 0 for x in xs)),
+    PocketSkill("occurrences", "counting", "occ", (
+        "In {xs} how frequent is {k}?", "Given {xs} say how frequent {k} is.",
+        "Looking at {xs} how frequent is the digit {k}?",
+    ), _list_and_member, lambda ns: ns[:-1].count(ns[-1])),
     # arithmetic
-    PocketSkill(
-        "sum", "arithmetic", "add",
-        ("What is {a} plus {b}?", "Find {a} plus {b}.", "Tell me {a} plus {b}."),
-        lambda rng: tuple(rng.integers(2, 50, 2).tolist()), lambda ns: ns[0] + ns[1],
-    ),
-    PocketSkill(
-        "total", "arithmetic", "tot",
-        ("What is the total of {xs}?", "Find the total of {xs}.", "Of {xs} name the total."),
-        _list(3, 4), lambda xs: sum(xs),
-    ),
-    PocketSkill(
-        "incremented", "arithmetic", "inc",
-        ("Increase each of {xs} by one.", "Increase all of {xs} by one.",
-         "Write {xs} with all increased by one."),
-        _list(3, 5, largest=8), lambda xs: [x + 1 for x in xs],
-    ),
-    PocketSkill(
-        "decremented", "arithmetic", "dec",
-        ("Lower each of {xs} by one.", "Lower all of {xs} by one.",
-         "Write {xs} with all lowered by one."),
-        _list(3, 5, smallest=1), lambda xs: [x - 1 for x in xs],
-    ),
+    PocketSkill("sum", "arithmetic", "add", (
+        "What is {a} plus {b}?", "Find {a} plus {b}.", "Tell me {a} plus {b}.",
+    ), lambda rng: tuple(rng.integers(2, 50, 2).tolist()), lambda ns: ns[0] + ns[1]),
+    PocketSkill("total", "arithmetic", "tot", (
+        "What is the total of {xs}?", "Find the total of {xs}.", "Of {xs} name the total.",
+    ), _list(3, 4), lambda xs: sum(xs)),
+    PocketSkill("incremented", "arithmetic", "inc", (
+        "Increase each of {xs} by one.", "Increase all of {xs} by one.",
+        "Write {xs} with all increased by one.",
+    ), _list(3, 5, largest=8), lambda xs: [x + 1 for x in xs]),
+    PocketSkill("decremented", "arithmetic", "dec", (
+        "Lower each of {xs} by one.", "Lower all of {xs} by one.",
+        "Write {xs} with all lowered by one.",
+    ), _list(3, 5, smallest=1), lambda xs: [x - 1 for x in xs]),
 )  # fmt: skip
 
 SKILLS: dict[str, PocketSkill] = {skill.name: skill for skill in _SKILLS}

@@ -28,7 +28,7 @@ from dataenvgym.records import (
     TaskInstance,
     ToolCall,
 )
-from dataenvgym.sandbox.shared import SharedSandbox
+from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.record_conversion import chat_record, students_turns

@@ -35,7 +35,7 @@ from dataenvgym.interfaces import Ask, Failure, Reply
 from dataenvgym.judging import AnswerVerdict, Unscored, judge_ask, question
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.sandbox import Limits
-from dataenvgym.sandbox.shared import SharedSandbox
+from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.tasks.environment import Outcome, Stepped, TaskEnvironment
 from dataenvgym.tool_formats import malformed_call
 

@@ -23,8 +23,7 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import TaskOptions
-from dataenvgym.tasks.procedural import ProceduralSource
-from dataenvgym.tasks.source import Source
+from dataenvgym.tasks.source import ProceduralSource, Source
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,17 +33,10 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import Given, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import (
-    THIRDS,
-    PocketOptions,
-    PromptOptions,
-    RowOptions,
-    TaskOptions,
-)
-from dataenvgym.tasks.procedural import Draws, ProceduralSource
+from dataenvgym.tasks.options import THIRDS, PocketOptions, PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.rows import SourceRow
-from dataenvgym.tasks.source import Source, Split
+from dataenvgym.tasks.source import Draws, ProceduralSource, Source, Split
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,10 +59,7 @@ class ToolUseDomain(DialogueDomain):
     environment_class: ClassVar[type[ToolUseEnvironment]] = ToolUseEnvironment
 
     def __init__(
-        self,
-        world: World[Any],
-        options: ToolLimits = ToolUseOptions(),
-        **more: Any,
+        self, world: World[Any], options: ToolLimits = ToolUseOptions(), **more: Any
     ) -> None:
         if isinstance(options, ToolUseOptions):
             more["max_turns"] = options.max_turns

@@ -172,10 +172,7 @@ class ToolUseEnvironment(TaskEnvironment):
         """Run the calls, or let the user answer; if that fails, all is as it was before."""
         progress = self._progress
         before = replace(
-            progress,
-            calls=[*progress.calls],
-            said=[*progress.said],
-            unheard=[*progress.unheard],
+            progress, calls=[*progress.calls], said=[*progress.said], unheard=[*progress.unheard]
         )
         state = progress.world.state
         memory: Any = progress.seat and progress.seat.memory

@@ -105,108 +105,80 @@ class ErrandSkill(PocketToolsSkill):
 
 
 _SKILLS = (
-    ErrandSkill(
-        "carry", "village", "carry",
-        ("Carry the {a} to the {x}.", "Please bring the {a} to the {x}.",
-         "The {a} should be at the {x}. Take it there."),
-        in_order(lambda a, x: [call("carry", item=a, place=x)]),
-    ),
-    ErrandSkill(
-        "add", "village", "add",
-        ("Put {n} more of the {a} into the basket.", "Add {n} of the {a} to the basket.",
-         "I need {n} more of the {a} in the basket."),
-        in_order(lambda a, n: [call("add", item=a, amount=n)]),
-    ),
-    ErrandSkill(
-        "drop", "village", "drop",
-        ("Take {n} of the {a} out of the basket.", "Remove {n} of the {a} from the basket.",
-         "There is too much {a} in the basket. Take out {n}."),
-        in_order(lambda a, n: [call("drop", item=a, amount=n)]),
-    ),
-    ErrandSkill(
-        "pack", "village", "pack",
-        ("Pack the {a} and the {b}.", "Put the {a} and then the {b} into the box.",
-         "Please pack these two goods: {a} and {b}."),
-        in_order(lambda a, b: [call("pack", items=[a, b])]),
-    ),
-    ErrandSkill(
-        "quantity", "shop", "quantity",
-        ("Change {o} to {n} pieces.", "Please make it {n} pieces in {o}.",
-         "The quantity of {o} should be {n}."),
-        in_order(lambda n, o: [call("change_quantity", order_id=o, quantity=n)]),
-    ),
-    ErrandSkill(
-        "city", "shop", "send",
-        ("Send {o} to {c}.", "Please have {o} delivered to {c}.",
-         "The customer of {o} moved. It should go to {c} now."),
-        in_order(lambda c, o: [call("change_city", order_id=o, city=c)]),
-    ),
-    ErrandSkill(
-        "buy", "shop", "order",
-        ("Order {n} of the product {p} for {u}.", "{u} wants to buy {n} of the product {p}.",
-         "Place an order for {u}: product {p}, quantity {n}."),
-        in_order(lambda n, p, u: [call("place_order", customer=u, product=p, quantity=n)]),
-    ),
-    ErrandSkill(
-        "room", "calendar", "room",
-        ("Book the room {r} for {e}.", "Please reserve {r} for {e}.",
-         "We want to have {e} in the room {r}."),
-        in_order(lambda e, r: [call("book_room", event_id=e, room=r)]),
-    ),
-    ErrandSkill(
-        "length", "calendar", "minutes",
-        ("Make {e} {m} minutes long.", "Change the length of {e} to {m} minutes.",
-         "From now on {e} takes {m} minutes."),
-        in_order(lambda e, m: [call("set_length", event_id=e, minutes=m)]),
-    ),
-    ErrandSkill(
-        "reminder", "calendar", "remind",
-        ("Remind me {m} minutes before {e}.", "Set a reminder for {e}, {m} minutes before.",
-         "I want to be reminded of {e} {m} minutes before it begins."),
-        in_order(lambda e, m: [call("set_reminder", event_id=e, minutes_before=m)]),
-    ),
-    ErrandSkill(
-        "gates", "two calls", "gates",
-        ("Open the gate of the {x} and close the gate of the {y}.",
-         "The gate of the {x} should be open, and the gate of the {y} closed.",
-         "Please open the gate of the {x}. Then close the gate of the {y}."),
-        in_order(
-            lambda x, y: [call("gate", place=x, open=True), call("gate", place=y, open=False)]
-        ),
-    ),
-    ErrandSkill(
-        "stow", "two calls", "stow",
-        ("Carry the {a} to the {x} and put {n} more of the {b} into the basket.",
-         "Please bring the {a} to the {x}, then add {n} of the {b} to the basket.",
-         "The {a} should be at the {x}, and I need {n} more of the {b} in the basket."),
-        in_order(
-            lambda a, b, n, x: [call("carry", item=a, place=x), call("add", item=b, amount=n)]
-        ),
-    ),
-    ErrandSkill(
-        "resend", "two calls", "resend",
-        ("Change {o} to {n} pieces and send it to {c}.",
-         "Please make it {n} pieces in {o}, and have it delivered to {c}.",
-         "The quantity of {o} should be {n}, and it should go to {c}."),
-        in_order(
-            lambda c, n, o: [
-                call("change_quantity", order_id=o, quantity=n),
-                call("change_city", order_id=o, city=c),
-            ]
-        ),
-    ),
-    ErrandSkill(
-        "arrange", "two calls", "arrange",
-        ("Book the room {r} for {e} and remind me {m} minutes before.",
-         "Please reserve {r} for {e}, and set a reminder {m} minutes before.",
-         "We want to have {e} in the room {r}, with a reminder {m} minutes before it."),
-        in_order(
-            lambda e, m, r: [
-                call("book_room", event_id=e, room=r),
-                call("set_reminder", event_id=e, minutes_before=m),
-            ]
-        ),
-    ),
+    ErrandSkill("carry", "village", "carry", (
+        "Carry the {a} to the {x}.", "Please bring the {a} to the {x}.",
+        "The {a} should be at the {x}. Take it there.",
+    ), in_order(lambda a, x: [call("carry", item=a, place=x)])),
+    ErrandSkill("add", "village", "add", (
+        "Put {n} more of the {a} into the basket.", "Add {n} of the {a} to the basket.",
+        "I need {n} more of the {a} in the basket.",
+    ), in_order(lambda a, n: [call("add", item=a, amount=n)])),
+    ErrandSkill("drop", "village", "drop", (
+        "Take {n} of the {a} out of the basket.", "Remove {n} of the {a} from the basket.",
+        "There is too much {a} in the basket. Take out {n}.",
+    ), in_order(lambda a, n: [call("drop", item=a, amount=n)])),
+    ErrandSkill("pack", "village", "pack", (
+        "Pack the {a} and the {b}.", "Put the {a} and then the {b} into the box.",
+        "Please pack these two goods: {a} and {b}.",
+    ), in_order(lambda a, b: [call("pack", items=[a, b])])),
+    ErrandSkill("quantity", "shop", "quantity", (
+        "Change {o} to {n} pieces.", "Please make it {n} pieces in {o}.",
+        "The quantity of {o} should be {n}.",
+    ), in_order(lambda n, o: [call("change_quantity", order_id=o, quantity=n)])),
+    ErrandSkill("city", "shop", "send", (
+        "Send {o} to {c}.", "Please have {o} delivered to {c}.",
+        "The customer of {o} moved. It should go to {c} now.",
+    ), in_order(lambda c, o: [call("change_city", order_id=o, city=c)])),
+    ErrandSkill("buy", "shop", "order", (
+        "Order {n} of the product {p} for {u}.", "{u} wants to buy {n} of the product {p}.",
+        "Place an order for {u}: product {p}, quantity {n}.",
+    ), in_order(lambda n, p, u: [call("place_order", customer=u, product=p, quantity=n)])),
+    ErrandSkill("room", "calendar", "room", (
+        "Book the room {r} for {e}.", "Please reserve {r} for {e}.",
+        "We want to have {e} in the room {r}.",
+    ), in_order(lambda e, r: [call("book_room", event_id=e, room=r)])),
+    ErrandSkill("length", "calendar", "minutes", (
+        "Make {e} {m} minutes long.", "Change the length of {e} to {m} minutes.",
+        "From now on {e} takes {m} minutes.",
+    ), in_order(lambda e, m: [call("set_length", event_id=e, minutes=m)])),
+    ErrandSkill("reminder", "calendar", "remind", (
+        "Remind me {m} minutes before {e}.", "Set a reminder for {e}, {m} minutes before.",
+        "I want to be reminded of {e} {m} minutes before it begins.",
+    ), in_order(lambda e, m: [call("set_reminder", event_id=e, minutes_before=m)])),
+    ErrandSkill("gates", "two calls", "gates", (
+        "Open the gate of the {x} and close the gate of the {y}.",
+        "The gate of the {x} should be open, and the gate of the {y} closed.",
+        "Please open the gate of the {x}. Then close the gate of the {y}.",
+    ), in_order(
+        lambda x, y: [call("gate", place=x, open=True), call("gate", place=y, open=False)]
+    )),
+    ErrandSkill("stow", "two calls", "stow", (
+        "Carry the {a} to the {x} and put {n} more of the {b} into the basket.",
+        "Please bring the {a} to the {x}, then add {n} of the {b} to the basket.",
+        "The {a} should be at the {x}, and I need {n} more of the {b} in the basket.",
+    ), in_order(
+        lambda a, b, n, x: [call("carry", item=a, place=x), call("add", item=b, amount=n)]
+    )),
+    ErrandSkill("resend", "two calls", "resend", (
+        "Change {o} to {n} pieces and send it to {c}.",
+        "Please make it {n} pieces in {o}, and have it delivered to {c}.",
+        "The quantity of {o} should be {n}, and it should go to {c}.",
+    ), in_order(
+        lambda c, n, o: [
+            call("change_quantity", order_id=o, quantity=n),
+            call("change_city", order_id=o, city=c),
+        ]
+    )),
+    ErrandSkill("arrange", "two calls", "arrange", (
+        "Book the room {r} for {e} and remind me {m} minutes before.",
+        "Please reserve {r} for {e}, and set a reminder {m} minutes before.",
+        "We want to have {e} in the room {r}, with a reminder {m} minutes before it.",
+    ), in_order(
+        lambda e, m, r: [
+            call("book_room", event_id=e, room=r),
+            call("set_reminder", event_id=e, minutes_before=m),
+        ]
+    )),
 )  # fmt: skip
 
 SKILLS: dict[str, ErrandSkill] = {skill.name: skill for skill in _SKILLS}

@@ -116,131 +116,91 @@ def _bought(a: str, x: str) -> Solving:
 
 
 _SKILLS = (
-    PocketToolsSkill(
-        "carried", "errands", "carry",
-        ("Carry the {a} to the {x}.", "Please carry the {a} to the {x}.",
-         "To the {x} carry the {a}."),
-        in_order(lambda a, x: [call("carry", item=a, place=x)]),
-    ),
-    PocketToolsSkill(
-        "added", "errands", "add",
-        ("Add {n} of the {a}.", "Please add {n} of the {a}.", "Of the {a} add {n}."),
-        in_order(lambda a, n: [call("add", item=a, amount=n)]),
-    ),
-    PocketToolsSkill(
-        "dropped", "errands", "drop",
-        ("Get rid of {n} of the {a}.", "Throw out {n} of the {a}.",
-         "Lose {n} of the {a}."),
-        in_order(lambda a, n: [call("drop", item=a, amount=n)]),
-    ),
-    PocketToolsSkill(
-        "packed", "errands", "pack",
-        ("Pack the {a} then the {b} then the {c}.", "Pack these: {a} and {b} and {c}.",
-         "Into the box pack {a} and {b} and {c}."),
-        in_order(lambda a, b, c: [call("pack", items=[a, b, c])]),
-    ),
-    PocketToolsSkill(
-        "rung", "errands", "ring",
-        ("Wake us at {k} and {m} and {n}.", "Sound the alarm at {k} and {m} and {n}.",
-         "We get up at {k} and {m} and {n}."),
-        in_order(lambda k, m, n: [call("ring", hours=[k, m, n])]),
-    ),
-    PocketToolsSkill(
-        "counted", "questions", "count",
-        ("How much {a} has the {x}?", "Say how much {a} the {x} has.",
-         "Tell me how much {a} there is at the {x}."),
-        _asked("count"),
-    ),
-    PocketToolsSkill(
-        "priced", "questions", "price",
-        ("What is {a} worth at the {x}?", "Tell me the value of {a} at the {x}.",
-         "What would {a} set me back at the {x}?"),
-        _asked("price"),
-    ),
-    PocketToolsSkill(
-        "located", "questions", "find",
-        ("Track down the {a} and the {b}.", "Look for {a} and {b}.",
-         "In which spots are {a} and {b}?"),
-        _located,
-    ),
-    PocketToolsSkill(
-        "totaled", "comparisons", "total",
-        ("How much {a} have the {x} and the {y} together?",
-         "Say how much {a} the {x} and the {y} have together.",
-         "Together how much {a} have the {x} and the {y}?"),
-        _compared("count", sum),
-    ),
-    PocketToolsSkill(
-        "most", "comparisons", "most",
-        ("What is the most {a} that the {x} or the {y} has?",
-         "Say the most {a} that the {x} or the {y} has.",
-         "Of the {x} and the {y} what is the most {a} one has?"),
-        _compared("count", max),
-    ),
-    PocketToolsSkill(
-        "cheapest", "comparisons", "least",
-        ("Name the best deal on {a}, the {x} or the {y}.",
-         "What is the least that the {x} or the {y} asks for {a}?",
-         "Which bargain on {a} do the {x} and the {y} offer?"),
-        _compared("price", min),
-    ),
-    PocketToolsSkill(
-        "joined", "chains", "join",
-        ("Carry the {a} to where the {b} is.", "Find the {b} and carry the {a} there.",
-         "Please carry the {a} to where the {b} is."),
-        _joined,
-    ),
-    PocketToolsSkill(
-        "paid", "chains", "pay",
-        ("Pay for {a} at the {x}.", "Please pay for {a} at the {x}.", "At the {x} pay for {a}."),
-        _paid,
-    ),
-    PocketToolsSkill(
-        "matched", "chains", "match",
-        ("Take all {a} off the {x}.", "Whatever {a} the {x} has is ours.",
-         "Clear the {x} of {a}."),
-        _matched,
-    ),
-    PocketToolsSkill(
-        "released", "chains", "free",
-        ("Release {n} of the {a}.", "Set free {n} of the {a}.",
-         "Hand out {n} of the {a}."),
-        _released,
-    ),
-    PocketToolsSkill(
-        "topped", "plans", "top",
-        ("Add some {a} and some {b}.", "Please add some {a} and some {b}.",
-         "I need you to add some {a} and some {b}."),
-        in_order(lambda a, b: [call("add", item=a), call("add", item=b)]),
-    ),
-    PocketToolsSkill(
-        "shared", "plans", "both",
-        ("Carry both {a} and {b} to the {x}.", "Please carry both {a} and {b} to the {x}.",
-         "To the {x} carry both {a} and {b}."),
-        in_order(lambda a, b, x: [call("carry", item=i, place=x) for i in (a, b)]),
-    ),
-    PocketToolsSkill(
-        "gated", "plans", "gates",
-        ("Let people into the {x} but not the {y}.", "Visitors may see the {x} and never the {y}.",
-         "The {x} receives guests while the {y} rests."),
-        in_order(
-            lambda x, y: [call("gate", place=x, open=True), call("gate", place=y, open=False)]
-        ),
-    ),
-    PocketToolsSkill(
-        "stowed", "plans", "stow",
-        ("Hide the {a} safely in the {x}.", "The {a} must vanish into the {x}.",
-         "Secure the {a} inside the {x}."),
-        in_order(
-            lambda a, x: [call("carry", item=a, place=x), call("gate", place=x, open=False)]
-        ),
-    ),
-    PocketToolsSkill(
-        "bought", "plans", "buy",
-        ("Get me {a} from the {x}.", "I want {a} that the {x} sells.",
-         "Spend money on {a} at the {x}."),
-        _bought,
-    ),
+    PocketToolsSkill("carried", "errands", "carry", (
+        "Carry the {a} to the {x}.", "Please carry the {a} to the {x}.",
+        "To the {x} carry the {a}.",
+    ), in_order(lambda a, x: [call("carry", item=a, place=x)])),
+    PocketToolsSkill("added", "errands", "add", (
+        "Add {n} of the {a}.", "Please add {n} of the {a}.", "Of the {a} add {n}.",
+    ), in_order(lambda a, n: [call("add", item=a, amount=n)])),
+    PocketToolsSkill("dropped", "errands", "drop", (
+        "Get rid of {n} of the {a}.", "Throw out {n} of the {a}.",
+        "Lose {n} of the {a}.",
+    ), in_order(lambda a, n: [call("drop", item=a, amount=n)])),
+    PocketToolsSkill("packed", "errands", "pack", (
+        "Pack the {a} then the {b} then the {c}.", "Pack these: {a} and {b} and {c}.",
+        "Into the box pack {a} and {b} and {c}.",
+    ), in_order(lambda a, b, c: [call("pack", items=[a, b, c])])),
+    PocketToolsSkill("rung", "errands", "ring", (
+        "Wake us at {k} and {m} and {n}.", "Sound the alarm at {k} and {m} and {n}.",
+        "We get up at {k} and {m} and {n}.",
+    ), in_order(lambda k, m, n: [call("ring", hours=[k, m, n])])),
+    PocketToolsSkill("counted", "questions", "count", (
+        "How much {a} has the {x}?", "Say how much {a} the {x} has.",
+        "Tell me how much {a} there is at the {x}.",
+    ), _asked("count")),
+    PocketToolsSkill("priced", "questions", "price", (
+        "What is {a} worth at the {x}?", "Tell me the value of {a} at the {x}.",
+        "What would {a} set me back at the {x}?",
+    ), _asked("price")),
+    PocketToolsSkill("located", "questions", "find", (
+        "Track down the {a} and the {b}.", "Look for {a} and {b}.",
+        "In which spots are {a} and {b}?",
+    ), _located),
+    PocketToolsSkill("totaled", "comparisons", "total", (
+        "How much {a} have the {x} and the {y} together?",
+        "Say how much {a} the {x} and the {y} have together.",
+        "Together how much {a} have the {x} and the {y}?",
+    ), _compared("count", sum)),
+    PocketToolsSkill("most", "comparisons", "most", (
+        "What is the most {a} that the {x} or the {y} has?",
+        "Say the most {a} that the {x} or the {y} has.",
+        "Of the {x} and the {y} what is the most {a} one has?",
+    ), _compared("count", max)),
+    PocketToolsSkill("cheapest", "comparisons", "least", (
+        "Name the best deal on {a}, the {x} or the {y}.",
+        "What is the least that the {x} or the {y} asks for {a}?",
+        "Which bargain on {a} do the {x} and the {y} offer?",
+    ), _compared("price", min)),
+    PocketToolsSkill("joined", "chains", "join", (
+        "Carry the {a} to where the {b} is.", "Find the {b} and carry the {a} there.",
+        "Please carry the {a} to where the {b} is.",
+    ), _joined),
+    PocketToolsSkill("paid", "chains", "pay", (
+        "Pay for {a} at the {x}.", "Please pay for {a} at the {x}.", "At the {x} pay for {a}.",
+    ), _paid),
+    PocketToolsSkill("matched", "chains", "match", (
+        "Take all {a} off the {x}.", "Whatever {a} the {x} has is ours.",
+        "Clear the {x} of {a}.",
+    ), _matched),
+    PocketToolsSkill("released", "chains", "free", (
+        "Release {n} of the {a}.", "Set free {n} of the {a}.",
+        "Hand out {n} of the {a}.",
+    ), _released),
+    PocketToolsSkill("topped", "plans", "top", (
+        "Add some {a} and some {b}.", "Please add some {a} and some {b}.",
+        "I need you to add some {a} and some {b}.",
+    ), in_order(lambda a, b: [call("add", item=a), call("add", item=b)])),
+    PocketToolsSkill("shared", "plans", "both", (
+        "Carry both {a} and {b} to the {x}.", "Please carry both {a} and {b} to the {x}.",
+        "To the {x} carry both {a} and {b}.",
+    ), in_order(lambda a, b, x: [call("carry", item=i, place=x) for i in (a, b)])),
+    PocketToolsSkill("gated", "plans", "gates", (
+        "Let people into the {x} but not the {y}.", "Visitors may see the {x} and never the {y}.",
+        "The {x} receives guests while the {y} rests.",
+    ), in_order(
+        lambda x, y: [call("gate", place=x, open=True), call("gate", place=y, open=False)]
+    )),
+    PocketToolsSkill("stowed", "plans", "stow", (
+        "Hide the {a} safely in the {x}.", "The {a} must vanish into the {x}.",
+        "Secure the {a} inside the {x}.",
+    ), in_order(
+        lambda a, x: [call("carry", item=a, place=x), call("gate", place=x, open=False)]
+    )),
+    PocketToolsSkill("bought", "plans", "buy", (
+        "Get me {a} from the {x}.", "I want {a} that the {x} sells.",
+        "Spend money on {a} at the {x}.",
+    ), _bought),
 )  # fmt: skip
 
 SKILLS: dict[str, PocketToolsSkill] = {skill.name: skill for skill in _SKILLS}

@@ -36,10 +36,7 @@ from dataenvgym.domains.tool_use.worlds.folder import (
     read_part,
     read_world,
 )
-from dataenvgym.errors import (
-    ConfigurationError,
-    EvaluationError,
-)
+from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.llm.structured import ask_json
 from dataenvgym.records import CompletedTaskInstance, Message

@@ -18,8 +18,14 @@ import textwrap
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from dataenvgym.scoring.code.fences import NEWLINE, PYTHON, code_of_transcript, fences_in
-from dataenvgym.scoring.code.replies import texts_of, visible
+from dataenvgym.scoring.code.replies import (
+    NEWLINE,
+    PYTHON,
+    code_of_transcript,
+    fences_in,
+    texts_of,
+    visible,
+)
 from dataenvgym.scoring.code.syntax import parsed, with_helpers
 
 _BEGINS = re.compile(

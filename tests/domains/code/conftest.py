@@ -9,7 +9,7 @@ import pytest
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.sandbox import Limits, open_sandbox
-from dataenvgym.sandbox.shared import SharedSandbox
+from dataenvgym.sandbox.opening import SharedSandbox
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SandboxError
 from dataenvgym.records import Message, TaskInstance
-from dataenvgym.sandbox.shared import SharedSandbox
+from dataenvgym.sandbox.opening import SharedSandbox
 
 from .problems import Broken
 

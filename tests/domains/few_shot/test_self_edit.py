@@ -3,8 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from dataenvgym.domains.few_shot.augmentations import GROUPS
-from dataenvgym.domains.few_shot.self_edit import NOTHING, examples_of, read_self_edit
+from dataenvgym.domains.few_shot.augmentations import GROUPS, NOTHING, examples_of, read_self_edit
 
 from .puzzles import problem
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dataenvgym.domains.knowledge.answers import exact_match, f1, normalized
+from dataenvgym.domains.knowledge.environment import exact_match, f1, normalized
 
 GOLDS = (
     "Denver Broncos",

@@ -9,7 +9,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Reply
 from dataenvgym.records import TaskInstance
 from dataenvgym.sandbox import Limits
-from dataenvgym.sandbox.shared import SharedSandbox
+from dataenvgym.sandbox.opening import SharedSandbox
 
 SUM = TaskInstance(id="sum", task="t", instruction="What is the sum of 1 to 100?", answer="5050")
 

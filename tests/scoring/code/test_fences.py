@@ -1,6 +1,6 @@
 import pytest
 
-from dataenvgym.scoring.code.fences import Fence, fences_in
+from dataenvgym.scoring.code.replies import Fence, fences_in
 
 
 def fences(text):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dataenvgym.domains.few_shot.augmentations import read_self_edit
 from dataenvgym.domains.few_shot.pocket import POCKET_FEW_SHOT
 from dataenvgym.domains.few_shot.pocket import SKILLS as RULES
-from dataenvgym.domains.few_shot.self_edit import read_self_edit
 from dataenvgym.domains.knowledge.pocket import NAMES, POCKET_KNOWLEDGE
 from dataenvgym.domains.knowledge.pocket import SKILLS as FACTS
 from dataenvgym.domains.orchestrate.pocket import PLACE

@@ -137,10 +137,7 @@ async def _refuse_without_session(ctx: _Context, call_next: CallNext) -> Handler
             UNSUPPORTED_PROTOCOL_VERSION,
             f"this server keeps a state for each session, which version "
             f"{ctx.protocol_version} of the protocol does not have: open one with `initialize`",
-            {
-                "supported": list(HANDSHAKE_PROTOCOL_VERSIONS),
-                "requested": ctx.protocol_version,
-            },
+            {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": ctx.protocol_version},
         )
     return await call_next(ctx)
 

@@ -9,21 +9,19 @@ from typing import get_args
 
 from dataenvgym.domains.tool_use.plans import code_form, json_form
 from dataenvgym.domains.tool_use.plans.loaders import PLANS, PlanTool, check_tools
-from dataenvgym.domains.tool_use.plans.metrics import (
-    Level,
-    Pair,
-    best_match,
-    corpus_scores,
-    labels,
-    plan_scores,
-)
 from dataenvgym.domains.tool_use.plans.plan import (
     NOWHERE,
     Form,
+    Level,
+    Pair,
     Plan,
     PlanError,
+    best_match,
     comparable,
+    corpus_scores,
+    labels,
     plan_of,
+    plan_scores,
 )
 from dataenvgym.errors import InvalidInstanceError, check_one_of
 from dataenvgym.records import CompletedTaskInstance, Conversation, LabeledAnswer, TaskInstance
@@ -180,7 +178,7 @@ class PlansDomain(Domain):
         )
 
     def corpus_scores(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
-        """F1 of tools, arguments and edges, as defined in `metrics`."""
+        """F1 of tools, arguments and edges, as in m&m's evaluation."""
         return corpus_scores([compared(c, self.form) for c in completed])
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:

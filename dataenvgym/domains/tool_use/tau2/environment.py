@@ -92,11 +92,7 @@ class Tau2Environment(ToolUseEnvironment):
     components = COMPONENTS
 
     def __init__(
-        self,
-        instances: Sequence[TaskInstance] = (),
-        *,
-        max_steps: int = MAX_STEPS,
-        **options: Any,
+        self, instances: Sequence[TaskInstance] = (), *, max_steps: int = MAX_STEPS, **options: Any
     ) -> None:
         if not 2 <= max_steps <= 2 * type(self).max_turns:
             raise ConfigurationError(

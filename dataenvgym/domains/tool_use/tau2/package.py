@@ -101,9 +101,7 @@ class Tau2Package:
 
 
 def load_package(
-    domain: str,
-    data_dir: str | Path | None = None,
-    options: Mapping[str, Any] | None = None,
+    domain: str, data_dir: str | Path | None = None, options: Mapping[str, Any] | None = None
 ) -> Tau2Package:
     """Import the modules for one domain.
 

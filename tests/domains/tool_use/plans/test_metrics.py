@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from dataenvgym.domains.tool_use.plans.metrics import (
+from dataenvgym.domains.tool_use.plans.plan import (
+    Step,
     best_match,
     corpus_scores,
     edges,
     labels,
     plan_scores,
 )
-from dataenvgym.domains.tool_use.plans.plan import Step
 
 from .conftest import abc
 
