@@ -61,7 +61,7 @@ from dataenvgym.records import (
     parse_training_datum,
 )
 from dataenvgym.records.model import escaped
-from dataenvgym.sandbox import outcome
+from dataenvgym.sandbox import supervision
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.scoring.code.extraction import LONGEST_CODE, extract_code
 from dataenvgym.scoring.equality import settle
@@ -221,7 +221,7 @@ PARSERS: dict[str, Parser] = {
     "definitions": lambda text: surroundings(text[:LONGEST_CODE], "f"),
     "code compared": lambda text: normalized_code(text[:LONGEST_CODE]),
     "output of code": lambda text: same_output(text, f"{text}1", tolerance=1e-9),
-    "errors of code": lambda text: outcome._ran_out_of_memory(text.encode(errors="replace")),
+    "errors of code": lambda text: supervision._ran_out_of_memory(text.encode(errors="replace")),
     # tools
     **{f"calls in format {name}": known.parse for name, known in TOOL_FORMATS.items()},
     "calls of declared tools": lambda text: read_reply(DECLARING, text),

@@ -21,7 +21,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.comparison import EvaluationComparison, compare_evaluations
 from dataenvgym.evaluation.summary import EvaluationSummary
 from dataenvgym.metrics.metric import JudgeResult, MetricResult
-from dataenvgym.metrics.usage import Usage
+from dataenvgym.metrics.results import Usage
 from dataenvgym.records import PerformanceReport, SkillReport
 from dataenvgym.storage import write_json
 

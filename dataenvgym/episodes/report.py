@@ -18,9 +18,8 @@ from rich.text import Text
 from dataenvgym.environments import PHASES
 from dataenvgym.environments.rendering import forest_rows
 from dataenvgym.episodes.attribution import attribution_lines, print_table, read_attribution
-from dataenvgym.episodes.forgetting import mean_loss
 from dataenvgym.episodes.plots import draw_curve
-from dataenvgym.episodes.run_files import RunFiles
+from dataenvgym.episodes.run_files import RunFiles, mean_loss
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.tables import iteration_table, outcome, print_warnings, shares
 from dataenvgym.episodes.texts import (

@@ -1,8 +1,11 @@
-"""Reads a run directory, without running anything."""
+"""Reads a run directory, without running anything.
+
+Forgetting is the reward that validation problems have lost since an earlier student.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,12 +14,51 @@ from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import IterationFiles, IterationResult, finished_iterations
 from dataenvgym.environments.skill_tree import Forest
 from dataenvgym.environments.skill_tree.files import TreeFiles
-from dataenvgym.episodes.forgetting import Losses, losses_in
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.skills.catalog import labeled_as_in_run
 from dataenvgym.storage import read_jsonl
+from dataenvgym.workspace import naming_damage
+
+Losses = Mapping[str, float]
+"""The loss in reward of each problem, by id; 0.0 without one."""
+
+
+def losses(rewards: Sequence[Mapping[str, float]]) -> list[Losses]:
+    """The loss in reward of each problem at each iteration.
+
+    Args:
+        rewards: for each iteration, the rewards of the scored problems by id, the base student's
+            first.
+    """
+    best: dict[str, float] = {}
+    found: list[Losses] = []
+    for now in rewards:
+        found.append({i: max(0.0, best[i] - reward) for i, reward in now.items() if i in best})
+        best |= {i: max(reward, best.get(i, reward)) for i, reward in now.items()}
+    return found
+
+
+def losses_in(run_directory: str | Path) -> list[Losses]:
+    """The loss in reward of each validation problem at each finished iteration of a run."""
+    rewards = []
+    for files in finished_iterations(Path(run_directory) / "iterations"):
+        path = files.directory / "completed.jsonl"
+        with naming_damage(path):
+            rewards.append(
+                {
+                    str(one["instance"]["id"]): float(one["reward"])
+                    for one in (read_jsonl(path) if path.exists() else ())
+                    if one.get("error") is None
+                }
+            )
+    return losses(rewards)
+
+
+def mean_loss(lost: Losses) -> float:
+    """The forgetting of an iteration; 0.0 for the base student."""
+    return sum(lost.values()) / len(lost) if lost else 0.0
 
 
 class RunFiles:
@@ -47,7 +89,7 @@ class RunFiles:
 
     @cached_property
     def losses(self) -> list[Losses]:
-        """The loss of each validation problem at each finished iteration (see `forgetting`)."""
+        """The loss of each validation problem at each finished iteration."""
         return losses_in(self.directory)
 
     @cached_property

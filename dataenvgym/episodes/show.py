@@ -13,8 +13,7 @@ from rich.text import Text
 
 from dataenvgym.environments import IterationFiles
 from dataenvgym.episodes.attribution import read_attribution
-from dataenvgym.episodes.forgetting import Losses, mean_loss
-from dataenvgym.episodes.run_files import RunFiles
+from dataenvgym.episodes.run_files import Losses, RunFiles, mean_loss
 from dataenvgym.episodes.tables import print_warnings
 from dataenvgym.episodes.texts import conversation, one_line, plain, record, refusal_text, several
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least, did_you_mean

@@ -137,7 +137,7 @@ class Summary(Model):
         Raises:
             ConfigurationError: if pandas is not installed.
         """
-        from dataenvgym.episodes.notebook import to_frame
+        from dataenvgym.episodes.tables import to_frame
 
         return to_frame(self, by_skill=by_skill)
 
@@ -164,7 +164,7 @@ class Summary(Model):
 
     def _repr_html_(self) -> str:
         """The summary as a notebook shows it."""
-        from dataenvgym.episodes.notebook import to_html
+        from dataenvgym.episodes.tables import to_html
 
         return to_html(self)
 

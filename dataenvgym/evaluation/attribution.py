@@ -30,9 +30,13 @@ from dataenvgym.episodes.attribution import (
     write_attribution,
 )
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
-from dataenvgym.evaluation.attribution_table import Retraining, attribution_table
+from dataenvgym.evaluation.attribution_table import (
+    BY,
+    Retraining,
+    TrainedIteration,
+    attribution_table,
+)
 from dataenvgym.evaluation.evaluated_run import compose_for_run
-from dataenvgym.evaluation.trained_iteration import BY, TrainedIteration
 from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
 from dataenvgym.llama_factory import TrainingConfig, read_dataset, write_dataset
 from dataenvgym.predictors.checkpoints import kind_of

@@ -42,9 +42,8 @@ from dataenvgym.metrics.additions import EvaluationAddition
 from dataenvgym.metrics.files import EvaluationFiles
 from dataenvgym.metrics.judged_samples import JudgedSamples, judge_samples
 from dataenvgym.metrics.metric import parse_metrics, quoted_metrics
-from dataenvgym.metrics.results import completed_of, sum_up
+from dataenvgym.metrics.results import completed_of, sum_up, usage_of
 from dataenvgym.metrics.sampling import check_samples, draw_samples, instances_of
-from dataenvgym.metrics.usage import usage_of
 from dataenvgym.options import refuse_unknown
 from dataenvgym.rollouts import close_speakers, student_speakers
 from dataenvgym.rollouts.speakers import FORMER

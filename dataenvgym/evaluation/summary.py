@@ -16,9 +16,8 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.directory import EVALUATIONS, evaluation_files
 from dataenvgym.metrics.files import read_models
 from dataenvgym.metrics.metric import MetricResult, parse_metric
-from dataenvgym.metrics.results import EvaluationResults
+from dataenvgym.metrics.results import EvaluationResults, Usage, usage_of
 from dataenvgym.metrics.samples import Tally
-from dataenvgym.metrics.usage import Usage, usage_of
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json
 from dataenvgym.workspace import naming_damage

@@ -1,9 +1,9 @@
 """Executors run episodes: in this process, in other processes, or on a Ray cluster.
 
     interface       `EpisodeJob`, `EpisodeOutcome` (its summary or error), `ExecutorInterface`
-    in_process      one episode after another, in this process
+    in_process      one episode after another, in this process; or several at a time, with their
+                    adapters trained together
     processes       several at a time on this machine, each in its own process
-    together        several at a time in this process, with their adapters trained together
     ray_executor    several at a time on a Ray cluster, each as a task
     episode_driver  the driver of episodes in other processes: starts workers, replaces lost ones
     worker          the worker: runs an episode in its process
@@ -11,7 +11,7 @@
 An executor changes where an episode runs and how fast, never its results.
 """
 
-from dataenvgym.executors.in_process import InProcessExecutor
+from dataenvgym.executors.in_process import InProcessExecutor, TogetherExecutor
 from dataenvgym.executors.interface import (
     EpisodeJob,
     EpisodeOutcome,
@@ -21,7 +21,6 @@ from dataenvgym.executors.interface import (
 from dataenvgym.executors.processes import ProcessExecutor
 from dataenvgym.executors.ray_executor import RayExecutor
 from dataenvgym.executors.slurm_executor import SlurmExecutor
-from dataenvgym.executors.together import TogetherExecutor
 
 __all__ = [
     "EpisodeJob",

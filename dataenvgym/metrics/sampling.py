@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.metrics.files import EvaluationFiles, write_models
+from dataenvgym.metrics.results import metered
 from dataenvgym.metrics.samples import samples_of
-from dataenvgym.metrics.usage import metered
 from dataenvgym.progress import counting
 from dataenvgym.records import TaskInstance, check_ids
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, one_by_one, task_of

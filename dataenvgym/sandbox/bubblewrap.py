@@ -26,12 +26,10 @@ from dataenvgym.sandbox.accounting import Accounting
 from dataenvgym.sandbox.bubblewrap_command import cannot_start, find_bubblewrap, find_interpreter
 from dataenvgym.sandbox.inside.places import WORK
 from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits
-from dataenvgym.sandbox.outcome import result_of
-from dataenvgym.sandbox.prepared import Prepared, RunSetup
 from dataenvgym.sandbox.program import Program, check_inherited_limits, checked_program
 from dataenvgym.sandbox.seccomp import filter_program
-from dataenvgym.sandbox.supervision import Streams, supervise
-from dataenvgym.sandbox.worker import Worker
+from dataenvgym.sandbox.supervision import Streams, result_of, supervise
+from dataenvgym.sandbox.worker import Prepared, RunSetup, Worker
 
 
 class Loan:

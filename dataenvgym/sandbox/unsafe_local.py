@@ -24,9 +24,8 @@ import psutil
 
 from dataenvgym.errors import SandboxError
 from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits, Status
-from dataenvgym.sandbox.outcome import result_of
 from dataenvgym.sandbox.program import Program, check_inherited_limits, checked_program
-from dataenvgym.sandbox.supervision import Streams, supervise
+from dataenvgym.sandbox.supervision import Streams, result_of, supervise
 
 # A program of its own: no code of ours may run between a fork and an exec if there are threads.
 _START = """

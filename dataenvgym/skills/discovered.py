@@ -104,9 +104,8 @@ class DiscoveredSkills(CatalogLabeler):
             )
         places = list(known)
         left = [i for i in range(len(questions)) if i not in known]
-        similar = nearest(
-            [questions[i] for i in left], [questions[i] for i in places], self.embedder
-        )
+        wanted, named = ([questions[i] for i in of] for of in (left, places))
+        similar = nearest(wanted, named, self.embedder)
         known |= {i: known[places[s]] for i, s in zip(left, similar, strict=True)}
         return [known[i] for i in range(len(questions))]
 

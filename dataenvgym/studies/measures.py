@@ -13,7 +13,7 @@ import orjson
 
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import refuse_damaged_run
-from dataenvgym.episodes.forgetting import losses_in, mean_loss
+from dataenvgym.episodes.run_files import losses_in, mean_loss
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import RunDirectoryError
@@ -46,7 +46,7 @@ class SeedResult(Model):
         score_gains: gain of each named score, such as `tests_passed`, on the validation split.
         errors_before, errors: instances of both splits that were not scored because of an error, by
             fault: of the base student and of the best iteration.
-        forgetting: of the last iteration (see `episodes.forgetting`).
+        forgetting: of the last iteration (see `episodes.run_files`).
         n_refused: iterations whose student the gate refused.
     """
 

@@ -90,11 +90,13 @@ class PocketFamily(ABC, Generic[ProblemT]):
     Attributes:
         name: the name of its task.
         tools: for its problems.
+        is_chat: a record is a whole conversation, as it always is with tools.
         wordings: texts that its students read or write, besides those of its exercises.
     """
 
     name: str
     tools: tuple[Tool, ...] = ()
+    is_chat: bool = False
     wordings: tuple[str, ...] = ()
 
     # --- what a domain says ---
@@ -193,7 +195,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
         self, exercise: Exercise, domain: Domain, provenance: Provenance
     ) -> SupervisedDatum | ChatDatum:
         """The record that teaches an exercise, in the prompt of the domain."""
-        if not self.tools:
+        if not self.tools and not self.is_chat:
             plain = SupervisedDatum(
                 instruction=exercise.question, output=exercise.output, provenance=provenance
             )

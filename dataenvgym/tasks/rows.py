@@ -66,6 +66,14 @@ class SourceRow:
     where: str
     values: dict[str, Any]
 
+    def fault(self, field: str, wanted: str) -> InvalidInstanceError:
+        """The error for a field that is not as wanted."""
+        value = self.values.get(field)
+        found = f"{type(value).__name__} {value!r:.80}" if field in self.values else "nothing"
+        return InvalidInstanceError(
+            f"{self.where}, field {field!r}: found {found}, expected {wanted}"
+        )
+
 
 def read_rows(source: Path | HubDataset) -> Iterator[SourceRow]:
     """The rows of a source, in its own order (a folder's: by path).

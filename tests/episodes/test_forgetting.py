@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from dataenvgym.episodes.forgetting import losses, losses_in, mean_loss
 from dataenvgym.episodes.plots import curve_figure
 from dataenvgym.episodes.report import render_report, write_report
+from dataenvgym.episodes.run_files import losses, losses_in, mean_loss
 from dataenvgym.episodes.show import show_iteration
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.storage import read_jsonl, write_jsonl

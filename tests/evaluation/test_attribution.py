@@ -256,7 +256,7 @@ def test_records_can_be_drawn(run, attribute):
 
 
 def _groups(run, *, by, limit=None, seed=0):
-    from dataenvgym.evaluation.trained_iteration import TrainedIteration
+    from dataenvgym.evaluation.attribution_table import TrainedIteration
 
     return TrainedIteration(run, 2).groups(by, None, limit, seed)
 

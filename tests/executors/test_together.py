@@ -1,4 +1,4 @@
-"""Episodes whose adapters are trained together."""
+"""Episodes whose adapters are trained in_process."""
 
 import multiprocessing
 import os
@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from dataenvgym.config import compose
-from dataenvgym.executors import InProcessExecutor, TogetherExecutor, together
+from dataenvgym.executors import InProcessExecutor, TogetherExecutor, in_process
 from dataenvgym.executors.interface import EpisodeJob
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import read_json, read_jsonl
@@ -63,7 +63,7 @@ def _killed_in_the_second_training(episodes):
             os.kill(os.getpid(), signal.SIGKILL)
         train_each(requests, threads)
 
-    import dataenvgym.executors.together as module
+    import dataenvgym.executors.in_process as module
 
     module.train_each = deadly
     TogetherExecutor(workers=2, threads=1).run(episodes)
@@ -90,11 +90,11 @@ def test_a_run_killed_in_a_shared_training_ends_as_an_undisturbed_one(real, alon
 
 
 def warning_of(monkeypatch, free, *options, n=4, workers=16, threads=2):
-    monkeypatch.setattr(together, "free_memory", lambda: free)
+    monkeypatch.setattr(in_process, "free_memory", lambda: free)
     told: list[str] = []
     with listening(told.append):
         jobs = [EpisodeJob(compose([f"seed={seed}", *options])) for seed in range(n)]
-        together.warn_of_memory(jobs, workers, threads)
+        in_process.warn_of_memory(jobs, workers, threads)
     return told
 
 
@@ -124,7 +124,7 @@ def test_the_executor_estimates_before_any_episode_runs(monkeypatch):
     def stop(*given):
         raise KeyboardInterrupt(*given[1:])
 
-    monkeypatch.setattr(together, "warn_of_memory", stop)
+    monkeypatch.setattr(in_process, "warn_of_memory", stop)
     with pytest.raises(KeyboardInterrupt) as caught:
         TogetherExecutor(workers=3, threads=1).run([])
     assert caught.value.args == (3, 1)

@@ -8,7 +8,7 @@ from dataenvgym.domains.orchestrate.task import MeteredPredictor
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.interfaces import ForwardingPredictor, Reply, SamplingParameters
 from dataenvgym.interfaces.forwarding import CAPABILITIES, METHODS, HearingPredictor
-from dataenvgym.metrics.usage import MeteredStudent
+from dataenvgym.metrics.results import MeteredStudent
 from dataenvgym.records import Message
 from dataenvgym.tasks.examples import Examples, WithExamples
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -50,7 +50,7 @@ def text_in(row: SourceRow, field: str, *, default: str | None = None) -> str:
     if value is None and default is not None:
         return default
     if not isinstance(value, str):
-        _refuse(row, field, "text")
+        raise row.fault(field, "text")
     return value
 
 
@@ -58,7 +58,7 @@ def texts_in(row: SourceRow, field: str) -> list[str]:
     """The list of texts in that field; empty if the field is absent or null."""
     texts = list_in(row, field)
     if not all(isinstance(text, str) for text in texts):
-        _refuse(row, field, "a list of texts")
+        raise row.fault(field, "a list of texts")
     return texts
 
 
@@ -66,7 +66,7 @@ def list_in(row: SourceRow, field: str) -> list[Any]:
     """The list in that field; empty if the field is absent or null."""
     value = row.values.get(field)
     if not isinstance(value, list | None):
-        _refuse(row, field, "a list")
+        raise row.fault(field, "a list")
     return value or []
 
 
@@ -78,7 +78,9 @@ def json_in(row: SourceRow, field: str, kind: type[Container]) -> Container:
     if value is None:
         return kind()
     if not isinstance(value, kind):
-        _refuse(row, field, f"a {'list' if kind is list else 'JSON object'}, or a JSON text of one")
+        raise row.fault(
+            field, f"a {'list' if kind is list else 'JSON object'}, or a JSON text of one"
+        )
     return value
 
 
@@ -98,12 +100,6 @@ def _whole(text: str) -> int:
     low = len(text) // 2
     power: int = 10**low
     return _whole(text[:-low]) * power + _whole(text[-low:])
-
-
-def _refuse(row: SourceRow, field: str, wanted: str) -> NoReturn:
-    value = row.values.get(field)
-    found = f"{type(value).__name__} {value!r:.80}" if field in row.values else "nothing"
-    raise InvalidInstanceError(f"{row.where}, field {field!r}: found {found}, expected {wanted}")
 
 
 class CallTest(Model):

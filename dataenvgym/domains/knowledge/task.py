@@ -205,10 +205,7 @@ def _text(row: SourceRow, name: str, value: Any) -> str:
 def _list(row: SourceRow, name: str) -> Sequence[Any]:
     value = row.values[name]
     if not isinstance(value, list):
-        raise InvalidInstanceError(
-            f"{row.where}, field {name!r}: found {type(value).__name__} {value!r:.80}, expected a "
-            "list of objects"
-        )
+        raise row.fault(name, "a list of objects")
     return value
 
 

@@ -176,10 +176,7 @@ def _gold(text: str, field: str, format: Format) -> str | None:
 def _text(row: SourceRow, field: str) -> str:
     value = row.values[field]
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InvalidInstanceError(
-            f"{row.where}, field {field!r}: found {type(value).__name__} {value!r:.80}, expected "
-            "text"
-        )
+        raise row.fault(field, "text")
     return str(value)
 
 

@@ -34,18 +34,15 @@ from dataenvgym.records import (
     ChatDatum,
     Conversation,
     Message,
-    Provenance,
     SupervisedDatum,
     TaskInstance,
     TrainingDatum,
 )
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.operand_family import OperandFamily, OperandProblem, Operands, OperandSkill
 from dataenvgym.tasks.options import PocketOptions, PromptOptions
 from dataenvgym.tasks.pocket import Exercise
-from dataenvgym.tasks.record_conversion import chat_record
 
 ROOMS = (
     "attic", "barn", "cellar", "garden", "kitchen", "library", "mill", "office", "pantry", "shed",
@@ -243,6 +240,7 @@ class PocketTextworld(OperandFamily[Errand]):
     name = "pocket_textworld"
     pools = {"a": THINGS, "b": THINGS, "x": ROOMS, "y": ROOMS, "z": ROOMS}
     split_key = "pocket-textworld"
+    is_chat = True
 
     @property
     def skills(self) -> Mapping[str, RoomsSkill]:
@@ -266,15 +264,6 @@ class PocketTextworld(OperandFamily[Errand]):
     def fields(self, problem: Errand, question: str, rng: np.random.Generator) -> Mapping[str, Any]:
         data = problem.problem(question).model_dump(mode="json")
         return {**super().fields(problem, question, rng), "answer": None, "data": data}
-
-    def record(
-        self, exercise: Exercise, domain: Domain, provenance: Provenance
-    ) -> SupervisedDatum | ChatDatum:
-        """The whole conversation."""
-        conversation = self.conversation(exercise, domain.prompt_template)
-        record = chat_record(conversation, provenance)
-        assert record is not None, exercise
-        return record
 
 
 POCKET_TEXTWORLD = PocketTextworld()
@@ -329,6 +318,5 @@ class PocketTextworldTask(Task):
     @takes(PocketTextworldOptions)
     def __init__(self, options: PocketTextworldOptions) -> None:
         source = POCKET_TEXTWORLD.source(options.sizes, seed=options.seed)
-        play = PlayOptions(role=options.role, max_turns=options.max_turns)
-        domain = PocketTextworldDomain(RoomsProblem, play, prompt_template=options.prompt)
+        domain = PocketTextworldDomain(RoomsProblem, options, prompt_template=options.prompt)
         self.set_up(source, domain, options, name=options.name)

@@ -77,9 +77,7 @@ class _TextWorldTask(Task):
         self, world: str, skills: Sequence[str], draw: Draws, options: HouseOptions
     ) -> None:
         problem = PROBLEMS[world]
-        play = PlayOptions(role=options.role, max_turns=options.max_turns)
-        flow = FlowOptions(format=options.format, workflow=options.workflow, level=options.level)
-        domain = TextWorldDomain(problem, play, prompt_template=options.prompt, flow=flow)
+        domain = TextWorldDomain(problem, options, prompt_template=options.prompt, flow=options)
         name = options.name or self.name
         source: Source
         if options.sources is None:
@@ -169,8 +167,7 @@ class _GamesTask(Task):
         *,
         check: Callable[[SourceRow], None] | None = None,
     ) -> None:
-        play = PlayOptions(role=options.role, max_turns=options.max_turns)
-        domain = TextWorldDomain(problem, play, prompt_template=options.prompt)
+        domain = TextWorldDomain(problem, options, prompt_template=options.prompt)
         name = options.name or self.name
 
         def read(row: SourceRow) -> TaskInstance:

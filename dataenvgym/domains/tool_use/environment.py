@@ -9,8 +9,14 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from dataenvgym.domains.tool_use.components import COMPONENTS, Components, Ending, score
-from dataenvgym.domains.tool_use.judges import judged, said_by_judge
+from dataenvgym.domains.tool_use.components import (
+    COMPONENTS,
+    Components,
+    Ending,
+    judged,
+    said_by_judge,
+    score,
+)
 from dataenvgym.domains.tool_use.problem import Prepared
 from dataenvgym.domains.tool_use.user_seat import MOST_WORDS, ModelSeat, ScriptSeat, UserSeat
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser

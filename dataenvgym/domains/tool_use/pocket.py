@@ -10,7 +10,6 @@ Training, validation and test never share operands: goods, places and digits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -89,14 +88,9 @@ class PocketToolsDomain(ToolUseDomain):
         """Whether the calls and words of a chat solve its problem; None if that is unknown."""
         if not isinstance(record, ChatDatum) or (problem := self.problem_of_record(record)) is None:
             return None
-        with closing(self.make_environment()) as environment:
-            environment.reset(seed=0, options={"instance": problem})
-            for message in record.messages[_request_of(record) :]:
-                if message.role == "assistant":
-                    *_, done, truncated, info = environment.step(as_reply(message))
-                    if done or truncated:
-                        break
-        return bool(info["was_correct"])
+        said = (m for m in record.messages[_request_of(record) :] if m.role == "assistant")
+        done = self.conversation(problem, map(as_reply, said))
+        return done is not None and done.was_correct
 
     def overlap_key(self, text: str) -> str:
         """Two problems on the same operands are the same; without any, the same words."""

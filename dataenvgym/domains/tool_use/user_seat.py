@@ -24,7 +24,7 @@ Checked at the end of a conversation that is not solved:
     lingers      all components hold, but it has not left, although the student has spoken to it
                  `MOST_WORDS` times without further calls (scripted users, too)
 
-A judge may decide cases that the rules cannot (see `judges`).
+A judge may decide cases that the rules cannot (see `components`).
 """
 
 from __future__ import annotations

@@ -18,9 +18,8 @@ from math import prod
 from typing import Any
 
 from dataenvgym.domains.tool_use.components import COMPONENTS as HOUSE_COMPONENTS
-from dataenvgym.domains.tool_use.components import Components, Ending
+from dataenvgym.domains.tool_use.components import Components, Ending, all_hold
 from dataenvgym.domains.tool_use.environment import ToolUseEnvironment
-from dataenvgym.domains.tool_use.judges import all_hold
 from dataenvgym.domains.tool_use.problem import Assertion, Prepared, ToolUseProblem
 from dataenvgym.domains.tool_use.tau2.problem import Tau2Problem
 from dataenvgym.domains.tool_use.tau2.task_file import Action
