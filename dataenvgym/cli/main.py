@@ -159,14 +159,9 @@ def _is_closed(text: str) -> bool:
 OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 USER_ERRORS = (
-    AdapterError,
-    ConfigurationError,
-    DatasetFormatError,
-    InvalidInstanceError,
-    RunDirectoryError,
-    UnparsableAnswerError,
-    UnsupportedStageError,
-)
+    AdapterError, ConfigurationError, DatasetFormatError, InvalidInstanceError, RunDirectoryError,
+    UnparsableAnswerError, UnsupportedStageError,
+)  # fmt: skip
 
 _NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS)
 """errno values that mean an unusable folder."""

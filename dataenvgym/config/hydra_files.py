@@ -77,15 +77,8 @@ def _bases(defaults: Iterable[Any]) -> Iterator[str]:
 
 _one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
 _GROUPS_OF_HYDRA = [
-    "output",
-    "launcher",
-    "sweeper",
-    "help",
-    "hydra_help",
-    "hydra_logging",
-    "job_logging",
-    "env",
-]
+    "output", "launcher", "sweeper", "help", "hydra_help", "hydra_logging", "job_logging", "env",
+]  # fmt: skip
 
 
 def yaml_files(folder: Path) -> list[str]:

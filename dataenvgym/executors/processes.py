@@ -42,13 +42,9 @@ if TYPE_CHECKING:
 
 _PATIENCE = 10.0  # seconds for an episode to end after the driver has ended
 _HEAVY = (
-    "torch",
-    "transformers",
-    "transformers.models.llama.modeling_llama",
-    "peft",
-    "dataenvgym.trainers.loop",
-    "dataenvgym.predictors.generation",
-)
+    "torch", "transformers", "transformers.models.llama.modeling_llama", "peft",
+    "dataenvgym.trainers.loop", "dataenvgym.predictors.generation",
+)  # fmt: skip
 _PRELOAD = (
     "dataenvgym.predictors.in_process",
     "dataenvgym.trainers.in_process",

@@ -206,16 +206,8 @@ def _race(race: Race) -> Cells:
         )
         for one in race.standings
     ]
-    names = (
-        "strategy",
-        "seeds",
-        "score",
-        "outcome",
-        "compared with",
-        "difference",
-        "95%, any time",
-        "e",
-    )
+    names = ("strategy", "seeds", "score", "outcome", "compared with", "difference",
+             "95%, any time", "e")  # fmt: skip
     return Cells("race", names, tuple(rows), (6, 2))
 
 

@@ -192,65 +192,37 @@ _ENGLISH = {
     "maximum": ("the largest number in the list", "largest biggest find_max maximum highest"),
     "minimum": ("the smallest number in the list", "smallest find_min minimum lowest least"),
     "summed": ("the sum of the numbers in the list", "total sum_list add_up sum_all sum_of"),
-    "distinct_count": (
-        "how many different numbers are in the list",
-        "count_distinct count_unique count_different distinct unique_count",
-    ),
-    "sorted_up": (
-        "the numbers in ascending order",
-        "sort_ascending ascending sort_up smallest_first in_order",
-    ),
-    "sorted_down": (
-        "the numbers in descending order",
-        "sort_descending descending sort_down largest_first reverse_sorted",
-    ),
+    "distinct_count": ("how many different numbers are in the list",
+        "count_distinct count_unique count_different distinct unique_count"),
+    "sorted_up": ("the numbers in ascending order",
+        "sort_ascending ascending sort_up smallest_first in_order"),
+    "sorted_down": ("the numbers in descending order",
+        "sort_descending descending sort_down largest_first reverse_sorted"),
     "flipped": ("the list in reverse order", "reverse_list reverse backward flip reversed_list"),
-    "tail": (
-        "the list without its first item",
-        "without_first drop_first rest skip_first remove_first",
-    ),
-    "even_items": (
-        "a list of the even numbers",
-        "even_numbers evens get_evens only_even keep_even",
-    ),
-    "positive_items": (
-        "a list of the positive numbers",
-        "positive_numbers positives get_positives only_positive keep_positive",
-    ),
-    "items_over": (
-        "a list of the numbers greater than {k}",
-        "greater_than above over keep_greater filter_above",
-    ),
-    "items_under": (
-        "a list of the numbers less than {k}",
-        "less_than below under keep_less filter_below",
-    ),
-    "raised": (
-        "a list with {k} added to each number",
-        "add_to_each add_to_all increase increment raise_all",
-    ),
-    "scaled": (
-        "a list with each number multiplied by {k}",
-        "multiply_each multiply_all scale multiply times",
-    ),
-    "squared": (
-        "a list with the square of each number",
-        "squares square_all square_each squared square_list",
-    ),
-    "negated": (
-        "a list with the sign of each number changed",
-        "negate_all negate change_signs opposites negative_of_each",
-    ),
+    "tail": ("the list without its first item",
+        "without_first drop_first rest skip_first remove_first"),
+    "even_items": ("a list of the even numbers",
+        "even_numbers evens get_evens only_even keep_even"),
+    "positive_items": ("a list of the positive numbers",
+        "positive_numbers positives get_positives only_positive keep_positive"),
+    "items_over": ("a list of the numbers greater than {k}",
+        "greater_than above over keep_greater filter_above"),
+    "items_under": ("a list of the numbers less than {k}",
+        "less_than below under keep_less filter_below"),
+    "raised": ("a list with {k} added to each number",
+        "add_to_each add_to_all increase increment raise_all"),
+    "scaled": ("a list with each number multiplied by {k}",
+        "multiply_each multiply_all scale multiply times"),
+    "squared": ("a list with the square of each number",
+        "squares square_all square_each squared square_list"),
+    "negated": ("a list with the sign of each number changed",
+        "negate_all negate change_signs opposites negative_of_each"),
     "capitals": ("the text in capital letters", "uppercase to_upper capitals upper shout"),
-    "word_count": (
-        "the number of words in the text",
-        "count_words word_count number_of_words how_many_words words_in",
-    ),
+    "word_count": ("the number of words in the text",
+        "count_words word_count number_of_words how_many_words words_in"),
     "repeated": ("the text repeated {k} times", "repeat repeat_text multiply_text again copies"),
-    "last_word": (
-        "the last word of the text",
-        "last_word final_word get_last_word ending_word find_last_word",
-    ),
+    "last_word": ("the last word of the text",
+        "last_word final_word get_last_word ending_word find_last_word"),
 }  # fmt: skip
 """What each function returns, and its names; a name belongs to one skill."""
 

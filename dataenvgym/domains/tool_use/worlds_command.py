@@ -27,16 +27,9 @@ from dataenvgym.tasks.worlds.world import World
 
 Found = Iterator[tuple[World[Any], Sequence[TaskInstance]]]
 _TRIED = (
-    "problems",
-    "changed arguments",
-    "changed arguments that a tool refused",
-    "random calls",
-    "extra writes",
-    "extreme calls",
-    "constant replies",
-    "calls in another process",
-    "mutations",
-)
+    "problems", "changed arguments", "changed arguments that a tool refused", "random calls",
+    "extra writes", "extreme calls", "constant replies", "calls in another process", "mutations",
+)  # fmt: skip
 _MOST_SHOWN = 50
 _POLICY = "task.others.policy"  # where a model is named as policy=MODEL
 
