@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.interfaces import AdapterJob, Failure
@@ -25,6 +25,7 @@ def train_jobs(
     student: str,
     initial: Path | None,
     tool_format: ToolFormat,
+    chat_template_kwargs: Mapping[str, Any],
     threads: int,
     check: Callable[[Sequence[TrainingDatum]], object] = lambda records: None,
 ) -> list[Path | Failure]:
@@ -32,7 +33,7 @@ def train_jobs(
 
     Args:
         trainer: of jobs without their own.
-        student, initial, tool_format: see `train_on`.
+        student, initial, tool_format, chat_template_kwargs: see `train_on`.
         threads: CPU cores to compute on.
         check: raises for records that the predictor cannot be trained on.
     """
@@ -51,6 +52,7 @@ def train_jobs(
                 current=lambda: None,
                 initial=initial,
                 tool_format=tool_format,
+                chat_template_kwargs=chat_template_kwargs,
             )
         except DataEnvGymError as error:
             ended.append(_failure(error))
