@@ -84,9 +84,7 @@ class BaseStudent:
         from dataenvgym.trainers.student import load_tokenizer
 
         with self.lock:
-            tokenizer = load_tokenizer(
-                self.name, chat_template_kwargs=self._chat_template_kwargs
-            )
+            tokenizer = load_tokenizer(self.name, chat_template_kwargs=self._chat_template_kwargs)
             if self._is_chat:
                 check_chat_template(tokenizer)
             return tokenizer
