@@ -89,7 +89,7 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
 
 
 def _no_answers(before: float | None, after: float | None) -> str:
-    if before is None or after is None:
+    if before is None or after is None or not (before or after):
         return ""
     return f", no answer {before:.3f} -> {after:.3f}"
 
