@@ -255,7 +255,7 @@ def _skills(run: RunFiles) -> Iterator[str]:
         gain = change(difference(after, base.score))
         told = (text for name in named for text in both[name])
         loss = score(mean_loss(lost[base.skill]) if run.best else None)
-        rates = [score(one and one.no_answer_rate) for one in (base, best)] * has_rate
+        rates = [score(one.no_answer_rate if one else None) for one in (base, best)] * has_rate
         rows.append((*skill, score(base.score), score(after), gain, *rates, *told, base.n, loss))
         rows_apart.append((*skill, *(" -> ".join(both[name]) for name in apart)))
     when = ("base", f"iteration {run.best}")

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.interfaces import AdapterJob, Failure
-from dataenvgym.predictors.checkpoints import train_on, write_training
+from dataenvgym.predictors.checkpoints import checked_kwargs, train_on, write_training
 from dataenvgym.progress import counting
 from dataenvgym.records import TrainingDatum
-from dataenvgym.tool_formats import ToolFormat
+from dataenvgym.tool_formats import COMPLETION, ToolFormat
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.many import train_each
 from dataenvgym.trainers.meeting import TrainingRequest, train_here
@@ -44,6 +44,9 @@ def train_jobs(
         do: Callable[..., Path | None] = write_training if shares else train_on
         try:
             check(job.records)
+            if job.trainer is not None:  # the predictor has checked its own
+                is_bare = tool_format is COMPLETION
+                checked_kwargs(chat_template_kwargs, student, own, is_bare=is_bare)
             path = do(
                 job.records,
                 replace(job.run, start="base"),

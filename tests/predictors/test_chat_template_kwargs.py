@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import SamplingParameters, TrainingRun
+from dataenvgym.interfaces import AdapterJob, SamplingParameters, TrainingRun
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import InProcessPredictor, OpenAIPredictor
 from dataenvgym.predictors.generation import encode_prompts
@@ -217,6 +217,20 @@ def test_what_llama_factory_cannot_express_is_refused_before_the_run(qwen, grani
         make(qwen, OFF, template="qwen3")
     with pytest.raises(ConfigurationError, match=r"leave it out of trainer\.extra"):
         make(qwen, OFF, extra={"enable_thinking": True})
+
+
+def test_many_adapters_are_trained_with_the_values_and_by_trainers_that_can(granite, tmp_path):
+    predictor = predictor_of(granite, {"thinking": True})
+    records = [RECORDS["supervised"]]
+    job = AdapterJob(records=records, run=TrainingRun(directory=tmp_path / "a"))
+    other = AdapterJob(
+        records=records, run=TrainingRun(directory=tmp_path / "b"), trainer=LlamaFactory()
+    )
+    trained, failed = predictor.train_each([job, other])
+    assert trained == tmp_path / "a" / "adapter"
+    config = TrainingConfig.read(tmp_path / "a" / "training.yaml")
+    assert config.chat_template_kwargs == {"thinking": True}
+    assert "prompts would differ" in failed.reason
 
 
 def test_a_vllm_server_gets_the_values_with_each_request(make, qwen, stand_in):
