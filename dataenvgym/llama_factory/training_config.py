@@ -251,13 +251,12 @@ class TrainingConfig(Model):
             own |= {name for name in type(self).model_fields if name.startswith("scored_")}
         if self.stage != "dpo":
             own.add("pref_discount")
-        rendered = dict(self.chat_template_kwargs)
-        if isinstance(rendered.get("enable_thinking"), bool) and len(rendered) == 1:
+        given = self.chat_template_kwargs
+        is_theirs = len(given) == 1 and isinstance(given.get("enable_thinking"), bool)
+        if is_theirs or not given:
             own.add("chat_template_kwargs")
-        else:
-            rendered = {}
-            own |= set() if self.chat_template_kwargs else {"chat_template_kwargs"}
-        return self.model_dump(exclude_none=True, exclude={"extra", *own}) | rendered | self.extra
+        switch = given if is_theirs else {}
+        return self.model_dump(exclude_none=True, exclude={"extra", *own}) | switch | self.extra
 
     def write(self, path: Path) -> None:
         """Write the file for `llamafactory-cli train`, atomically.

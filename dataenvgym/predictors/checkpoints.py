@@ -146,11 +146,9 @@ def checked_kwargs(
         need(error)
         return kwargs
     check_variables(tokenizer, kwargs)
-    if not is_ours and not (
-        [type(value) for value in kwargs.values()] == [bool]
-        and "enable_thinking" in kwargs
-        and is_as_in_llama_factory(tokenizer, load_tokenizer(student, chat_template_kwargs=kwargs))
-    ):
+    fixed = load_tokenizer(student, chat_template_kwargs=kwargs)
+    thinks: Any = config.options().get("enable_thinking")  # None for what LLaMA-Factory lacks
+    if not is_ours and (thinks is None or not is_as_in_llama_factory(tokenizer, fixed, thinks)):
         raise ConfigurationError(
             f"{what}, with which LLaMA-Factory's prompts would differ from those of the "
             "evaluation: it has only enable_thinking (true or false), for templates whose replies "

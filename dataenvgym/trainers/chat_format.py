@@ -189,14 +189,18 @@ def check_variables(tokenizer: Any, values: Mapping[str, Any]) -> None:
         )
 
 
-def is_as_in_llama_factory(tokenizer: Any, fixed: Any) -> bool:
+def is_as_in_llama_factory(tokenizer: Any, fixed: Any, thinks: bool) -> bool:
     """Whether LLaMA-Factory's `enable_thinking` gives the prompts of a template with it fixed.
 
-    LLaMA-Factory renders the chat template without any value, and puts an empty thought into the
-    prompt itself, if it has found one in the template's replies.
+    LLaMA-Factory renders the chat template without any value. If it finds a thought in the
+    template's replies, it puts an empty one into the prompt itself for `enable_thinking: false`.
+
+    Args:
+        thinks: the value of `enable_thinking`.
     """
-    plain, own = ChatFormat.parse(tokenizer), ChatFormat.parse(fixed)
-    return plain.thought == "reply" and own in (plain, replace(plain, thought="prompt"))
+    plain = ChatFormat.parse(tokenizer)
+    theirs = plain if thinks else replace(plain, thought="prompt")
+    return plain.thought == "reply" and ChatFormat.parse(fixed) == theirs
 
 
 def check_chat_template(tokenizer: Any) -> None:

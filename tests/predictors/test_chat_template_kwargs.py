@@ -207,6 +207,14 @@ def test_what_llama_factory_cannot_express_is_refused_before_the_run(qwen, grani
         make(granite, {"thinking": True})
     with pytest.raises(ConfigurationError, match=differ):
         make(qwen, {"enable_thinking": 0})
+    # nor does LLaMA-Factory leave the prompt as this template does
+    other = QWEN3.replace(
+        "'<think>\\n\\n</think>\\n\\n' }}\n    {%- endif %}\n{%- endif",
+        "'' }}{%- endif %}{%- endif",
+    )
+    assert other != QWEN3
+    with pytest.raises(ConfigurationError, match=differ):
+        make(make_student(tmp_path / "other", chat_template=other), OFF)
     # LLaMA-Factory finds no thought in these replies, so it would not add one
     silent = QWEN3.replace("loop.last and loop.index0 > ns.last", "false")
     student = make_student(tmp_path / "silent", chat_template=silent)
@@ -242,6 +250,13 @@ def test_a_vllm_server_gets_the_values_with_each_request(make, qwen, stand_in):
     assert given["chat_template_kwargs"] == OFF
     assert "chat_template_kwargs" not in plain
     assert len(stand_in.lives) == 1  # both share the server
+    with pytest.raises(ConfigurationError, match="another template than the student's own"):
+        make(
+            InProcessTrainer(),
+            student=qwen,
+            chat_template_kwargs=OFF,
+            options={"chat_template": "other.jinja"},
+        )
     with pytest.raises(ConfigurationError, match="'thinks'"):
         make(InProcessTrainer(), student=qwen, chat_template_kwargs={"thinks": True})
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import AdapterError
+from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import AdapterJob, Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.llm import ask_all
 from dataenvgym.options import takes
@@ -81,6 +81,12 @@ class VllmPredictor(RemembersFormer):
         kwargs = checked_kwargs(
             given.chat_template_kwargs, self.student, self.trainer, is_bare=is_bare
         )
+        if kwargs and "chat_template" in (given.options or {}):
+            raise ConfigurationError(
+                f"chat_template_kwargs is {kwargs}, and predictor.options.chat_template gives the "
+                "server another template than the student's own, which training reads: put it "
+                "into the student's folder as chat_template.jinja"
+            )
         self.chat_template_kwargs = kwargs
         self._options = options = replace(given, tool_format=self.tool_format)
         check_tools(options)
