@@ -36,7 +36,9 @@ def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
             for skill, value in one.val_score_by_skill.items()
         ]
         return pd.DataFrame(scores, columns=["iteration", "skill", "val_score"])
-    names = ("iteration", "val_score", "n_val", "n_errors", "n_records", "n_records_total")
+    names = ["iteration", "val_score", "n_val", "n_errors", "n_records", "n_records_total"]
+    if any(one.no_answer_rate is not None for one in summary.iterations):
+        names.insert(2, "no_answer_rate")
     named = summary.score_names
     faults = sorted({fault for one in summary.iterations for fault in one.faults})
     rows = [
