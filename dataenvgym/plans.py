@@ -234,13 +234,18 @@ def generated(
     return parse_training_data(records)
 
 
-def warn_of_cut(planned: int, left: int, most: int) -> None:
-    """Warn the run if a policy planned more records than an iteration may have."""
+def warn_of_cut(
+    planned: int, left: int, most: int, limit: str = "agent.records_per_iteration"
+) -> None:
+    """Warn the run if a policy planned more records than an iteration may have.
+
+    Args:
+        limit: the option that cuts the plan, with the value `most`.
+    """
     if planned > left:
         warn_run(
             f"the policy asked for {planned:,} records in one iteration, and the plan was cut to "
-            f"{left:,}: agent.records_per_iteration is {most:,}. Raise it, or have the policy ask "
-            "for fewer"
+            f"{left:,}: {limit} is {most:,}. Raise it, or have the policy ask for fewer"
         )
 
 

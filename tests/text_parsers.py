@@ -78,7 +78,8 @@ Parser = Callable[[str], object]
 MADE = Provenance(agent="a", iteration=0)
 TOOL = Tool(name="f", description="", parameters={"type": "object", "properties": {}})
 DECLARING = (Message(role="system", content="", tools=(TOOL,)),)
-CHAT = ChatFormat(prefix="", system=None, user="{{content}}", assistant="{{content}}", thinks=True)
+HERE = "{{content}}"
+CHAT = ChatFormat(prefix="", system=None, user=HERE, assistant=HERE, thought="reply")
 SEEN = SeenTexts(0.8)
 OVERLAP = EvaluationOverlap(["What is the sum of these?"])
 ONE_TEST = problem_in("assert f(1) == 2")

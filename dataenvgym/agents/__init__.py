@@ -49,7 +49,7 @@ from dataenvgym.agents.tree.policies import (
     RandomTreePolicy,
     ThresholdPolicy,
 )
-from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation
+from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, TreeStep
 from dataenvgym.plans import Assignment, Engine, Plan, Policy, Situation
 
 __all__ = [
@@ -97,6 +97,7 @@ __all__ = [
     "TreeAgent",
     "TreePolicy",
     "TreeSituation",
+    "TreeStep",
     "UCBPolicy",
     "UncertaintySelection",
 ]

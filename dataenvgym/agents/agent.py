@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import JsonValue
 
 from dataenvgym.agents.policies.plain import at_most
-from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, within_budget
+from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, TreeStep, within_budget
 from dataenvgym.environments.skill_tree.actions import TreeAction
 from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import PredictorInterface, Stateful
@@ -130,11 +130,34 @@ class TreeAgent(PolicyAgent[TreePolicy, Engine | None]):
         super().__init__(
             policy, engine, name=name, records_per_iteration=records_per_iteration, seed=seed
         )
+        self.history: tuple[TreeStep, ...] = ()
 
     def act(self, observation: dict[str, Any], predictor: PredictorInterface) -> TreeAction:
         """Choose an action that asks for `records_per_iteration` records at most."""
         forest = observation["forest"]
-        situation = TreeSituation(forest, self.iteration, observation["completed"], predictor)
+        history = [step for step in self.history if step.iteration < self.iteration]
+        if history and not history[-1].rewards:
+            rewards = {tree.skill: tree.reward for tree in forest.trees}
+            history[-1] = history[-1].model_copy(update={"rewards": rewards})
+        situation = TreeSituation(
+            forest, self.iteration, observation["completed"], predictor, tuple(history)
+        )
         rng = derive_rng(self.seed, self.iteration, "policy")
         action = self.policy.act(situation, self.records_per_iteration, rng)
-        return within_budget(forest, action, self.records_per_iteration)
+        action = within_budget(forest, action, self.records_per_iteration)
+        accuracies = {tree.skill: tree.val_accuracy for tree in forest.trees}
+        step = TreeStep(iteration=self.iteration, action=action, accuracies=accuracies)
+        self.history = (*history, step)
+        return action
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        """The iteration, the history, and the policy's state."""
+        history: list[JsonValue] = [step.model_dump(mode="json") for step in self.history]
+        return {**super().state_dict(), "history": history}
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        """Continue from a state of `state_dict`; one of an earlier version has no history."""
+        super().load_state_dict(state)
+        found = state.get("history", [])
+        assert isinstance(found, list)
+        self.history = tuple(TreeStep.model_validate(step) for step in found)

@@ -50,6 +50,11 @@ def serve(arguments: Namespace) -> None:
             f"{' with a base_url' if config.predictor.get('base_url') else ''}, and serve starts a "
             "vLLM server: leave it out, or choose model=vllm/NAME"
         )
+    if predictor.chat_template_kwargs:
+        raise ConfigurationError(
+            f"chat_template_kwargs is {predictor.chat_template_kwargs}, which belongs to each "
+            "request: leave it out here, and set it where the server is asked"
+        )
     with showing_warnings(console), closing(predictor):
         server = predictor.connect()
         assert isinstance(server, OwnServer)  # there is no base_url

@@ -38,6 +38,8 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("student.format", "chat"),
     ("predictor.format", "chat"),
     ("task.others.*.format", "chat"),
+    ("predictor.chat_template_kwargs", None),
+    ("task.others.*.chat_template_kwargs", None),
     ("*trainer.effective_batch_size", None),
     ("agent.policy*.per_error", None),
     ("agent.policy*.together", 1),

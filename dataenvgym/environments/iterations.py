@@ -100,6 +100,11 @@ class IterationResult(Model):
         return self.report.faults
 
     @property
+    def no_answer_rate(self) -> float | None:
+        """The share of replies without an answer; None if the task does not tell."""
+        return self.report.no_answer_rate
+
+    @property
     def val_score_by_skill(self) -> dict[str, float | None]:
         """Mean reward by skill; None if every call failed."""
         return {skill.skill: skill.score for skill in self.report.skills}

@@ -45,10 +45,10 @@ def skill_table(base: PerformanceReport, now: PerformanceReport) -> str:
 
 
 def forest_table(forest: Forest) -> str:
-    """One row per skill, followed by one row for each of its subskills."""
+    """One row per skill, with its last move, followed by one row for each of its subskills."""
     rows = [
-        (skill, subskill, str(allocation), str(made), *map(_score, shares))
-        for skill, subskill, allocation, made, *shares in forest_rows(forest)
+        (skill, subskill or f"({move})", str(allocation), str(made), *map(_score, shares))
+        for skill, subskill, allocation, made, move, *shares in forest_rows(forest)
     ]
     names = ("skill", "subskill", "allotted", "made", "valid.", "untaught", "train")
     return _table(names, rows, texts=2)
@@ -56,14 +56,18 @@ def forest_table(forest: Forest) -> str:
 
 def forest_rows(
     forest: Forest,
-) -> Iterator[tuple[str, str, int, int, float | None, float | None, float | None]]:
-    """Yield skill, subskill ("" in a skill's own row), allocation, records made, 3 accuracies."""
+) -> Iterator[tuple[str, str, int, int, str, float | None, float | None, float | None]]:
+    """Yield skill, subskill, allocation, records made, last move, and 3 accuracies.
+
+    A skill's own row has the subskill "", and its last move with the reward.
+    """
     for t in forest.trees:
         shares = t.val_accuracy, t.untaught_accuracy, t.train_accuracy
-        yield t.skill, "", t.allocation, t.generated, *shares
+        reward = f" {t.reward:+.3f}" if t.last_move and t.reward is not None else ""
+        yield t.skill, "", t.allocation, t.generated, f"{t.last_move or 'no move'}{reward}", *shares
         for s in t.subskills:
             shares = s.val_accuracy, s.untaught_accuracy, s.train_accuracy
-            yield "", s.name, s.allocation, s.generated, *shares
+            yield "", s.name, s.allocation, s.generated, "", *shares
 
 
 def _score(value: float | None) -> str:

@@ -36,6 +36,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.budget import read_usage
 from dataenvgym.plans import engine_fit
 from dataenvgym.progress import ProgressMessage
+from dataenvgym.records import PerformanceReport
 from dataenvgym.records.model import escaped
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import write_json
@@ -171,12 +172,20 @@ class Bookkeeping:
         self._warn_of_untaught()
         scores: dict[str, Any] = {}
         if (test_task := self._tasks["test"]) is not None:
-            scores["test_score_before"] = self._test_score(test_task, 0)
-            scores["test_score_after"] = self._test_score(test_task, best)
+            reports = {n: self._test_report(test_task, n) for n in (0, best)}
+            scores["test_score_before"] = reports[0].score
+            scores["test_score_after"] = reports[best].score
             if self._test_each:
                 first: dict[int | None, int] = {}
-                numbers = [first.setdefault(r.adapter, r.iteration) for r in self.teaching.results]
-                scores["test_scores"] = tuple(self._test_score(test_task, n) for n in numbers)
+                for result in self.teaching.results:
+                    same = first.setdefault(result.adapter, result.iteration)
+                    reports[result.iteration] = self._test_report(test_task, same)
+                scores["test_scores"] = tuple(reports[n].score for n in sorted(reports))
+            scores["test_no_answer_rates"] = {
+                number: rate
+                for number, report in sorted(reports.items())
+                if (rate := report.no_answer_rate) is not None
+            }
         self._load_student(len(self.teaching.results) - 1)
         summary = self._summary("finished", **scores, ended=ended)
         self._write(summary)
@@ -193,7 +202,7 @@ class Bookkeeping:
         if untaught:
             warn_run(f"{several(untaught, 'record')} at the end were gathered and not trained on")
 
-    def _test_score(self, task: TaskInterface, iteration: int) -> float:
+    def _test_report(self, task: TaskInterface, iteration: int) -> PerformanceReport:
         name = f"test/{iteration:03d}.jsonl"
         path = self.directory / name
         way_out = "restore it, or remove it: the same command then answers the test split again"
@@ -206,12 +215,12 @@ class Bookkeeping:
             with self.clock("test"), attempts_for(run, phase):
                 completed = evaluated_by(task, self.teaching.predictor)
                 # raises if nothing could be scored; saved only then, for a resumed run to try again
-                score = report_of(task, completed).score
+                report = report_of(task, completed)
                 with marks.replacing(name):
                     write_completed(path, completed)
-            return score
+            return report
         marks.mark(name)  # a kill may have left it without a mark
-        return report_of(task, read_completed(path)).score
+        return report_of(task, read_completed(path))
 
     def _load_student(self, iteration: int) -> None:
         """Load the student of this iteration."""

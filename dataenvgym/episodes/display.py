@@ -218,6 +218,8 @@ class EpisodeDisplay(EpisodeCallback):
         text = f"iteration {summary.iteration}/{total}: validation {summary.val_score:.3f}"
         if self._last is not None:
             text += f" ({change(summary.val_score - self._last)})"
+        if summary.no_answer_rate:
+            text += f", no answer {summary.no_answer_rate:.3f}"
         if summary.iteration:
             text += f", {several(summary.n_records, 'record')}"
         if dropped := sum(summary.dropped.values()):

@@ -205,10 +205,13 @@ def _iterations(run: RunFiles) -> Iterator[str]:
     yield from _section("Iterations")
     iterations = run.summary.iterations
     named = run.summary.score_names
+    has_rate = any(one.no_answer_rate is not None for one in iterations)
+    tests, test_rates = run.summary.test_scores, run.summary.test_no_answer_rates
     rows = [
         (
             f"{one.iteration} (best)" if one.iteration == run.best else one.iteration,
             score(one.val_score),
+            *[score(one.no_answer_rate)] * has_rate,
             change(one.val_score - iterations[i - 1].val_score if i else None),
             *(score(one.named_scores.get(name)) for name in named),
             by_fault(one.n_errors, one.faults),
@@ -217,14 +220,15 @@ def _iterations(run: RunFiles) -> Iterator[str]:
             counts(one.dropped),
             score(mean_loss(lost) if i else None),
             *[refusal_text(one.refused) if one.refused else "-"] * bool(run.summary.n_refused),
-            *map(score, run.summary.test_scores[i : i + 1]),
+            *map(score, tests[i : i + 1]),
+            *[score(test_rates.get(one.iteration))] * bool(tests and test_rates),
         )
         for i, (one, lost) in enumerate(zip(iterations, run.losses, strict=False))
     ]
-    names = ["iteration", "validation", "change", *named]
+    names = ["iteration", "validation", *["no answer"] * has_rate, "change", *named]
     names += ["failed calls", "records", "in all", "dropped", "forgetting"]
     names += ["refused by the gate"] * bool(run.summary.n_refused)
-    names += ["test"] * bool(run.summary.test_scores)
+    names += ["test"] * bool(tests) + ["no answer, test"] * bool(tests and test_rates)
     yield from markdown_table(names, rows)
 
 
@@ -241,6 +245,7 @@ def _skills(run: RunFiles) -> Iterator[str]:
     for one in run.completed(run.best):
         if (i := one.instance.id) in run.losses[run.best]:
             lost[one.instance.skill or ""][i] = run.losses[run.best][i]
+    has_rate = any(base.no_answer_rate is not None for base, _ in pairs)
     for base, best in pairs:
         after, scores = (best.score, best.scores) if best else (None, {})
         skill = (base.category or "-", base.skill or "(none)")
@@ -249,10 +254,12 @@ def _skills(run: RunFiles) -> Iterator[str]:
         gain = change(difference(after, base.score))
         told = (text for name in named for text in both[name])
         loss = score(mean_loss(lost[base.skill]) if run.best else None)
-        rows.append((*skill, score(base.score), score(after), gain, *told, base.n, loss))
+        rates = [score(one.no_answer_rate if one else None) for one in (base, best)] * has_rate
+        rows.append((*skill, score(base.score), score(after), gain, *rates, *told, base.n, loss))
         rows_apart.append((*skill, *(" -> ".join(both[name]) for name in apart)))
     when = ("base", f"iteration {run.best}")
     names = ["category", "skill", *when, "change"]
+    named = [*["no answer"] * has_rate, *named]
     names += [f"{name}, {one}" for name in named for one in when]
     yield from markdown_table([*names, "n", "forgetting"], rows)
     if apart:
@@ -272,10 +279,11 @@ def _forest(run: RunFiles) -> Iterator[str]:
     if forest is None:
         return
     yield from _section(f"The forest after iteration {run.best}")
-    names = ["skill", "subskill", "allocation", "made", "validation", "before training", "training"]
+    names = ["skill", "subskill", "allocation", "made", "last move and its reward"]
+    names += ["validation", "before training", "training"]
     rows = (
-        (skill, subskill or "(all)", allocation, made, *map(score, shares))
-        for skill, subskill, allocation, made, *shares in forest_rows(forest)
+        (skill, subskill or "(all)", allocation, made, move, *map(score, shares))
+        for skill, subskill, allocation, made, move, *shares in forest_rows(forest)
     )
     yield from markdown_table(names, rows)
 

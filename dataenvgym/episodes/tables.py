@@ -17,7 +17,7 @@ from rich.text import Text
 
 from dataenvgym.episodes.plots import curve_bytes
 from dataenvgym.episodes.summary import IterationSummary, Summary, best_iteration
-from dataenvgym.episodes.texts import by_fault, change, plain, several
+from dataenvgym.episodes.texts import by_fault, change, plain, score, several
 from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import ConfigurationError
 
@@ -40,6 +40,9 @@ def iteration_table(iterations: Sequence[IterationSummary], width: int) -> Table
     names = ["iteration", "validation", "change", "records", "dropped", "seconds"]
     if width < NARROW:
         names = ["it.", "valid.", "change", "rec.", "drop.", "sec."]
+    has_rate = any(one.no_answer_rate is not None for one in iterations)
+    if has_rate:
+        names.insert(2, "none" if width < NARROW else "no answer")
     names += ["failed calls"] * has_errors + ["gate"] * has_refused
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
@@ -49,6 +52,7 @@ def iteration_table(iterations: Sequence[IterationSummary], width: int) -> Table
         table.add_row(
             str(one.iteration),
             f"{one.val_score:.3f}",
+            *[score(one.no_answer_rate)] * has_rate,
             Text(change(difference), style=color if difference else ""),
             str(one.n_records),
             str(sum(one.dropped.values())),
@@ -74,6 +78,7 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
         text += (
             f": validation {base.val_score:.3f} -> {best.val_score:.3f} "
             f"({change(summary.val_score_gain)}) at iteration {best.iteration}"
+            f"{_no_answers(base.no_answer_rate, best.no_answer_rate)}"
         )
     if summary.n_refused:
         text += f"; {several(summary.n_refused, 'iteration')} refused by the gate"
@@ -82,6 +87,7 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
         text += (
             f"; test {summary.test_score_before:.3f} -> {summary.test_score_after:.3f} "
             f"({change(gain)})"
+            f"{_no_answers(*map(summary.test_no_answer_rates.get, (0, summary.best_iteration)))}"
         )
     if summary.ended is not None and summary.status == "finished":
         text += f"; ended before its last iteration: {summary.ended}"
@@ -94,6 +100,12 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
     if with_error and summary.error is not None and summary.status == "failed":
         text += f"; {summary.error.partition(chr(10))[0]}"
     return plain(text)
+
+
+def _no_answers(before: float | None, after: float | None) -> str:
+    if before is None or after is None or not (before or after):
+        return ""
+    return f", no answer {before:.3f} -> {after:.3f}"
 
 
 def shares(problems: Mapping[str, str]) -> list[str]:
@@ -123,7 +135,9 @@ def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
             for skill, value in one.val_score_by_skill.items()
         ]
         return pd.DataFrame(scores, columns=["iteration", "skill", "val_score"])
-    names = ("iteration", "val_score", "n_val", "n_errors", "n_records", "n_records_total")
+    names = ["iteration", "val_score", "n_val", "n_errors", "n_records", "n_records_total"]
+    if any(one.no_answer_rate is not None for one in summary.iterations):
+        names.insert(2, "no_answer_rate")
     named = summary.score_names
     faults = sorted({fault for one in summary.iterations for fault in one.faults})
     rows = [

@@ -188,4 +188,5 @@ class OneTraining(TrainingOptions, total=False):
     dataset: _Names | None
     dataset_dir: _Path | None
     output_dir: _Path | None
+    chat_template_kwargs: Mapping[str, Any]
     seed: int

@@ -2,9 +2,9 @@
 
 Fields have exactly the names of LLaMA-Factory's options, so LLaMA-Factory accepts our files, and we
 can read files from others. Options without a field go through `extra`. A name that LLaMA-Factory
-does not know never gets into a file, because it would refuse the whole file. The exception is stage
-`scored`, which LLaMA-Factory lacks, with its options `scored_...`: only a file of that stage has
-them, and our trainers read it.
+does not know never gets into a file, because it would refuse the whole file. The exceptions are
+stage `scored`, which LLaMA-Factory lacks, with its options `scored_...`, and `chat_template_kwargs`
+other than LLaMA-Factory's own `enable_thinking`: only a file for one of our trainers has them.
 
 Defaults suit the pocket student. Ours differ where LLaMA-Factory's own would get in the way: no
 checkpoints (the adapter is saved at the end), an output folder may exist, no cached data, no
@@ -93,6 +93,7 @@ class TrainingConfig(Model):
             that differs on: a number, or "tail" for all that both have; None is 1, the only number
             that LLaMA-Factory supports.
         scored_threshold: the mean weight of a dialogue that is good enough for `scored_as="sft"`.
+        chat_template_kwargs: values that the chat template has in every prompt, from the predictor.
         quantization_bit: loads the student quantized to this number of bits (QLoRA).
         deepspeed: DeepSpeed's configuration, or the path of a file with it.
         effective_batch_size: the number of records of an update, over all devices: the trainer sets
@@ -147,6 +148,7 @@ class TrainingConfig(Model):
 
     output_dir: Given[PathOption | None] = None
     overwrite_output_dir: Given[bool] = True
+    chat_template_kwargs: Given[dict[str, JsonValue]] = {}
     logging_steps: int = Field(default=10, ge=1)
     save_strategy: Literal["no", "steps", "epoch", "best"] = "no"
     report_to: NamesOption = "none"
@@ -196,6 +198,12 @@ class TrainingConfig(Model):
                 raise ValueError(f"{name!r} is in 'extra', expected it as an option of its own")
         if self.bf16 + self.fp16 + self.pure_bf16 > 1:
             raise ValueError("several of bf16, fp16 and pure_bf16 are on, expected one at most")
+        if self.chat_template_kwargs and "enable_thinking" in self.extra:
+            raise ValueError(
+                f"enable_thinking is {self.extra['enable_thinking']!r} in trainer.extra, and "
+                f"predictor.chat_template_kwargs is {self.chat_template_kwargs}, which holds for "
+                "the trainer, too: leave it out of trainer.extra"
+            )
         for name in ("scored_clip_high", "scored_clip_dual"):
             if self.scored_clip is None and getattr(self, name) is not None:
                 raise ValueError(
@@ -243,7 +251,12 @@ class TrainingConfig(Model):
             own |= {name for name in type(self).model_fields if name.startswith("scored_")}
         if self.stage != "dpo":
             own.add("pref_discount")
-        return self.model_dump(exclude_none=True, exclude={"extra", *own}) | self.extra
+        given = self.chat_template_kwargs
+        is_theirs = len(given) == 1 and isinstance(given.get("enable_thinking"), bool)
+        if is_theirs or not given:
+            own.add("chat_template_kwargs")
+        switch = given if is_theirs else {}
+        return self.model_dump(exclude_none=True, exclude={"extra", *own}) | switch | self.extra
 
     def write(self, path: Path) -> None:
         """Write the file for `llamafactory-cli train`, atomically.
@@ -300,6 +313,8 @@ class TrainingConfig(Model):
         if "lora_alpha" not in options and isinstance(options["lora_rank"], int):
             options["lora_alpha"] = 2 * options["lora_rank"]
         options.setdefault("packing", options.get("stage") == "pt")
+        if isinstance(thinks := options.pop("enable_thinking", None), bool):
+            options["chat_template_kwargs"] = {"enable_thinking": thinks}
         fields = cls.model_fields.keys() - {"extra"}
         extra = {name: options.pop(name) for name in tuple(options) if name not in fields}
         try:

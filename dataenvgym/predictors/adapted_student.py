@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from dataenvgym.errors import AdapterError, ConfigurationError
@@ -49,17 +50,27 @@ class BaseStudent:
         device: "cpu", "cuda" or "auto".
         dtype: name of a floating point type of torch.
         is_chat: whether it must have a chat template.
+        chat_template_kwargs: see `load_tokenizer`.
 
     Attributes:
         lock: held while weights are loaded or an adapter is attached.
     """
 
-    def __init__(self, name: str, *, device: str, dtype: str, is_chat: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        device: str,
+        dtype: str,
+        is_chat: bool = True,
+        chat_template_kwargs: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self.name = name
         self.dtype = dtype
         self.lock = threading.RLock()
         self._device = device
         self._is_chat = is_chat
+        self._chat_template_kwargs = chat_template_kwargs
 
     @cached_property
     def model(self) -> Any:
@@ -73,7 +84,7 @@ class BaseStudent:
         from dataenvgym.trainers.student import load_tokenizer
 
         with self.lock:
-            tokenizer = load_tokenizer(self.name)
+            tokenizer = load_tokenizer(self.name, chat_template_kwargs=self._chat_template_kwargs)
             if self._is_chat:
                 check_chat_template(tokenizer)
             return tokenizer

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.interfaces import AdapterJob, Failure
-from dataenvgym.predictors.checkpoints import train_on, write_training
+from dataenvgym.predictors.checkpoints import checked_kwargs, train_on, write_training
 from dataenvgym.progress import counting
 from dataenvgym.records import TrainingDatum
-from dataenvgym.tool_formats import ToolFormat
+from dataenvgym.tool_formats import COMPLETION, ToolFormat
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.many import train_each
 from dataenvgym.trainers.meeting import TrainingRequest, train_here
@@ -25,6 +25,7 @@ def train_jobs(
     student: str,
     initial: Path | None,
     tool_format: ToolFormat,
+    chat_template_kwargs: Mapping[str, Any],
     threads: int,
     check: Callable[[Sequence[TrainingDatum]], object] = lambda records: None,
 ) -> list[Path | Failure]:
@@ -32,7 +33,7 @@ def train_jobs(
 
     Args:
         trainer: of jobs without their own.
-        student, initial, tool_format: see `train_on`.
+        student, initial, tool_format, chat_template_kwargs: see `train_on`.
         threads: CPU cores to compute on.
         check: raises for records that the predictor cannot be trained on.
     """
@@ -43,6 +44,9 @@ def train_jobs(
         do: Callable[..., Path | None] = write_training if shares else train_on
         try:
             check(job.records)
+            if job.trainer is not None:  # the predictor has checked its own
+                is_bare = tool_format is COMPLETION
+                checked_kwargs(chat_template_kwargs, student, own, is_bare=is_bare)
             path = do(
                 job.records,
                 replace(job.run, start="base"),
@@ -51,6 +55,7 @@ def train_jobs(
                 current=lambda: None,
                 initial=initial,
                 tool_format=tool_format,
+                chat_template_kwargs=chat_template_kwargs,
             )
         except DataEnvGymError as error:
             ended.append(_failure(error))

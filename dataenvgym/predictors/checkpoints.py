@@ -9,19 +9,21 @@ A checkpoint folder is one of three: an adapter in PEFT's format, a whole studen
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
-from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError
+from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError, need
 from dataenvgym.interfaces import TrainingRun
 from dataenvgym.llama_factory import TrainingConfig, WrittenDataset, without_weights, write_dataset
 from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import hash_files, publishing, write_json
 from dataenvgym.tool_formats import COMPLETION, DEFAULT, LLAMA_FACTORY, ToolFormat
+from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.completions import as_completions
-from dataenvgym.trainers.interface import ADAPTER_FILES, TrainerInterface, options_of
+from dataenvgym.trainers.interface import ADAPTER_FILES, options_of
 from dataenvgym.trainers.support import warn_of_idle_options
 
 Kind = Literal["adapter", "student", "nothing"]
@@ -73,7 +75,12 @@ def initial_folder(adapter: str | Path | None) -> Path | None:
 
 
 def describe_learner(
-    name: str, student: str, initial: Path | None, config: Any, tool_format: str | None
+    name: str,
+    student: str,
+    initial: Path | None,
+    config: Any,
+    tool_format: str | None,
+    chat_template_kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The student and its training settings, for the run directory; `config` is the trainer's.
 
@@ -91,6 +98,8 @@ def describe_learner(
         described["format"] = "completion"
     elif tool_format != DEFAULT:
         described["tool_format"] = tool_format
+    if chat_template_kwargs:
+        described["chat_template_kwargs"] = dict(chat_template_kwargs)
     return described if initial is None else {**described, "adapter": hash_files(initial)}
 
 
@@ -101,6 +110,51 @@ def check_bare(config: TrainingConfig) -> None:
             f"trainer.template is {config.template!r} and student.format 'completion', which has "
             "no template: leave trainer.template out, or set student.format=chat"
         )
+
+
+def checked_kwargs(
+    given: Mapping[str, Any] | None, student: str, trainer: TrainerInterface, *, is_bare: bool
+) -> dict[str, Any]:
+    """The values for the student's chat template, which evaluation and training both get.
+
+    Raises:
+        ConfigurationError: if the template does not read one of them, or the trainer cannot write
+            its prompts with it.
+    """
+    if not given:
+        return {}
+    from dataenvgym.trainers.chat_format import check_variables, is_as_in_llama_factory
+    from dataenvgym.trainers.student import load_tokenizer
+
+    kwargs = dict(given)
+    what = f"chat_template_kwargs is {kwargs}"
+    if is_bare:
+        raise ConfigurationError(
+            f"{what} and student.format 'completion', which has no template: leave "
+            "predictor.chat_template_kwargs out, or set student.format=chat"
+        )
+    config = options_of(trainer).with_options(chat_template_kwargs=kwargs)
+    is_ours = isinstance(trainer, InProcessTrainer)
+    if not is_ours and config.template is not None:
+        raise ConfigurationError(
+            f"{what} and trainer.template {config.template!r}, with which LLaMA-Factory does not "
+            "read the student's own chat template: leave one of them out"
+        )
+    try:
+        tokenizer = load_tokenizer(student)
+    except ConfigurationError as error:
+        need(error)
+        return kwargs
+    check_variables(tokenizer, kwargs)
+    fixed = load_tokenizer(student, chat_template_kwargs=kwargs)
+    thinks: Any = config.options().get("enable_thinking")  # None for what LLaMA-Factory lacks
+    if not is_ours and (thinks is None or not is_as_in_llama_factory(tokenizer, fixed, thinks)):
+        raise ConfigurationError(
+            f"{what}, with which LLaMA-Factory's prompts would differ from those of the "
+            "evaluation: it has only enable_thinking (true or false), for templates whose replies "
+            "begin with <think>. Set trainer=in_process, or leave it out"
+        )
+    return kwargs
 
 
 def save_nothing(folder: Path, student: str) -> None:
@@ -150,6 +204,7 @@ def train_on(
     current: Callable[[], Path | None],
     initial: Path | None = None,
     tool_format: ToolFormat = LLAMA_FACTORY,
+    chat_template_kwargs: Mapping[str, Any] = MappingProxyType({}),
 ) -> Path:
     """Write the dataset and the training's file, run the trainer; return the checkpoint.
 
@@ -166,6 +221,7 @@ def train_on(
             "base".
         tool_format: writes tools and calls into the dataset as text. With `COMPLETION`, the records
             are trained without a chat template (see `trainers.completions`).
+        chat_template_kwargs: see `checked_kwargs`.
 
     Raises:
         ConfigurationError: for records of several stages, or options that cannot work.
@@ -179,6 +235,7 @@ def train_on(
         current=current,
         initial=initial,
         tool_format=tool_format,
+        chat_template_kwargs=chat_template_kwargs,
     )
     if config_path is None:
         return run.directory / "adapter"
@@ -201,6 +258,7 @@ def write_training(
     current: Callable[[], Path | None],
     initial: Path | None,
     tool_format: ToolFormat,
+    chat_template_kwargs: Mapping[str, Any],
 ) -> Path | None:
     """Write the dataset and the training's file for `train_on`; return the file.
 
@@ -211,7 +269,7 @@ def write_training(
         return None
     start = current() if run.start == "adapter" else initial
     written = training_data
-    options = options_of(trainer)
+    options = options_of(trainer).with_options(chat_template_kwargs=chat_template_kwargs)
     training_data = _learnable(written, options, tool_format)
     if not training_data:
         save_nothing(folder, student) if start is None else copy_checkpoint(start, folder)

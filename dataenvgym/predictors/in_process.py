@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from dataenvgym.predictors.adapter_jobs import train_jobs
 from dataenvgym.predictors.answering import Answering
 from dataenvgym.predictors.checkpoints import (
     check_bare,
+    checked_kwargs,
     describe_learner,
     initial_folder,
     kind_of,
@@ -42,7 +43,10 @@ from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.interface import options_of
 from dataenvgym.trainers.meeting import answer_here
 
-_OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype", "tool_format", "format")
+_OPTIONS = (
+    *("adapter", "batch_size", "threads", "device", "dtype", "tool_format", "format"),
+    "chat_template_kwargs",
+)
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -70,6 +74,8 @@ class InProcessPredictor(RemembersFormer):
         format: "chat" puts prompts into the student's chat template, which it must have.
             "completion" gives the student the bare text to complete, and trains it on prompt and
             completion (docs/completion.md).
+        chat_template_kwargs: values for the student's chat template, such as {enable_thinking:
+            false}, in evaluation and training (docs/prompts.md).
 
     Raises:
         ConfigurationError: for an invalid value; at first use, if the student cannot be loaded.
@@ -87,6 +93,7 @@ class InProcessPredictor(RemembersFormer):
         dtype: str = "float32",
         tool_format: str | None = None,
         format: StudentFormat = "chat",
+        chat_template_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         check_at_least(1, batch_size=batch_size, threads=threads)
         check_one_of(_DTYPES, dtype=dtype)
@@ -106,7 +113,16 @@ class InProcessPredictor(RemembersFormer):
             self._format = training_format(self.tool_format)
         else:
             check_bare(options_of(self.trainer))
-        base = BaseStudent(self.student, device=device, dtype=dtype, is_chat=not is_bare)
+        self.chat_template_kwargs = checked_kwargs(
+            chat_template_kwargs, self.student, self.trainer, is_bare=is_bare
+        )
+        base = BaseStudent(
+            self.student,
+            device=device,
+            dtype=dtype,
+            is_chat=not is_bare,
+            chat_template_kwargs=self.chat_template_kwargs,
+        )
         self._loaded = AdaptedStudent(base)
         self._is_fresh = self.adapter is not None  # the adapter has yet to be loaded
         self._lock = threading.RLock()
@@ -129,7 +145,10 @@ class InProcessPredictor(RemembersFormer):
         """
 
         def key() -> str:
-            known = self.student, self.format, self.tool_format, self.dtype, self.device
+            known = (
+                *(self.student, self.format, self.tool_format, self.dtype, self.device),
+                self.chat_template_kwargs,
+            )
             return repr((*known, self.batch_size, sampling, conversations))
 
         with self._lock:
@@ -163,6 +182,7 @@ class InProcessPredictor(RemembersFormer):
             current=partial(self._current, run),
             initial=self.adapter,
             tool_format=self._format,
+            chat_template_kwargs=self.chat_template_kwargs,
         )
         with run.phase("load"):
             self.load(folder)
@@ -234,6 +254,7 @@ class InProcessPredictor(RemembersFormer):
             student=self.student,
             initial=self.adapter,
             tool_format=self._format,
+            chat_template_kwargs=self.chat_template_kwargs,
             threads=self.threads,
         )
 
@@ -283,7 +304,8 @@ class InProcessPredictor(RemembersFormer):
         """The student and its training settings, for the run directory."""
         name = type(self).__name__
         config = options_of(self.trainer)
-        return describe_learner(name, self.student, self.adapter, config, self.tool_format)
+        written = self.tool_format, self.chat_template_kwargs
+        return describe_learner(name, self.student, self.adapter, config, *written)
 
 
 class _Beside:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient, ask_all, key_from
 from dataenvgym.llm.payloads import RequestForm
@@ -15,6 +16,8 @@ from dataenvgym.options import Free
 from dataenvgym.records import Conversation
 from dataenvgym.tool_formats import COMPLETION, StudentFormat, is_completion
 from dataenvgym.tool_formats import tool_format as get_format
+
+_OPENAI = "https://api.openai.com"
 
 
 class OpenAIPredictor:
@@ -30,6 +33,9 @@ class OpenAIPredictor:
         tool_format: how tools and calls are sent: "native" uses the API's own fields, the other
             `tool_formats` write them as text.
         format: "chat", or "completion" for a model that completes a bare text (`/v1/completions`).
+        chat_template_kwargs: values for the model's chat template, such as {enable_thinking:
+            false}, sent with each request: vLLM, SGLang and llama.cpp take them, OpenAI does not.
+            The server decides what its template reads; it may leave out the rest without a word.
 
     Raises:
         ConfigurationError: for an invalid value; at the first question, if the key is missing.
@@ -46,19 +52,30 @@ class OpenAIPredictor:
         retries: Free[int] = 4,
         tool_format: str = "native",
         format: StudentFormat = "chat",
+        chat_template_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
         self.base_url = base_url
         self.api_key_variable = api_key_variable
         self.tool_format = tool_format
         self.format = format
+        self.chat_template_kwargs = dict(chat_template_kwargs or {})
         self._options: dict[str, Any] = {
             "concurrency": concurrency,
             "timeout": timeout,
             "retries": retries,
         }
         is_bare = is_completion(format, None if tool_format == "native" else tool_format)
-        self._form = RequestForm(tool_format=COMPLETION if is_bare else get_format(tool_format))
+        if self.chat_template_kwargs and (is_bare or base_url.startswith(_OPENAI)):
+            why = "format completion has no chat template" if is_bare else f"{_OPENAI} takes none"
+            raise ConfigurationError(
+                f"chat_template_kwargs is {self.chat_template_kwargs}, and {why}: leave it out, or "
+                "ask a chat model of a server that takes them (vLLM, SGLang, llama.cpp)"
+            )
+        self._form = RequestForm(
+            tool_format=COMPLETION if is_bare else get_format(tool_format),
+            fields={"chat_template_kwargs": self.chat_template_kwargs or None},
+        )
         ChatClient(base_url, **self._options)  # checks the values
         self._lock = threading.Lock()
         self._connected: ChatClient | None = None
@@ -70,6 +87,7 @@ class OpenAIPredictor:
             "api_key_variable": self.api_key_variable,
             "tool_format": self.tool_format,
             "format": self.format,
+            "chat_template_kwargs": self.chat_template_kwargs,
             **self._options,
         }
         return partial(type(self), **options), (self.model,)
@@ -102,7 +120,10 @@ class OpenAIPredictor:
 
     def describe(self) -> dict[str, Any]:
         """The settings of the model, for the run directory."""
-        said = {"name": type(self).__name__, "model": self.model, "base_url": self.base_url}
+        said: dict[str, Any] = {"name": type(self).__name__, "model": self.model}
+        said["base_url"] = self.base_url
+        if self.chat_template_kwargs:
+            said["chat_template_kwargs"] = self.chat_template_kwargs
         if self.format != "chat":
             return {**said, "format": self.format}
         return said if self.tool_format == "native" else {**said, "tool_format": self.tool_format}

@@ -20,7 +20,9 @@ class SkillReport(Model):
     `n - n_errors` instances without an error, and None if there are none. `scores` has the mean
     of each named score, over the instances that have it, and scores of all these instances
     together, such as a macro F1 (`Domain.corpus_scores`). `faults` counts the errors by fault
-    (see `dataenvgym.records.instances`); it is empty without errors.
+    (see `dataenvgym.records.instances`); it is empty without errors. `no_answer_rate` is the share
+    of instances without an error in which the reply gives no answer; None if the task does not
+    tell (`Domain.has_answer`).
     """
 
     skill: str
@@ -31,6 +33,7 @@ class SkillReport(Model):
     n_errors: int
     scores: Scores = {}
     faults: Faults = Field(default={}, exclude_if=not_)
+    no_answer_rate: Finite | None = Field(default=None, exclude_if=lambda rate: rate is None)
 
 
 class Refusal(Model):
@@ -63,6 +66,7 @@ class PerformanceReport(Model):
     n_errors: int
     scores: Scores = {}
     faults: Faults = Field(default={}, exclude_if=not_)
+    no_answer_rate: Finite | None = Field(default=None, exclude_if=lambda rate: rate is None)
     skills: tuple[SkillReport, ...] = ()
     refused: Refusal | None = Field(default=None, exclude_if=not_)
 

@@ -363,7 +363,8 @@ class Task:
         """
         if (remark := self.domain.remark(completed)) is not None:
             warn_run(remark)
-        return report_on(self.name, completed, self.domain.corpus_scores)
+        domain = self.domain
+        return report_on(self.name, completed, domain.corpus_scores, domain.has_answer)
 
 
 def training_problems(task: Task) -> Sequence[TaskInstance]:

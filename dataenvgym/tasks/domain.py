@@ -151,6 +151,15 @@ class Domain(ABC):
         reply = last_reply(completed)
         return None if reply is None else self.answer_class(completed.instance, said_in(reply))
 
+    def has_answer(self, completed: CompletedTaskInstance) -> bool | None:
+        """Whether a finished try gives an answer; None in a domain where any reply is one.
+
+        The default asks `answer_given`, if the domain has an `answer_class` of its own.
+        """
+        if type(self).answer_class is Domain.answer_class:
+            return None
+        return self.answer_given(completed) is not None
+
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
         """Whether two different results of `answer_class` are equal answers, like 1/2 and 0.5."""
         return one == other

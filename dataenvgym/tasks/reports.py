@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import fsum
 from typing import Any
 
@@ -14,13 +16,18 @@ from dataenvgym.records.instances import count_faults
 CorpusScores = Callable[[Sequence[CompletedTaskInstance]], Mapping[str, float]]
 """Named scores of several instances together: at least one instance, none with an error."""
 
+HasAnswer = Callable[[CompletedTaskInstance], bool | None]
+
+_log = logging.getLogger(__name__)
+
 
 def report_on(
     task: str,
     completed: Sequence[CompletedTaskInstance],
     corpus_scores: CorpusScores = lambda scored: {},
+    has_answer: HasAnswer = lambda completed: None,
 ) -> PerformanceReport:
-    """Mean reward, accuracy, mean of each named score and corpus scores, overall and by skill.
+    """Mean reward, accuracy, no-answer rate, named scores and corpus scores, overall and by skill.
 
     Instances with an error are left out. The mean of a named score is over the instances that have
     it. Skills with the same category and name are merged; they are sorted by both. Instances
@@ -29,6 +36,7 @@ def report_on(
     Args:
         corpus_scores: scores that are not means over instances, such as a macro F1 (see
             `Domain.corpus_scores`); they replace a mean of the same name.
+        has_answer: see `Domain.has_answer`. Where it fails, the message counts as the answer.
 
     Raises:
         EvaluationError: if there are no instances, all have an error, or a corpus score is not a
@@ -39,21 +47,25 @@ def report_on(
         raise EvaluationError(
             f"task {task!r}: none of {len(completed)} instances could be scored{reason}"
         )
+    answered = {id(c): _has_answer(c, has_answer) for c in completed if c.error is None}
+    figures = partial(_figures, corpus_scores=corpus_scores, answered=answered)
     groups: defaultdict[tuple[str, str], list[CompletedTaskInstance]] = defaultdict(list)
     for c in completed:
         groups[c.instance.category or "", c.instance.skill or ""].append(c)
     return PerformanceReport(
         task=task,
-        **_figures(completed, corpus_scores),
+        **figures(completed),
         skills=tuple(
-            SkillReport(skill=skill, category=category or None, **_figures(group, corpus_scores))
+            SkillReport(skill=skill, category=category or None, **figures(group))
             for (category, skill), group in sorted(groups.items())
         ),
     )
 
 
 def _figures(
-    completed: Sequence[CompletedTaskInstance], corpus_scores: CorpusScores
+    completed: Sequence[CompletedTaskInstance],
+    corpus_scores: CorpusScores,
+    answered: Mapping[int, bool | None],
 ) -> dict[str, Any]:
     """The fields that the report of a task and that of a skill share."""
     scored = [c for c in completed if c.error is None]
@@ -63,6 +75,7 @@ def _figures(
             named[name].append(value)
     means = {name: fsum(values) / len(values) for name, values in named.items()}
     of_all = checked_scores(corpus_scores(scored), "corpus_scores()") if scored else {}
+    known = [has for c in scored if (has := answered[id(c)]) is not None]
     return {
         # fsum: the same score to the last bit, in any order
         "score": fsum(c.reward for c in scored) / len(scored) if scored else None,
@@ -71,4 +84,13 @@ def _figures(
         "n_errors": len(completed) - len(scored),
         "scores": dict(sorted((means | of_all).items())),
         "faults": count_faults(completed),
+        "no_answer_rate": known.count(False) / len(known) if known else None,
     }
+
+
+def _has_answer(completed: CompletedTaskInstance, has_answer: HasAnswer) -> bool | None:
+    try:
+        return has_answer(completed)
+    except Exception as error:  # noqa: BLE001  errors of a task's code must not lose the score
+        _log.warning("has_answer failed for %s", completed.instance.id, exc_info=error)
+        return True

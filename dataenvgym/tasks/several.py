@@ -156,7 +156,7 @@ class SeveralTasks(Task):
         Raises:
             EvaluationError: if no instance of one of the tasks could be scored.
         """
-        whole = report_on(self.name, completed)
+        whole = report_on(self.name, completed, has_answer=self.domain.has_answer)
         scores = {}
         for name, task in self.tasks.items():
             if own := [c for c in completed if self.part_of(c.instance) == name]:
@@ -344,6 +344,9 @@ class SeveralDomains(Domain):
 
     def answer_given(self, completed: CompletedTaskInstance) -> str | None:
         return self._of(completed.instance).answer_given(completed)
+
+    def has_answer(self, completed: CompletedTaskInstance) -> bool | None:
+        return self._of(completed.instance).has_answer(completed)
 
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
         return self._of(instance).same_answer(instance, one, other)

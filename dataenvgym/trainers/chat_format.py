@@ -10,10 +10,11 @@ in LLaMA-Factory.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from jinja2 import TemplateError
+from jinja2 import TemplateError, meta
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Conversation, Message
@@ -21,6 +22,9 @@ from dataenvgym.tool_formats import LLAMA_FACTORY
 
 BARE_TEMPLATE = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 """The chat template that stands for LLaMA-Factory's `template: empty`: texts without roles."""
+
+_FIXED = "{# chat_template_kwargs +#}"
+_OF_EACH_PROMPT = ("messages", "tools", "documents", "add_generation_prompt")
 
 _HERE = "{{content}}"
 _EMPTY_THOUGHT = "<think>\n\n</think>\n\n"
@@ -46,7 +50,9 @@ class ChatFormat:
         user: slot of a user message, up to the beginning of the assistant's reply.
         assistant: slot of a reply, with its ending.
         default_system: the system message of conversations without one.
-        thinks: whether a reply without a thought gets an empty one before it.
+        thought: where an empty thought stands before a reply that has none: as part of the "reply",
+            or of the "prompt", and then thoughts of the replies are removed (`enable_thinking:
+            false`). "" for a template without thoughts.
     """
 
     prefix: str
@@ -54,7 +60,7 @@ class ChatFormat:
     user: str
     assistant: str
     default_system: str = ""
-    thinks: bool = False
+    thought: Literal["", "reply", "prompt"] = ""
 
     @classmethod
     def parse(cls, tokenizer: Any) -> ChatFormat:
@@ -75,6 +81,9 @@ class ChatFormat:
 
         try:
             user = render(("user", _HERE), reply=True)
+            in_prompt = _EMPTY_THOUGHT if tokenizer.chat_template.startswith(_FIXED) else ""
+            has_thought = bool(in_prompt) and user.endswith(in_prompt)
+            user = user.removesuffix(in_prompt)
             assistant = render(("user", _HERE), ("assistant", _HERE))[len(user) :]
         except TemplateError as error:
             raise ConfigurationError(
@@ -84,6 +93,7 @@ class ChatFormat:
         try:
             system = render(("system", _HERE))
             with_empty_system = render(("system", ""), ("user", _HERE), reply=True)
+            with_empty_system = with_empty_system.removesuffix(in_prompt)
         except TemplateError:
             system, with_empty_system = None, user
         default_system = ""
@@ -99,16 +109,15 @@ class ChatFormat:
                     f"the chat template of {tokenizer.name_or_path!r} leaves no place for the "
                     f"{name} message: found {slot!r}, expected the message in it"
                 )
-        return cls(prefix, system, user, assistant, default_system, thinks)
+        thought: Literal["", "reply", "prompt"] = "reply" if thinks else ""
+        thought = "prompt" if has_thought else thought
+        return cls(prefix, system, user, assistant, default_system, thought)
 
     def turns(self, messages: Conversation) -> list[TrainingTurn]:
         """The turns of a conversation, to train all its replies (LLaMA-Factory: stage `sft`)."""
         system, messages = _split(self._flat(messages))
         return [
-            TrainingTurn(
-                prompt=self._prompt(messages[i], i == 0, system),
-                response=self._response(messages[i + 1], self.thinks),
-            )
+            self._turn(self._prompt(messages[i], i == 0, system), messages[i + 1])
             for i in range(0, len(messages), 2)
         ]
 
@@ -118,12 +127,11 @@ class ChatFormat:
         prompt: tuple[str, ...] = ()
         for i, message in enumerate(messages[:-1]):
             if message.role == "assistant":
-                content = _without_thoughts(message.content) if self.thinks else message.content
-                message = message.model_copy(update={"content": content})
-                prompt += self._response(message, False)
+                content = _without_thoughts(message.content) if self.thought else message.content
+                prompt += (_fill(self.assistant, content),)
             else:
                 prompt += self._prompt(message, i == 0, system)
-        return TrainingTurn(prompt=prompt, response=self._response(messages[-1], self.thinks))
+        return self._turn(prompt, messages[-1])
 
     def _flat(self, messages: Conversation) -> Conversation:
         """Plain turns; tools follow the default system message if there is no other."""
@@ -148,12 +156,51 @@ class ChatFormat:
             )
         return _fill(self.system, content)
 
-    def _response(self, message: Message, thinks: bool) -> tuple[str, ...]:
-        content = message.content
+    def _turn(self, prompt: tuple[str, ...], reply: Message) -> TrainingTurn:
+        is_in_prompt = self.thought == "prompt"
+        content = _without_thoughts(reply.content) if is_in_prompt else reply.content
         piece = _fill(self.assistant, content)
-        if thinks and "<think>" not in content and "</think>" not in content:
-            return (_EMPTY_THOUGHT, piece)
-        return (piece,)
+        if not self.thought or "<think>" in content or "</think>" in content:
+            return TrainingTurn(prompt, (piece,))
+        if is_in_prompt:
+            return TrainingTurn((*prompt[:-1], prompt[-1] + _EMPTY_THOUGHT), (piece,))
+        return TrainingTurn(prompt, (_EMPTY_THOUGHT, piece))
+
+
+def fix_template(tokenizer: Any, values: Mapping[str, Any]) -> None:
+    """Give variables of the tokenizer's chat template these values in every later rendering."""
+    fixed = "".join(f"{{% set {name} = {value!r} +%}}" for name, value in values.items())
+    tokenizer.chat_template = _FIXED + fixed + tokenizer.chat_template
+
+
+def check_variables(tokenizer: Any, values: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for a value that the tokenizer's chat template does not read."""
+    from transformers.utils import chat_template_utils
+
+    check_chat_template(tokenizer)
+    environment = chat_template_utils._compile_jinja_template(tokenizer.chat_template).environment
+    read = meta.find_undeclared_variables(environment.parse(tokenizer.chat_template))
+    own = {name for name in read if name not in _OF_EACH_PROMPT and not name.endswith("_token")}
+    if unread := [name for name in values if name not in own]:
+        raise ConfigurationError(
+            f"chat_template_kwargs has {', '.join(map(repr, unread))}, which the chat template of "
+            f"{tokenizer.name_or_path!r} does not read; expected "
+            f"{' or '.join(sorted(own)) or 'none: leave it out'}"
+        )
+
+
+def is_as_in_llama_factory(tokenizer: Any, fixed: Any, thinks: bool) -> bool:
+    """Whether LLaMA-Factory's `enable_thinking` gives the prompts of a template with it fixed.
+
+    LLaMA-Factory renders the chat template without any value. If it finds a thought in the
+    template's replies, it puts an empty one into the prompt itself for `enable_thinking: false`.
+
+    Args:
+        thinks: the value of `enable_thinking`.
+    """
+    plain = ChatFormat.parse(tokenizer)
+    theirs = plain if thinks else replace(plain, thought="prompt")
+    return plain.thought == "reply" and ChatFormat.parse(fixed) == theirs
 
 
 def check_chat_template(tokenizer: Any) -> None:

@@ -168,7 +168,9 @@ def prepare(
     records = _records(config)
     student = needed(config, "model_name_or_path")
     dtype = torch.bfloat16 if config.bf16 else torch.float32
-    tokenizer = load_tokenizer(student, template=config.template)
+    tokenizer = load_tokenizer(
+        student, template=config.template, chat_template_kwargs=config.chat_template_kwargs
+    )
     base = load_base_model(student, device=device, dtype=dtype)
     if is_large(base):
         release_memory()

@@ -42,7 +42,9 @@ class GoldAnswers:
     ) -> None:
         assert config.model_name_or_path is not None
         self._device, self._threads = device, threads
-        tokenizer = load_tokenizer(config.model_name_or_path)
+        tokenizer = load_tokenizer(
+            config.model_name_or_path, chat_template_kwargs=config.chat_template_kwargs
+        )
         dtype = torch.bfloat16 if config.bf16 else torch.float32
         where = resolve_device(device)
         self._base = load_base_model(config.model_name_or_path, device=where, dtype=dtype)

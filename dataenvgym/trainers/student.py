@@ -9,11 +9,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -26,7 +27,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.external.memory import free_memory
 from dataenvgym.threads import raise_if_cancelled
 from dataenvgym.trainers import compute
-from dataenvgym.trainers.chat_format import BARE_TEMPLATE
+from dataenvgym.trainers.chat_format import BARE_TEMPLATE, check_chat_template, fix_template
 from dataenvgym.trainers.large import MOST_PACKED, share_freed_memory
 
 _LOADED: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
@@ -68,12 +69,19 @@ def _let_stop(model: Any) -> None:
                 layer.register_forward_pre_hook(lambda *_: raise_if_cancelled())
 
 
-def load_tokenizer(student: str, *, download: bool = True, template: str | None = None) -> Any:
+def load_tokenizer(
+    student: str,
+    *,
+    download: bool = True,
+    template: str | None = None,
+    chat_template_kwargs: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
     """The student's tokenizer.
 
     Args:
         template: "empty" replaces its chat template by LLaMA-Factory's template of that name.
         download: whether it may come from the hub, if it is not on this machine.
+        chat_template_kwargs: values that its chat template has in every rendering.
 
     Raises:
         ConfigurationError: if there is none, or it has no token that ends a turn.
@@ -85,6 +93,9 @@ def load_tokenizer(student: str, *, download: bool = True, template: str | None 
         )
     if template == "empty":
         tokenizer.chat_template = BARE_TEMPLATE
+    elif chat_template_kwargs:
+        check_chat_template(tokenizer)
+        fix_template(tokenizer, chat_template_kwargs)
     return tokenizer
 
 

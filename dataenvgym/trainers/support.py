@@ -256,7 +256,12 @@ def check_before(config: TrainingConfig) -> None:
     with suppress(ImportError, ConfigurationError, DatasetFormatError):
         from dataenvgym.trainers.student import load_tokenizer
 
-        tokenizer = load_tokenizer(student, download=False, template=config.template)
+        tokenizer = load_tokenizer(
+            student,
+            download=False,
+            template=config.template,
+            chat_template_kwargs=config.chat_template_kwargs,
+        )
         records = list(read_dataset(Path(folder), names))
         stage = "dpo" if config.stage == "rm" else config.stage
         if not all(stage_of(record) == stage for record in records):

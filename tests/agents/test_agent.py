@@ -1,5 +1,7 @@
 """Agents of a policy and an engine, for records and for a forest of skills."""
 
+import json
+
 import pytest
 
 from dataenvgym.agents import (
@@ -51,6 +53,41 @@ def test_seed_and_iteration_decide_everything_also_in_a_restored_agent(make, use
     agent.step()
     other.load_state_dict(agent.state_dict())
     assert use(other) == use(agent) != first
+
+
+def test_a_tree_policy_gets_the_moves_and_rewards_of_all_earlier_steps_also_after_a_resume():
+    seen = []
+
+    class Watching:
+        def act(self, situation, count, rng):
+            seen.append(situation.history)
+            return (Explore(skill="a", subskills=1, records_each=situation.iteration),)
+
+    def forest(accuracy, reward):
+        tree = Tree(skill="a", val_accuracy=accuracy, reward=reward, last_move="explore")
+        return {"forest": Forest(trees=(tree, Tree(skill="b"))), "completed": ()}
+
+    agent = TreeAgent(Watching(), name="w")
+    agent.act(forest(0.5, None), None)
+    agent.act(forest(0.5, None), None)  # asked again in the same iteration, as after a refusal
+    agent.step()
+    resumed = TreeAgent(Watching(), name="w")
+    resumed.load_state_dict(json.loads(json.dumps(agent.state_dict())))
+    resumed.act(forest(0.75, 0.25), None)
+    resumed.step()
+    resumed.act(forest(0.5, -0.25), None)
+    assert seen[:2] == [(), ()]
+    (first,), (again, second) = seen[2:]
+    assert first == again
+    assert (first.iteration, second.iteration) == (1, 2)
+    assert first.accuracies == {"a": 0.5, "b": None}
+    assert first.rewards == {"a": 0.25, "b": None}
+    assert second.rewards["a"] == -0.25
+    assert second.move("a") == Explore(skill="a", subskills=1, records_each=2)
+    assert second.move("b") is None
+    resumed.load_state_dict({"iteration": 4})  # of a version without a history
+    resumed.act(forest(0.5, 0.0), None)
+    assert seen[-1] == ()
 
 
 def test_records_are_signed_with_agent_and_skill():

@@ -158,7 +158,7 @@ AGENTS = {
     "skill_tree": "999c342d",
     "skill_tree_configurable": "6ec97e25",
     "skill_tree_fill_balanced": "43e91f96",
-    "skill_tree_llm": "a9efa4dc",
+    "skill_tree_llm": "b2613641",
     "skill_tree_random": "7883e46f",
 }
 

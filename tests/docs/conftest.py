@@ -31,7 +31,10 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def chat_model(tmp_path_factory):
-    """The folder of a model for `student=hf`: a pocket student with a long context."""
+    """The folder of a model for `student=hf`: a pocket student with a long context.
+
+    Its chat template has Qwen3's switch for thoughts.
+    """
     folder = tmp_path_factory.mktemp("models") / "student"
     shutil.copytree(student_path("pocket-social-v1"), folder)
     for name, key in (
@@ -40,6 +43,9 @@ def chat_model(tmp_path_factory):
     ):
         options = json.loads((folder / name).read_text())
         (folder / name).write_text(json.dumps(options | {key: CONTEXT}))
+    with (folder / "chat_template.jinja").open("a") as template:
+        template.write("{% if add_generation_prompt and enable_thinking is false %}{{ '<think>")
+        template.write("\\n\\n</think>\\n\\n' }}{% endif %}")
     return folder
 
 

@@ -36,6 +36,9 @@ def test_a_skill_tree_shows_its_forest(task, student):
     assert lines[2].split()[:3] == ["skill", "subskill", "allotted"]
     skills = [line.split()[0] for line in lines[3:] if not line.startswith(" ")]
     assert skills == list(environment.forest.skills)
+    for tree in environment.forest.trees:
+        move = tree.last_move and f"({tree.last_move} {tree.reward:+.3f})"
+        assert any(line.startswith(tree.skill) and (move or "(no move") in line for line in lines)
     assert max(map(len, lines)) <= 80
 
 

@@ -13,7 +13,7 @@ from dataenvgym.episodes.display import Display, EpisodeDisplay, Row, showing_pr
 from dataenvgym.errors import TrainingError
 from dataenvgym.progress import ProgressMessage, counting, tell
 
-from .echo import Student
+from .echo import Student, iteration
 from .screen import Clock, count, drawn, terminal, unescaped
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
@@ -54,6 +54,17 @@ def test_without_a_terminal_each_iteration_is_a_flushed_line(play, tmp_path):
         "iteration 2/2: validation 0.750 (+0.333), 3 records, 1 dropped, T s",
         "finished: validation 0.167 -> 0.750 (+0.583) at iteration 2; test 0.167 -> 0.750 (+0.583)",
     ]
+
+
+def test_an_iteration_says_how_many_replies_had_no_answer_if_any():
+    stream = io.StringIO()
+    display = EpisodeDisplay(Console(file=stream))
+    display.on_start(make_plan())
+    for rate in (None, 0.0, 0.25):
+        display.on_iteration(iteration(0, 0.5, no_answer_rate=rate))
+    shown = [line for line in stream.getvalue().splitlines() if "validation" in line]
+    assert ["no answer 0.250" in line for line in shown] == [False, False, True]
+    assert sum("no answer" in line for line in shown) == 1
 
 
 def test_a_resumed_run_shows_where_it_continues(play, tmp_path):

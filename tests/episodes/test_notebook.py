@@ -26,6 +26,9 @@ def test_a_data_frame_has_a_row_for_each_iteration_or_each_skill_of_one(summary)
     assert frame["val_score"].tolist() == [0.5, 0.6]
     assert frame["n_dropped"].tolist() == [0, 1]
     assert frame["tests_passed"].fillna(-1).tolist() == [-1, 0.75]
+    assert "no_answer_rate" not in frame
+    told = make_summary(iteration(0), iteration(1, no_answer_rate=0.25)).to_pandas()
+    assert told["no_answer_rate"].fillna(-1).tolist() == [-1, 0.25]
     skills = summary.to_pandas(by_skill=True)
     assert list(skills.columns) == ["iteration", "skill", "val_score"]
     assert skills["skill"].tolist() == ["a", "b"] * 2

@@ -7,7 +7,8 @@ from rich.console import Console
 from dataenvgym.episodes.report import gain_text, render_report, write_report
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import RunDirectoryError, SpeakerError
-from dataenvgym.tasks import Outcome, TaskEnvironment
+from dataenvgym.storage import read_json
+from dataenvgym.tasks import Outcome, TaskEnvironment, report_on
 
 from .echo import EchoTask, Student, Writer
 
@@ -27,6 +28,58 @@ def test_the_report_has_the_configuration_and_the_results(finished_run):
     assert "1 of 12 validation instances." in text
     assert (finished_run / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert "\x1b" not in text
+
+
+class Telling(EchoTask):
+    """A reply without a digit gives no answer."""
+
+    def generate_performance_report(self, completed):
+        def has_answer(one):
+            return any(map(str.isdigit, one.response))
+
+        return report_on(self.name, completed, has_answer=has_answer)
+
+
+def test_the_no_answer_rate_stands_beside_every_score(play, tmp_path):
+    console = Console(file=io.StringIO(), width=200)
+    play(tmp_path / "run", task=Telling(), test_each=True)
+    text = write_report(tmp_path / "run").read_text()
+    assert (
+        "**finished: validation 0.167 -> 0.917 (+0.750) at iteration 3, no answer 0.833 -> 0.083; "
+        "test 0.167 -> 0.917 (+0.750), no answer 0.833 -> 0.083**"
+    ) in text
+    assert "| iteration | validation | no answer | change |" in text
+    assert "| 3 (best) | 0.917 | 0.083 | +0.167 |" in text
+    assert "| test | no answer, test |" in text
+    assert "| 0.917 | 0.083 |" in text
+    assert "| no answer, base | no answer, iteration 3 |" in text
+    assert "| quiet | whisper | 0.250 | 0.750 | +0.500 | 0.750 | 0.250 |" in text
+    render_report(tmp_path / "run", console)
+    assert re.search(r"validation +no answer +change", console.file.getvalue())
+    summary = read_json(tmp_path / "run" / "summary.json")
+    assert [round(one["no_answer_rate"], 3) for one in summary["iterations"]] == [
+        *(0.833, 0.583, 0.25, 0.083)
+    ]
+    assert [*summary["test_no_answer_rates"]] == ["0", "1", "2", "3"]
+    again = write_report(tmp_path / "run").read_text()
+    assert again.split("## Timings")[0] == text.split("## Timings")[0]
+
+
+def test_where_any_reply_is_an_answer_nothing_is_shown(finished_run):
+    assert "no answer" not in write_report(finished_run).read_text()
+    assert "no_answer" not in (finished_run / "summary.json").read_text()
+
+
+def test_a_run_from_before_the_no_answer_rate_goes_on(play, tmp_path):
+    play(tmp_path / "run", task=EchoTask(), iterations=1)  # wrote no rate
+    play(tmp_path / "run", task=Telling(), iterations=2)
+    summary = read_summary(tmp_path / "run")
+    rates = [one.no_answer_rate for one in summary.iterations]
+    assert rates[:2] == [None, None]
+    assert rates[2] == pytest.approx(0.25)
+    text = write_report(tmp_path / "run").read_text()
+    assert "| 1 | 0.417 | - | +0.250 |" in text
+    assert "at iteration 2; test" in text
 
 
 def test_the_gain_has_its_standard_error_over_problems_and_its_noise_floor(finished_run):

@@ -6,7 +6,7 @@ from rich.console import Console
 from dataenvgym.episodes.show import show_iteration
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
-from .echo import Student
+from .echo import Student, Writer
 
 
 @pytest.fixture
@@ -27,6 +27,20 @@ def test_records_and_both_answers_are_shown(show):
     assert "12 instances: 10 learned, 1 forgotten, 11 right now" in text
     assert "base student: wrong (0)" in text
     assert "iteration 3: right" in text
+
+
+def test_the_hypotheses_of_a_record_are_shown_below_it(play, tmp_path):
+    class Supposing(Writer):
+        def __call__(self, completed, predictor):
+            records = super().__call__(completed, predictor)
+            for record in records:
+                record["provenance"]["hypotheses"] = ["carrying: it forgets [it]"]
+            return records
+
+    play(tmp_path / "run", agent=Supposing(size=1), iterations=1)
+    console = Console(file=io.StringIO(), width=100)
+    show_iteration(tmp_path / "run", console)
+    assert console.file.getvalue().count("hypothesis: carrying: it forgets [it]") == 1
 
 
 def test_text_is_shown_as_it_is_without_markup_or_control_characters(show):

@@ -166,7 +166,20 @@ THINKING = (
     "{% if message.role == 'assistant' and loop.last %}<think>\n\n</think>\n\n{% endif %}"
     f"{{{{ message.content }}}}<|end|>{{% endfor %}}{SPEAK}"
 )
+SWITCHED = THINKING + (
+    "{% if add_generation_prompt and enable_thinking is defined and not enable_thinking %}"
+    "<think>\n\n</think>\n\n{% endif %}"
+)
+OFF, ON = ({"chat_template_kwargs": {"enable_thinking": value}} for value in (False, True))
 THOUGHTS = ("<think>\nhm\n</think>\n\nyes", "no", "</think>maybe")
+THOUGHT_RECORDS = [
+    *(SupervisedDatum(instruction="q", output=t, history=(("p", "r"),)) for t in THOUGHTS),
+    *CHATS,
+]
+THOUGHT_PREFERENCES = [
+    PreferenceDatum(instruction="q", chosen=t, rejected="n", history=(("p", THOUGHTS[0]),))
+    for t in THOUGHTS
+]
 
 CASES: Mapping[str, Case] = {
     "supervised": Case(SUPERVISED),
@@ -216,20 +229,12 @@ CASES: Mapping[str, Case] = {
     "completions, text": Case(as_completions(TEXTS, str(student_path())), BARE),
     "default system": Case([*SUPERVISED, *CHATS], template=WITH_DEFAULT_SYSTEM),
     "default system, kto": Case(JUDGED, template=WITH_DEFAULT_SYSTEM),
-    "thoughts": Case(
-        [
-            *(SupervisedDatum(instruction="q", output=t, history=(("p", "r"),)) for t in THOUGHTS),
-            *CHATS,
-        ],
-        template=THINKING,
-    ),
-    "thoughts, preference": Case(
-        [
-            PreferenceDatum(instruction="q", chosen=t, rejected="n", history=(("p", THOUGHTS[0]),))
-            for t in THOUGHTS
-        ],
-        template=THINKING,
-    ),
+    "thoughts": Case(THOUGHT_RECORDS, template=THINKING),
+    "thoughts, preference": Case(THOUGHT_PREFERENCES, template=THINKING),
+    "thoughts, switched off": Case(THOUGHT_RECORDS, OFF, SWITCHED),
+    "thoughts, switched on": Case(THOUGHT_RECORDS, ON, SWITCHED),
+    "thoughts, switched off, preference": Case(THOUGHT_PREFERENCES, OFF, SWITCHED),
+    "thoughts, switched off, kto": Case(JUDGED, OFF, SWITCHED),
 }
 
 
@@ -289,7 +294,11 @@ def examples_of_ours(path: Path) -> Columns:
     """The in-process trainer's examples, under LLaMA-Factory's column names."""
     config = TrainingConfig.read(path)
     records: Any = list(read_dataset(Path(config.dataset_dir or ""), config.dataset or ""))
-    tokenizer = load_tokenizer(config.model_name_or_path or "", template=config.template)
+    tokenizer = load_tokenizer(
+        config.model_name_or_path or "",
+        template=config.template,
+        chat_template_kwargs=config.chat_template_kwargs,
+    )
     cutoff = config.cutoff_len
     if config.stage == "dpo":
         pairs = preference_examples(records, tokenizer, cutoff)

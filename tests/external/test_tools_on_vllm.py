@@ -9,15 +9,16 @@ from typing import Any
 import orjson
 import pytest
 
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llama_factory import read_dataset, write_dataset
-from dataenvgym.llm.payloads import RequestForm, chat_payload
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
+from dataenvgym.llama_factory import TrainingConfig, read_dataset, write_dataset
+from dataenvgym.llm.payloads import RequestForm, chat_payload, to_messages
 from dataenvgym.pocket import student_path
 from dataenvgym.predictors import InProcessPredictor, VllmPredictor
 from dataenvgym.predictors.generation import encode_prompts
-from dataenvgym.records import ChatDatum, Conversation, Message, Tool, ToolCall
+from dataenvgym.records import ChatDatum, Conversation, Message, SupervisedDatum, Tool, ToolCall
 from dataenvgym.tool_formats import malformed_call, read_reply, text_formats, tool_format
-from dataenvgym.trainers.examples import supervised_examples
+from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.trainers.examples import IGNORED, supervised_examples
 from dataenvgym.trainers.student import load_tokenizer
 
 from ..tool_formats.test_other_readers import (
@@ -30,6 +31,11 @@ from ..tool_formats.test_other_readers import (
 pytestmark = [pytest.mark.external, pytest.mark.timeout(900)]
 
 GREEDY = SamplingParameters(max_tokens=80)
+# Qwen3's way to begin a reply after an empty thought
+SWITCH = (
+    "{% if add_generation_prompt and enable_thinking is defined and enable_thinking is false %}"
+    "{{ '<think>\n\n</think>\n\n' }}{% endif %}"
+)
 ADD = Tool(name="add", description="Adds.", parameters={"properties": {"a": {"type": "integer"}}})
 CALL = ToolCall(name="add", arguments={"a": 2})
 # servers do not write calls in this form: the reply shows that it was parsed and rewritten
@@ -67,6 +73,8 @@ def student(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("students") / "sayer"
     shutil.copytree(student_path(), folder)
+    with (folder / "chat_template.jinja").open("a") as template:
+        template.write(SWITCH)
     tokenizer = load_tokenizer(str(folder))
     model = AutoModelForCausalLM.from_pretrained(folder)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
@@ -165,6 +173,27 @@ def test_the_server_sees_the_tokens_that_were_trained_on(native, tmp_path, name)
         messages = orjson.loads(sent)["messages"]
         found = native.server._call("POST", "/tokenize", {"model": "student", "messages": messages})
         assert found["tokens"] == tokens == example.tokens[: len(found["tokens"])]
+
+
+def test_the_server_renders_the_values_for_its_template_as_they_were_trained(
+    make, native, student, tmp_path
+):
+    off = {"enable_thinking": False}
+    record = SupervisedDatum(instruction="Say it.", output="It.")
+    here = InProcessPredictor(student, InProcessTrainer(max_steps=1), chat_template_kwargs=off)
+    here.train([record], TrainingRun(directory=tmp_path))
+    config = TrainingConfig.read(tmp_path / "training.yaml")
+    tokenizer = load_tokenizer(str(student), chat_template_kwargs=config.chat_template_kwargs)
+    (example,) = supervised_examples([record], tokenizer, 100_000)
+    trained = example.tokens[: example.labels.count(IGNORED)]
+    assert tokenizer.decode(trained).endswith("<think>\n\n</think>\n\n")
+    url = native.server.base_url
+    there = make(base_url=url, chat_template_kwargs=off)
+    body = {"messages": to_messages(record.prompt), "chat_template_kwargs": off}
+    assert native.server._call("POST", "/tokenize", body)["tokens"] == trained
+    replies = [p.predict([record.prompt], GREEDY)[0] for p in (there, make(base_url=url))]
+    n_tokens = [reply.prompt_tokens for reply in replies if isinstance(reply, Reply)]
+    assert n_tokens[0] == len(trained) > n_tokens[1]
 
 
 def test_vllms_parsers_read_what_is_said_of_them(vllm_python, tmp_path):

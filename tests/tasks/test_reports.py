@@ -27,6 +27,35 @@ def test_score_is_the_mean_reward_and_accuracy_the_share_of_correct_instances_wi
     assert (report.n, report.n_errors) == (5, 1)
 
 
+def test_the_no_answer_rate_is_over_instances_without_an_error_overall_and_by_skill():
+    tried = [
+        completed(1.0, skill="a"),
+        completed(0.0, skill="a"),
+        completed(0.0, skill="b"),
+        completed(0.5, skill="b"),
+        completed(0.0, skill="b", error="HTTP 503"),
+    ]
+    report = report_on("t", tried, has_answer=lambda c: c.reward > 0)
+    assert report.no_answer_rate == 0.5
+    assert [skill.no_answer_rate for skill in report.skills] == [0.5, 0.5]
+    some = report_on(
+        "t", tried, has_answer=lambda c: c.reward > 0 if c.instance.skill == "a" else None
+    )
+    assert some.no_answer_rate == 0.5
+    assert [skill.no_answer_rate for skill in some.skills] == [0.5, None]
+
+
+def test_a_task_that_does_not_tell_answers_apart_has_no_rate_and_an_error_counts_as_an_answer():
+    plain = report_on("t", [completed(0.0)])
+    assert plain.no_answer_rate is None
+    assert "no_answer_rate" not in plain.model_dump_json()
+
+    def broken(completed):
+        raise ValueError("?")
+
+    assert report_on("t", [completed(0.0)], has_answer=broken).no_answer_rate == 0.0
+
+
 def test_skills_are_sorted_by_category_and_name():
     report = report_on(
         "t",

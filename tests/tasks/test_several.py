@@ -53,6 +53,13 @@ def test_each_task_is_tried_and_judged_as_by_itself(task, parts):
     assert own[0].max_tokens != own[1].max_tokens or own[0].stop != own[1].stop
 
 
+def test_the_no_answer_rate_is_that_of_each_tasks_own_domain(task):
+    silent = ScriptedPredictor(lambda conversation: "The answer is 7.")  # no word of a fact
+    report = task.generate_performance_report(task.evaluate(silent))
+    rates = {skill.category: skill.no_answer_rate for skill in report.skills}
+    assert (rates, report.no_answer_rate) == ({"sums": 0.0, "facts": 1.0}, 0.5)
+
+
 def test_the_score_is_the_mean_of_the_tasks_or_follows_another_rule(parts):
     student = Knowing(parts["sums"])
     rules = ({"reward": "mean"}, {"reward": "min"}, {"weights": {"sums": 3, "facts": 1}})

@@ -148,8 +148,9 @@ class SkillListPolicy:
         else:
             weakness = [1.0 - accuracy(group) + self.floor for group in groups.values()]
             counts = apportion(np.array(weakness) ** self.sharpness, count)
-        if self.most_per_skill is not None:
-            counts = [min(n, self.most_per_skill) for n in counts]
+        if (most := self.most_per_skill) is not None:
+            planned, counts = sum(counts), [min(n, most) for n in counts]
+            warn_of_cut(planned, sum(counts), most, "agent.policy.most_per_skill")
         return skill_plan(groups, counts)
 
     def _chosen(self, groups: Groups, rng: np.random.Generator) -> Groups:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.agents.tree.policies import AlternatingPolicy
-from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, within_budget
+from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, TreeStep, within_budget
 from dataenvgym.environments.skill_tree.actions import (
     Exploit,
     Explore,
@@ -81,7 +81,6 @@ class LLMTreePolicy:
         self.sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens)
         self.remembered = remembered
         self.n_fallbacks = 0
-        self._history: dict[str, list[str]] = {}
 
     def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
         forest = situation.forest
@@ -93,7 +92,7 @@ class LLMTreePolicy:
                 skill=tree.skill,
                 tree=shown_tree(tree),
                 budget=budget,
-                history="\n".join(self._history.get(tree.skill, ())),
+                history="\n".join(self._remembered(tree.skill, situation.history)),
             )
             for tree in forest.trees
         ]
@@ -108,34 +107,33 @@ class LLMTreePolicy:
                 move = instead.get(tree.skill)
             if move is not None:
                 moves.append(move)
-        action = within_budget(forest, tuple(moves), count)
-        for move in action if self.remembered else ():
-            accuracy = _percent(forest.tree(move.skill).val_accuracy)
+        return within_budget(forest, tuple(moves), count)
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        """The number of fallbacks."""
+        return {"n_fallbacks": self.n_fallbacks}
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        n_fallbacks = state["n_fallbacks"]
+        assert isinstance(n_fallbacks, int)
+        self.n_fallbacks = n_fallbacks
+
+    def _remembered(self, skill: str, history: Sequence[TreeStep]) -> list[str]:
+        """A line for each of the last decisions on the skill."""
+        lines = []
+        for step in history:
+            if (move := step.move(skill)) is None:
+                continue
             if isinstance(move, Explore):
                 said = f"explored {move.subskills} subskills with {move.records_each} records each"
             else:
                 changes = (f"{name} {by:+d}" for name, by in move.changes.items() if by)
                 said = f"exploited: {', '.join(changes) or 'no change'}"
-            line = f"Iteration {situation.iteration}, accuracy {accuracy} before: {said}"
-            lines = [*self._history.get(move.skill, ()), line]
-            self._history[move.skill] = lines[-self.remembered :]
-        return action
-
-    def state_dict(self) -> dict[str, JsonValue]:
-        """The number of fallbacks, and the decisions so far."""
-        history: dict[str, JsonValue] = {name: list(said) for name, said in self._history.items()}
-        return {"n_fallbacks": self.n_fallbacks, "history": history}
-
-    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        n_fallbacks, history = state["n_fallbacks"], state["history"]
-        assert isinstance(n_fallbacks, int)
-        assert isinstance(history, dict)
-        self.n_fallbacks = n_fallbacks
-        self._history = {
-            name: [str(line) for line in said]
-            for name, said in history.items()
-            if isinstance(said, list)
-        }
+            if (reward := step.rewards.get(skill)) is not None:
+                said += f"; reward {100 * reward:+.0f} points"
+            accuracy = _percent(step.accuracies.get(skill))
+            lines.append(f"Iteration {step.iteration}, accuracy {accuracy} before: {said}")
+        return lines[-self.remembered :] if self.remembered else []
 
     def _move(self, tree: Tree, answer: Any | None, forest: Forest) -> Explore | Exploit | None:
         """Parse an answer as a move; None if the move is impossible."""

@@ -170,7 +170,8 @@ class RandomTreePolicy:
     Args:
         explore: the probability of exploring a tree that has subskills and may have more.
         subskills: the most subskills opened at a time.
-        active: the most subskills of a tree that an exploitation gives records to; None for all.
+        active: the most subskills of a tree that an exploitation gives records to, those that have
+            some now before others (as published); None for all.
         most_each: the most records for a subskill in a step: each number up to it, for new
             subskills from 1 on, is drawn alike (as published). None shares out all records of the
             iteration.
@@ -209,7 +210,11 @@ class RandomTreePolicy:
             else:
                 names = [s.name for s in tree.subskills]
                 if self.active is not None and self.active < len(names):
-                    names = rng.choice(names, self.active, replace=False).tolist()
+                    used = [s.name for s in tree.subskills if s.allocation]
+                    rest = [s.name for s in tree.subskills if not s.allocation]
+                    n = min(self.active, len(used))
+                    names = rng.choice(used, n, replace=False).tolist()
+                    names += rng.choice(rest, self.active - n, replace=False).tolist()
                 if self.most_each is None:
                     counts = _scattered(share, len(names), rng)
                 else:

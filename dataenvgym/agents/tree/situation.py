@@ -13,7 +13,27 @@ from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAct
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.plans import warn_of_cut
-from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.records import CompletedTaskInstance, Model
+
+
+class TreeStep(Model):
+    """An earlier step of an episode.
+
+    Attributes:
+        iteration: its number.
+        action: the moves that the agent chose.
+        accuracies: the validation accuracy of each skill before it.
+        rewards: the change in the validation accuracy of each skill in it; empty until it is over.
+    """
+
+    iteration: int
+    action: TreeAction
+    accuracies: dict[str, float | None]
+    rewards: dict[str, float | None] = {}
+
+    def move(self, skill: str) -> Explore | Exploit | None:
+        """Its move for the skill; None if it had none."""
+        return next((move for move in self.action if move.skill == skill), None)
 
 
 @dataclass(frozen=True)
@@ -25,12 +45,14 @@ class TreeSituation:
         iteration: the iteration to plan, from 1 on.
         completed: the evaluated validation instances.
         predictor: the current student, or None if it cannot be asked.
+        history: the steps so far, the first one first, with their moves and rewards.
     """
 
     forest: Forest
     iteration: int = 1
     completed: Sequence[CompletedTaskInstance] = ()
     predictor: PredictorInterface | None = None
+    history: Sequence[TreeStep] = ()
 
 
 @runtime_checkable

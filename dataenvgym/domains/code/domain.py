@@ -12,11 +12,18 @@ from dataenvgym.domains.code.problem import CallTest, CodeProblem, StdioTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.static_analysis import normalized, problem_in, with_known_names
 from dataenvgym.errors import EvaluationError
-from dataenvgym.records import ChatDatum, LabeledAnswer, SupervisedDatum, TaskInstance
+from dataenvgym.records import (
+    ChatDatum,
+    CompletedTaskInstance,
+    LabeledAnswer,
+    SupervisedDatum,
+    TaskInstance,
+)
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.scoring.code.extraction import extract_code
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, last_reply
+from dataenvgym.tool_formats import said_in
 
 _log = logging.getLogger(__name__)
 
@@ -100,6 +107,12 @@ class CodeDomain(Domain):
                 result.message if result.got is None else result.got for result in verdict.results
             ]
         return hashlib.sha256("\0".join(shown).encode("utf-8", "replace")).hexdigest()[:16]
+
+    def has_answer(self, completed: CompletedTaskInstance) -> bool:
+        """Whether there is code in the last message; it is not run."""
+        problem, reply = completed.instance.data_as(CodeProblem), last_reply(completed) or ""
+        code = extract_code(said_in(reply), problem.entry_point, starter=problem.starter)
+        return code is not None
 
     def judge_answer(self, answer: LabeledAnswer) -> bool | None:
         """Whether an answer is right: its code passes the tests of its question.

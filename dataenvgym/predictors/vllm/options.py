@@ -67,6 +67,8 @@ class VllmOptions:
         format: "chat" puts prompts into the student's chat template, which it must have.
             "completion" gives the student the bare text to complete, and trains it on prompt and
             completion (docs/completion.md).
+        chat_template_kwargs: values for the student's chat template, such as {enable_thinking:
+            false}, in evaluation and training (docs/prompts.md).
         tool_parser: how a started server parses calls for "native": vLLM's
             `--tool-call-parser`, such as "hermes", "llama3_json" or "mistral".
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
@@ -95,6 +97,7 @@ class VllmOptions:
     start_timeout: Free[float] = 900.0
     tool_format: str | None = None
     format: StudentFormat = "chat"
+    chat_template_kwargs: Mapping[str, Any] | None = None
     tool_parser: str | None = None
     options: Mapping[str, Any] | None = None
 
@@ -112,7 +115,11 @@ class VllmOptions:
             concurrency=self.concurrency,
             timeout=self.timeout,
             retries=self.retries,
-            form=RequestForm(tool_format=known, call_id="call{:05}"),
+            form=RequestForm(
+                tool_format=known,
+                call_id="call{:05}",
+                fields={"chat_template_kwargs": dict(self.chat_template_kwargs or {}) or None},
+            ),
             **options,
         )
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import AdapterError
+from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import AdapterJob, Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.llm import ask_all
 from dataenvgym.options import takes
@@ -20,6 +20,7 @@ from dataenvgym.predictors.adapted_student import RemembersFormer
 from dataenvgym.predictors.adapter_jobs import train_jobs
 from dataenvgym.predictors.checkpoints import (
     check_bare,
+    checked_kwargs,
     copy_checkpoint,
     describe_learner,
     initial_folder,
@@ -77,6 +78,16 @@ class VllmPredictor(RemembersFormer):
             check_bare(options_of(self.trainer))
         else:
             self.tool_format = given.tool_format or own_tool_format(self.student)
+        kwargs = checked_kwargs(
+            given.chat_template_kwargs, self.student, self.trainer, is_bare=is_bare
+        )
+        if kwargs and "chat_template" in (given.options or {}):
+            raise ConfigurationError(
+                f"chat_template_kwargs is {kwargs}, and predictor.options.chat_template gives the "
+                "server another template than the student's own, which training reads: put it "
+                "into the student's folder as chat_template.jinja"
+            )
+        self.chat_template_kwargs = kwargs
         self._options = options = replace(given, tool_format=self.tool_format)
         check_tools(options)
         options.client("http://127.0.0.1")  # checks the values
@@ -173,6 +184,7 @@ class VllmPredictor(RemembersFormer):
                 current=self._current,
                 initial=self.adapter,
                 tool_format=self._format,
+                chat_template_kwargs=self.chat_template_kwargs,
             )
         with run.phase("load"):
             self.load(folder)
@@ -187,6 +199,7 @@ class VllmPredictor(RemembersFormer):
                 student=self.student,
                 initial=self.adapter,
                 tool_format=self._format,
+                chat_template_kwargs=self.chat_template_kwargs,
                 threads=getattr(self.trainer, "threads", 1),
                 check=lambda records: check_records(records, self.tool_format),
             )
@@ -275,7 +288,8 @@ class VllmPredictor(RemembersFormer):
         """The student and its training settings, for the run directory."""
         name = type(self).__name__
         config = options_of(self.trainer)
-        said = describe_learner(name, self.student, self.adapter, config, self.tool_format)
+        written = self.tool_format, self.chat_template_kwargs
+        said = describe_learner(name, self.student, self.adapter, config, *written)
         parser = self._options.tool_parser
         return said if parser is None else {**said, "tool_parser": parser}
 

@@ -137,6 +137,16 @@ def test_open_ended_gives_each_error_its_number_and_right_answers_none():
     assert [e for a in joined for e in a.examples] == [e for a in plan for e in a.examples]
 
 
+def test_what_most_per_skill_cuts_is_said_with_both_numbers():
+    warned = []
+    with listening(warned.append):
+        chosen(THREE, per_skill=4, most_per_skill=4)
+        chosen(THREE, per_skill=4, most_per_skill=3)
+    (text,) = warned
+    assert "asked for 12 records" in text
+    assert "cut to 9: agent.policy.most_per_skill is 3" in text
+
+
 def test_a_plan_is_cut_in_proportion_and_both_numbers_are_said():
     plan = skill_plan({"a": [], "b": [], "c": []}, [60, 30, 1])
     warned = []

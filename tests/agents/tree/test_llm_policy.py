@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from dataenvgym.agents import FillBalancedPolicy, LLMTreePolicy, TreeSituation
+from dataenvgym.agents import FillBalancedPolicy, LLMTreePolicy, TreeSituation, TreeStep
 from dataenvgym.agents.tree.llm_policy import shown_tree
 from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Subskill, Tree
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
@@ -21,8 +21,9 @@ EXPLORE = json.dumps({"action": "explore", "subskills": 2, "records": 3})
 EXPLOIT = json.dumps({"action": "exploit", "changes": {"big": 2}})
 
 
-def act(policy: LLMTreePolicy, iteration: int = 1, count: int = 100):
-    return policy.act(TreeSituation(FOREST, iteration), count, np.random.default_rng(0))
+def act(policy: LLMTreePolicy, iteration: int = 1, count: int = 100, history=()):
+    situation = TreeSituation(FOREST, iteration, history=history)
+    return policy.act(situation, count, np.random.default_rng(0))
 
 
 def test_the_teacher_decides_on_each_skill():
@@ -57,17 +58,47 @@ def test_an_answer_that_cannot_be_used_is_counted_and_left_to_the_fallback(answe
     assert (policy.n_fallbacks, teacher.malformed) == (1, malformed)
 
 
-def test_the_next_prompt_contains_earlier_actions_also_after_a_resume():
-    policy = LLMTreePolicy(Teacher(EXPLOIT, EXPLORE), remembered=1)
+def test_the_prompt_contains_earlier_actions_with_their_rewards():
+    steps = (
+        TreeStep(
+            iteration=1,
+            action=(Exploit(skill="sum", changes={"big": 2}),),
+            accuracies={"sum": 0.5},
+            rewards={"sum": -0.04},
+        ),
+        TreeStep(
+            iteration=2,
+            action=(
+                Explore(skill="sum", subskills=2, records_each=3),
+                Explore(skill="length", subskills=4, records_each=1),
+            ),
+            accuracies={"sum": 0.46, "length": None},
+            rewards={"sum": 0.25, "length": None},
+        ),
+    )
+    teacher = Teacher(EXPLOIT, EXPLORE)
+    act(LLMTreePolicy(teacher), iteration=3, history=steps)
+    assert (
+        "Iteration 1, accuracy 50% before: exploited: big +2; reward -4 points" in teacher.asked[0]
+    )
+    last = "Iteration 2, accuracy 46% before: explored 2 subskills with 3 records each; reward +25"
+    assert last in teacher.asked[0]
+    assert "unknown before: explored 4 subskills with 1 records each\n" in teacher.asked[1]
+    assert "Iteration 1" not in teacher.asked[1]
+    assert "more than 30 records in one action" in teacher.asked[0]
+    teacher = Teacher(EXPLOIT, EXPLORE)
+    act(LLMTreePolicy(teacher, remembered=1), iteration=3, history=steps)
+    assert last in teacher.asked[0]
+    assert "Iteration 1" not in teacher.asked[0]
+
+
+def test_the_number_of_fallbacks_is_kept():
+    policy = LLMTreePolicy(Teacher("?", EXPLORE))
     act(policy)
-    teacher = Teacher("?", EXPLORE)
-    resumed = LLMTreePolicy(teacher, remembered=1)
+    resumed = LLMTreePolicy(Teacher("?", EXPLORE))
     resumed.load_state_dict(json.loads(json.dumps(policy.state_dict())))
     act(resumed, iteration=2)
-    assert "Iteration 1, accuracy 50% before: exploited: big +2" in teacher.asked[0]
-    assert "explored 2 subskills with 3 records each" in teacher.asked[1]
-    assert resumed.n_fallbacks == 1
-    assert all(len(lines) == 1 for lines in resumed.state_dict()["history"].values())
+    assert resumed.n_fallbacks == 2
 
 
 def test_a_teacher_that_wants_more_than_there_is_is_cut():

@@ -167,6 +167,13 @@ def test_the_published_limits_of_the_random_policy_are_on_subskills():
         drawn.append([9 + change for change in move.changes.values()])
     assert {n for counts in drawn for n in counts} == {0, 1, 2, 3}
     assert max(sum(n > 0 for n in counts) for counts in drawn) == 4
+    partly, filled = forest_of([0] * 6, [9, 9, 0, 0, 0, 0]), set()
+    for seed in range(200):
+        (move,) = act(RandomTreePolicy(explore=0, active=3, most_each=3), partly, seed=seed)
+        new = {name for name, change in move.changes.items() if change > 0}
+        assert len(new) <= 1  # beside the two that have records now
+        filled |= new
+    assert len(filled) == 4
     new = [act(RandomTreePolicy(most_each=3), bare(0.5), seed=s)[0] for s in range(50)]
     assert {move.records_each for move in new} == {1, 2, 3}
 

@@ -12,7 +12,15 @@ from dataenvgym.errors import SandboxError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import WrongAnswerCheck
-from dataenvgym.records import KTODatum, PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TaskInstance,
+    TextDatum,
+)
 from dataenvgym.tasks.rows import SourceRow
 
 from ...fakes import Student
@@ -116,6 +124,19 @@ def test_a_sandbox_that_fails_leaves_a_record_unjudged_and_the_check_counts_it(t
 def instance(**fields):
     problem = CodeProblem(entry_point="add", **fields)
     return TaskInstance(id="a", task="t", instruction="?", data=problem.data())
+
+
+def test_a_reply_has_an_answer_if_it_has_code_which_is_not_run_for_that(task, monkeypatch):
+    monkeypatch.setattr(task.domain.sandbox, "box", lambda: pytest.fail("the code was run"))
+    calls = instance(hidden=[[[1], {}, 2]])
+    found = []
+    for reply in (RIGHT, WRONG, "I would add one."):
+        tried = Message(role="assistant", content=reply)
+        completed = CompletedTaskInstance(
+            instance=calls, transcript=(tried,), reward=0.0, was_correct=False
+        )
+        found.append(task.domain.has_answer(completed))
+    assert found == [True, True, False]
 
 
 def test_replies_with_the_same_behavior_on_the_tests_are_equal(task):

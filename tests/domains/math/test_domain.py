@@ -3,6 +3,7 @@
 import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.scoring import Verdict
 
 TASK = PocketMathTask(n_validation=1)
@@ -20,6 +21,16 @@ TASK = PocketMathTask(n_validation=1)
 )
 def test_the_answer_is_the_marked_final_answer(reply, expected):
     assert TASK.domain.answer_class(INSTANCE, reply) == expected
+
+
+def test_a_run_counts_the_replies_without_a_marked_answer():
+    task = PocketMathTask(n_validation=4)
+    right = task.instances[0]
+    student = ScriptedPredictor(
+        lambda chat: f"#### {right.answer}" if chat[-1].content == right.instruction else "Hm, 7?"
+    )
+    report = task.generate_performance_report(task.evaluate(student))
+    assert (report.n, report.no_answer_rate) == (4, 0.75)
 
 
 def test_answers_that_the_scorer_calls_equal_are_the_same():

@@ -20,6 +20,7 @@ from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches
 from dataenvgym.domains.tool_use.matching import KINDS, GoldCall, calls_match
 from dataenvgym.records import (
     ChatDatum,
+    CompletedTaskInstance,
     Conversation,
     Message,
     Provenance,
@@ -90,6 +91,9 @@ class CallsDomain(Domain):
         if problem.reply and not problem.gold and not said.tool_calls:
             return said_in(said.content).strip() or None
         return canonical(said.tool_calls)
+
+    def has_answer(self, completed: CompletedTaskInstance) -> None:
+        """None: to call nothing is an answer."""
 
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
         """Whether two answers are the same calls, compared like the gold calls."""

@@ -3,6 +3,7 @@ import pytest
 from dataenvgym.domains.tool_use.calls.problem import NO_CALL, as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.environments.checks import RecordChecks
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum, ToolCall
 from dataenvgym.tasks.record_conversion import problem_of
 
@@ -56,6 +57,8 @@ def test_answers_are_canonical_calls(task, instances):
     assert len(classes) == 1
     assert domain.answer_class(instance, add(a=2, b=1)) not in classes
     assert domain.answer_class(instance, "I cannot.") == "[]"
+    silent = task.evaluate(ScriptedPredictor(lambda conversation: ""))
+    assert task.generate_performance_report(silent).no_answer_rate is None
     calls = [ToolCall(name="say", arguments={"text": text}) for text in "ab"]
     one, other = map(as_calls_text, (calls, calls[::-1]))
     parallel = instances["parallel_0"]
