@@ -10,7 +10,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.metrics.additions import AddedTable
 from dataenvgym.metrics.files import EvaluationFiles
 from dataenvgym.metrics.results import EvaluationResults, completed_of
-from dataenvgym.metrics.usage import Usage
+from dataenvgym.metrics.usage import EvaluationCosts, StudentUsage
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.tasks.adapted_task import one_by_one, task_of
 
@@ -23,6 +23,7 @@ class Evaluation:
         directory: its folder.
         results: metrics, and scores by skill.
         usage: tokens and seconds of the student; None if an earlier version drew the samples.
+        costs: tokens, money and seconds of each speaker; None if they are unknown.
         added: the table that the task's domain adds, such as that of scenes; else None.
         task: the task, on the split.
         split: the split of the problems; "all" for all problems.
@@ -34,7 +35,8 @@ class Evaluation:
 
     directory: Path
     results: EvaluationResults
-    usage: Usage | None
+    usage: StudentUsage | None
+    costs: EvaluationCosts | None
     added: AddedTable | None
     task: TaskInterface
     split: str

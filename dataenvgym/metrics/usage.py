@@ -1,26 +1,30 @@
-"""What the student's replies took: tokens and seconds, for each file of samples.
+"""What the replies of an evaluation took, apart for the student and each other speaker.
 
 `usage/SSS-CCCC.json` is written before the samples of that name. Tokens are as the predictor counts
-them, so they can be repeated; seconds cannot.
+them, so they can be repeated; seconds cannot. `costs.json` sums them up: tokens, money and seconds
+of each speaker, in all and for each problem.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from dataenvgym.interfaces import PredictorInterface, Reply
 from dataenvgym.interfaces.forwarding import HearingPredictor
 from dataenvgym.metrics.files import EvaluationFiles
-from dataenvgym.records import Conversation, Model
+from dataenvgym.records import CompletedTaskInstance, Conversation, Model
+from dataenvgym.records.usage import Costs, Usage, add_costs
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.workspace import naming_damage
 
+COSTS = "costs.json"
 
-class Usage(Model):
+
+class StudentUsage(Model):
     """Tokens and seconds of the student.
 
     Attributes:
@@ -36,9 +40,9 @@ class Usage(Model):
     completion_tokens: int = 0
     seconds: float = 0.0
 
-    def __add__(self, other: Usage) -> Usage:
-        names = Usage.model_fields
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in names})
+    def __add__(self, other: StudentUsage) -> StudentUsage:
+        names = StudentUsage.model_fields
+        return StudentUsage(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     @property
     def tokens_each(self) -> float | None:
@@ -46,53 +50,128 @@ class Usage(Model):
         return self.completion_tokens / self.counted if self.counted else None
 
 
+class SampleUsage(StudentUsage):
+    """Of a file of samples.
+
+    Attributes:
+        costs: of each problem's sample, by speaker. A sample that was drawn again has those of its
+            last try. None if they are unknown: an earlier version drew samples of the file, or the
+            task does not say what its speakers took.
+    """
+
+    costs: dict[str, Costs] | None = None
+
+
+class EvaluationCosts(Model):
+    """What each speaker took; `null` where a reply does not say.
+
+    Attributes:
+        speakers: in all. The student is "student".
+        problems: the same for each problem, all its samples together.
+    """
+
+    speakers: Costs
+    problems: dict[str, Costs]
+
+
 class MeteredStudent(HearingPredictor):
-    """Answers with a predictor, and adds up the usage of its replies."""
+    """Answers with a predictor, and adds up the usage of its replies.
+
+    Attributes:
+        costs: of the tries in `saw`, see `SampleUsage`.
+    """
 
     def __init__(self, predictor: PredictorInterface) -> None:
         super().__init__(predictor)
-        self.usage = Usage()
+        self.usage = StudentUsage()
+        self.costs: dict[str, Costs] = {}
         self._lock = threading.Lock()
 
     def hear(self, conversation: Conversation, reply: Reply) -> None:
         counts = (reply.prompt_tokens, reply.completion_tokens)
-        known = Usage(replies=1)
+        known = StudentUsage(replies=1)
         if counts[0] is not None and counts[1] is not None:
-            known = Usage(
+            known = StudentUsage(
                 replies=1, counted=1, prompt_tokens=counts[0], completion_tokens=counts[1]
             )
         with self._lock:
             self.usage += known
 
+    def saw(self, completed: Sequence[CompletedTaskInstance]) -> None:
+        """Keep what each try took."""
+        self.costs = {done.instance.id: done.costs for done in completed}
+
 
 @contextmanager
 def metered(
     predictor: PredictorInterface, files: EvaluationFiles, part: Path
-) -> Iterator[PredictorInterface]:
+) -> Iterator[MeteredStudent]:
     """The predictor, whose usage is written at the end of the block, before the file `part`.
 
-    If the part is there already, its failed samples are asked again: their usage is added.
+    If the part is there already, its failed samples are asked again: the student's usage is added,
+    and the costs of these samples are replaced.
     """
     path = _path(files, part)
-    before = _read(path) if part.exists() and path.exists() else Usage()
+    before = SampleUsage(costs=None if part.exists() else {})
+    if part.exists() and path.exists():
+        before = _read(path)
     student = MeteredStudent(predictor)
     begun = time.perf_counter()
     yield student
-    seconds = Usage(seconds=round(time.perf_counter() - begun, 3))
-    write_json(path, (before + student.usage + seconds).model_dump())
+    seconds = StudentUsage(seconds=round(time.perf_counter() - begun, 3))
+    usage = before + student.usage + seconds
+    is_unknown = before.costs is None or (student.usage.replies and not any(student.costs.values()))
+    costs = None if is_unknown else {**(before.costs or {}), **student.costs}
+    write_json(path, SampleUsage(**usage.model_dump(), costs=costs).model_dump(mode="json"))
 
 
-def usage_of(files: EvaluationFiles, samples: int) -> Usage | None:
+def usage_of(files: EvaluationFiles, samples: int) -> StudentUsage | None:
     """The usage of the first samples; None for an evaluation without it, of an earlier version."""
+    found = _usages(files, samples)
+    return sum(found, StudentUsage()) if found else None
+
+
+def write_costs(
+    files: EvaluationFiles, samples: int, judged: Iterable[tuple[str, Mapping[str, Usage]]] = ()
+) -> EvaluationCosts | None:
+    """Write `costs.json` about the first samples; None without it, if some are unknown.
+
+    Args:
+        judged: more costs, with the ids of their problems: of judges that were asked afterwards.
+    """
+    found: dict[str, list[Mapping[str, Usage]]] = {i.id: [] for i in files.read_instances()}
+    for usage in _usages(files, samples):
+        for problem, costs in (usage.costs or {}).items():
+            found[problem].append(costs)
+    if any(len(each) != samples for each in found.values()):
+        (files.directory / COSTS).unlink(missing_ok=True)
+        return None
+    for problem, costs in judged:
+        found[problem].append(costs)
+    problems = {problem: add_costs(each) for problem, each in found.items()}
+    summed = EvaluationCosts(speakers=add_costs(problems.values()), problems=problems)
+    write_json(files.directory / COSTS, summed.model_dump(mode="json"))
+    return summed
+
+
+def read_costs(directory: Path) -> EvaluationCosts | None:
+    """The costs of an evaluation as its last command wrote them; None if they are unknown."""
+    path = directory / COSTS
+    if not path.exists():
+        return None
+    with naming_damage(path, "remove it, and `dataenvgym eval` writes it again"):
+        return EvaluationCosts.model_validate(read_json(path))
+
+
+def _usages(files: EvaluationFiles, samples: int) -> list[SampleUsage]:
     folder = files.directory / "usage"
-    paths = [path for n in range(samples) for path in sorted(folder.glob(f"{n:03d}-*.json"))]
-    return sum(map(_read, paths), Usage()) if paths else None
+    return [_read(path) for n in range(samples) for path in sorted(folder.glob(f"{n:03d}-*.json"))]
 
 
 def _path(files: EvaluationFiles, part: Path) -> Path:
     return files.directory / "usage" / f"{part.stem}.json"
 
 
-def _read(path: Path) -> Usage:
+def _read(path: Path) -> SampleUsage:
     with naming_damage(path, "remove it: only tokens and seconds are lost"):
-        return Usage.model_validate(read_json(path))
+        return SampleUsage.model_validate(read_json(path))
