@@ -12,7 +12,7 @@ from functools import lru_cache
 from pydantic import Field
 
 from dataenvgym.domains.orchestrate.tiers import TOOLS
-from dataenvgym.llm.budget import Price
+from dataenvgym.llm.budget import Price, cost_of
 from dataenvgym.records import CompletedTaskInstance, Conversation, Message, Model
 from dataenvgym.records.usage import NOTHING, UNKNOWN, Usage
 
@@ -24,9 +24,9 @@ ERROR = "Error: "
 
 def priced(usage: Usage, price: Price | None, seconds: float | None = None) -> Usage:
     """The usage of one reply, with this price and time if it does not have its own."""
-    cost, tokens = usage.cost, (usage.prompt_tokens, usage.completion_tokens)
-    if cost is None and price and tokens[0] is not None and tokens[1] is not None:
-        cost = price.cost(tokens[0], tokens[1])
+    cost = usage.cost
+    if cost is None:
+        cost = cost_of(price, usage.prompt_tokens, usage.completion_tokens)
     took = seconds if usage.seconds is None else usage.seconds
     return usage.model_copy(update={"cost": cost, "seconds": took})
 
