@@ -146,8 +146,8 @@ def write_costs(
     if any(len(each) != samples for each in found.values()):
         (files.directory / COSTS).unlink(missing_ok=True)
         return None
-    for problem, costs in judged:
-        found[problem].append(costs)
+    for problem, of_judges in judged:
+        found[problem].append(of_judges)
     problems = {problem: add_costs(each) for problem, each in found.items()}
     summed = EvaluationCosts(speakers=add_costs(problems.values()), problems=problems)
     write_json(files.directory / COSTS, summed.model_dump(mode="json"))
