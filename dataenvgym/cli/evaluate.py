@@ -225,9 +225,9 @@ def _show(evaluation: Evaluation, console: Console) -> None:
     if (usage := evaluation.usage) is not None:
         console.print(f"\n{usage_line(usage)}", soft_wrap=True)
     costs = evaluation.costs.speakers if evaluation.costs else {}
-    if table := costs_table([((), costs)], ()):
+    if costing := costs_table([((), costs)], ()):
         console.print()
-        console.print(table, crop=False)
+        console.print(costing, crop=False)
     console.print(f"\nsamples: {evaluation.directory}", soft_wrap=True)
     for what, file in added.files.items() if added is not None else ():
         console.print(f"{what}: {evaluation.directory / file}", soft_wrap=True)

@@ -112,7 +112,7 @@ def cost_of(
     return price.cost(prompt_tokens, completion_tokens)
 
 
-def parse_price(price: Price | Mapping[str, float] | None) -> Price | None:
+def parse_price(price: Price | Mapping[str, float] | None, *, name: str = "price") -> Price | None:
     """The price in a configuration; None if it is unknown; ConfigurationError if it is none."""
     if price is None or isinstance(price, Price):
         return price
@@ -120,7 +120,7 @@ def parse_price(price: Price | Mapping[str, float] | None) -> Price | None:
         return Price.model_validate(price)
     except ValidationError as error:
         raise ConfigurationError(
-            f"price is {price!r}, expected US dollars for a million tokens, such as "
+            f"{name} is {price!r}, expected US dollars for a million tokens, such as "
             "{prompt: 0.15, completion: 0.6}, or null where the price is not known"
         ) from error
 

@@ -93,7 +93,7 @@ class OrchestratedTask(Task):
         kind: type[OrchestrateDomain] = OrchestrateDomain,
     ) -> OrchestrateDomain:
         """The domain of these options."""
-        self.policy_price = parse_price(options.policy_price)
+        self.policy_price = parse_price(options.policy_price, name="policy_price")
         domain = kind(
             tiers,
             CallOptions(**{f.name: getattr(options, f.name) for f in fields(CallOptions)}),
