@@ -10,11 +10,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
-from dataenvgym.interfaces import PredictorInterface, Reply
-from dataenvgym.interfaces.forwarding import HearingPredictor
+from dataenvgym.interfaces import (
+    Failure,
+    ForwardingPredictor,
+    ManyAdapters,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+)
 from dataenvgym.metrics.files import EvaluationFiles
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model
 from dataenvgym.records.usage import Costs, Usage, add_costs
@@ -74,8 +81,8 @@ class EvaluationCosts(Model):
     problems: dict[str, Costs]
 
 
-class MeteredStudent(HearingPredictor):
-    """Answers with a predictor, and adds up the usage of its replies.
+class MeteredStudent(ForwardingPredictor):
+    """Answers with a predictor, and adds up the usage of its replies, however it is asked.
 
     Attributes:
         costs: of the tries in `saw`, see `SampleUsage`.
@@ -83,23 +90,61 @@ class MeteredStudent(HearingPredictor):
 
     def __init__(self, predictor: PredictorInterface) -> None:
         super().__init__(predictor)
+        self.title = getattr(predictor, "title", type(predictor).__name__)
+        if isinstance(predictor, ManyAdapters):
+            self.train_each, self.predict_each = predictor.train_each, self._predict_each
         self.usage = StudentUsage()
         self.costs: dict[str, Costs] = {}
         self._lock = threading.Lock()
 
-    def hear(self, conversation: Conversation, reply: Reply) -> None:
-        counts = (reply.prompt_tokens, reply.completion_tokens)
-        known = StudentUsage(replies=1)
-        if counts[0] is not None and counts[1] is not None:
-            known = StudentUsage(
-                replies=1, counted=1, prompt_tokens=counts[0], completion_tokens=counts[1]
-            )
-        with self._lock:
-            self.usage += known
-
     def saw(self, completed: Sequence[CompletedTaskInstance]) -> None:
         """Keep what each try took."""
         self.costs = {done.instance.id: done.costs for done in completed}
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Reply | Failure]:
+        """Ask for the replies, and hear them."""
+        return self._heard(super().predict(conversations, sampling))
+
+    def own_submit(
+        self, conversation: Conversation, sampling: SamplingParameters
+    ) -> Future[Reply | Failure]:
+        """Ask for one reply, and hear it when it comes."""
+        future: Future[Reply | Failure] = self._predictor.submit(conversation, sampling)
+
+        def hear(done: Future[Reply | Failure]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._heard([done.result()])
+
+        future.add_done_callback(hear)
+        return future
+
+    def _predict_each(
+        self,
+        adapters: Sequence[Path | None],
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+    ) -> list[Reply | Failure]:
+        replies: list[Reply | Failure] = self._predictor.predict_each(
+            adapters, conversations, sampling
+        )
+        self._heard(replies)
+        return replies
+
+    def _heard(self, replies: Sequence[Reply | Failure]) -> Sequence[Reply | Failure]:
+        # what is not a list of replies is refused where the predictor is asked
+        for reply in replies if isinstance(replies, Sequence) else ():
+            if isinstance(reply, Reply):
+                tokens = (reply.prompt_tokens, reply.completion_tokens)
+                known = StudentUsage(replies=1)
+                if tokens[0] is not None and tokens[1] is not None:
+                    known = StudentUsage(
+                        replies=1, counted=1, prompt_tokens=tokens[0], completion_tokens=tokens[1]
+                    )
+                with self._lock:
+                    self.usage += known
+        return replies
 
 
 @contextmanager
