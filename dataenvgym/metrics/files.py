@@ -9,8 +9,8 @@
     tallies.jsonl                    the counted samples of each instance
     results.json                     metrics, and scores by skill, of the last command
     judged-HASH/SSS-CCCC.jsonl       the judges' verdicts on each sample; judges.json names them
-    rescored-NNN/                    the samples judged again: scores.jsonl, tallies, results, and
-                                     the settings
+    rescored-NNN/                    the samples judged again: scores.jsonl, tallies, results, the
+                                     settings, and costs of the speakers that were asked
 
 Files are written atomically, so finished samples need not be drawn again.
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -184,19 +185,24 @@ def write_costs(
     Args:
         judged: more costs, with the ids of their problems: of judges that were asked afterwards.
     """
-    found: dict[str, list[Mapping[str, Usage]]] = {i.id: [] for i in files.read_instances()}
-    for usage in _usages(files, samples):
-        for problem, costs in (usage.costs or {}).items():
-            found[problem].append(costs)
-    if any(len(each) != samples for each in found.values()):
+    usages = _usages(files, samples)
+    found = [pair for usage in usages for pair in (usage.costs or {}).items()]
+    counts = Counter(problem for problem, _ in found)
+    if any(counts[instance.id] != samples for instance in files.read_instances()):
         (files.directory / COSTS).unlink(missing_ok=True)
         return None
-    for problem, of_judges in judged:
-        found[problem].append(of_judges)
-    problems = {problem: add_costs(each) for problem, each in found.items()}
-    summed = EvaluationCosts(speakers=add_costs(problems.values()), problems=problems)
+    summed = sum_costs([*found, *judged])
     write_json(files.directory / COSTS, summed.model_dump(mode="json"))
     return summed
+
+
+def sum_costs(found: Iterable[tuple[str, Mapping[str, Usage]]]) -> EvaluationCosts:
+    """Add up costs of tries, each with the id of its problem."""
+    by_problem: dict[str, list[Mapping[str, Usage]]] = {}
+    for problem, costs in found:
+        by_problem.setdefault(problem, []).append(costs)
+    problems = {problem: add_costs(each) for problem, each in by_problem.items()}
+    return EvaluationCosts(speakers=add_costs(problems.values()), problems=problems)
 
 
 def read_costs(directory: Path) -> EvaluationCosts | None:

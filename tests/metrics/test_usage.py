@@ -7,7 +7,13 @@ import pytest
 from dataenvgym.interfaces import Ask, Failure, Reply, SamplingParameters
 from dataenvgym.judging import RubricJudge
 from dataenvgym.llm import StudentTeacher
-from dataenvgym.metrics import EvaluationFiles, draw_samples, judge_samples
+from dataenvgym.metrics import (
+    EvaluationFiles,
+    draw_samples,
+    judge_samples,
+    parse_metrics,
+    rescore_folder,
+)
 from dataenvgym.metrics.results import completed_of
 from dataenvgym.metrics.usage import COSTS, read_costs, write_costs
 from dataenvgym.records import TaskInstance
@@ -156,3 +162,12 @@ def test_verdicts_without_usage_of_an_earlier_version_cost_an_unknown_amount(fil
     found = judge_samples(files, judge, completed_of(files, 1), 1)
     assert found.n_asked == 0
     assert write_costs(files, 1, found.costs).problems["0"]["judge"] == UNKNOWN
+
+
+def test_samples_that_are_judged_again_have_costs_of_those_that_were_asked_again(files):
+    drawn(files, Counting(lambda n: n == 2))
+    task = Asking(others={"user": Counting()})
+    again = rescore_folder(files, task, parse_metrics(["accuracy"], 1), 1)
+    found = read_costs(again.directory)
+    assert found.speakers == {"user": times(4)}  # not the student, whose messages are replayed
+    assert found.problems["1"] == {"user": ONE}
