@@ -47,7 +47,8 @@ def call(name):
 
 
 def knowledge(others, folder):
-    rows = [{"title": "T", "context": "c", "question": f"Who {n}?", "answer": "Ada"} for n in "abcd"]
+    row = {"title": "T", "context": "c", "answer": "Ada"}
+    rows = [{**row, "question": f"Who {name}?"} for name in "abcd"]
     (path := folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     return KnowledgeTask(path, graded_by="judge", others=others, fractions={"validation": 1.0})
 
