@@ -165,3 +165,13 @@ def test_an_evaluation_that_was_killed_and_resumed_has_the_same_costs(domain, tm
     assert write_costs(files, 1) is None
     last.predict = answer
     assert evaluated(task, student, tmp_path / "killed") == whole
+
+
+def test_a_tier_whose_replies_cannot_be_used_is_paid_for_each_of_them(tmp_path):
+    tier = Paid("I do not know.", price=None)
+    task = PocketOrchestrateTask(n_validation=4, retries=2, others={"answer-1": tier})
+    found = evaluated(task, Paid(call("answer-1")), tmp_path)
+    assert tier.n == 12  # four problems, each in three tries, which end with an error
+    tools = found.speakers["tools"]
+    assert numbers(tools)[:3] == tier.took[:3]
+    assert tools.cost == pytest.approx(12 * task.domain.tiers["answer-1"].price.cost(10, 2))
