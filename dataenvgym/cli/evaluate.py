@@ -14,6 +14,7 @@ from rich.text import Text
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.cli.dry import lacking, show_facts, show_prompt
 from dataenvgym.cli.evaluation_tables import (
+    costs_table,
     judge_lines,
     metric_table,
     score_tables,
@@ -153,6 +154,10 @@ def show_summary(directories: Sequence[Path], console: Console) -> list[Evaluati
     if rows:
         console.print(summary_table(rows), crop=False)
         console.print()
+    priced = [((row.task, row.split, row.student), row.costs) for row in rows if row.costs]
+    if table := costs_table(priced, ("task", "split", "student")):
+        console.print(table, crop=False)
+        console.print()
     for directory, row in found.items():
         if row is None:
             console.print(plain(f"not finished: {directory}"), soft_wrap=True)
@@ -219,6 +224,10 @@ def _show(evaluation: Evaluation, console: Console) -> None:
         console.print(Text(line), soft_wrap=True)
     if (usage := evaluation.usage) is not None:
         console.print(f"\n{usage_line(usage)}", soft_wrap=True)
+    costs = evaluation.costs.speakers if evaluation.costs else {}
+    if costing := costs_table([((), costs)], ()):
+        console.print()
+        console.print(costing, crop=False)
     console.print(f"\nsamples: {evaluation.directory}", soft_wrap=True)
     for what, file in added.files.items() if added is not None else ():
         console.print(f"{what}: {evaluation.directory / file}", soft_wrap=True)

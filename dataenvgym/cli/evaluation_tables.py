@@ -21,8 +21,10 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.comparison import EvaluationComparison, compare_evaluations
 from dataenvgym.evaluation.summary import EvaluationSummary
 from dataenvgym.metrics.metric import JudgeResult, MetricResult
-from dataenvgym.metrics.results import Usage
+from dataenvgym.metrics.usage import StudentUsage
 from dataenvgym.records import PerformanceReport, SkillReport
+from dataenvgym.records.instances import STUDENT
+from dataenvgym.records.usage import Costs, add_costs
 from dataenvgym.storage import write_json
 
 
@@ -158,7 +160,7 @@ def _mean(found: Sequence[MetricResult | None]) -> float | None:
     return sum(values) / len(values) if values and len(values) == len(found) else None
 
 
-def usage_line(usage: Usage) -> str:
+def usage_line(usage: StudentUsage) -> str:
     """The tokens and seconds of an evaluation in words."""
     line = f"replies: {usage.replies} in {usage.seconds:.1f} s"
     if not usage.counted:
@@ -167,6 +169,35 @@ def usage_line(usage: Usage) -> str:
         f"{line}, {usage.prompt_tokens} tokens read, {usage.completion_tokens} written "
         f"({usage.tokens_each:.0f} a reply)"
     )
+
+
+def costs_table(
+    rows: Sequence[tuple[tuple[str, ...], Costs]], names: Sequence[str]
+) -> Table | None:
+    """A row for each speaker of each evaluation, and one for all of them.
+
+    Args:
+        rows: each evaluation's cells in the columns `names`, and its costs.
+
+    Returns:
+        None if the student is the only speaker, and its price is unknown (see `usage_line`).
+    """
+    table = table_of((*names, "speaker"), ("tokens read", "written", "US cents", "seconds"))
+    for heads, costs in rows:
+        student = costs.get(STUDENT)
+        if not costs.keys() - {STUDENT} and (student is None or student.cost is None):
+            continue
+        (whole,) = add_costs({"": usage} for usage in costs.values()).values()
+        for who, usage in [*costs.items(), ("all", whole)]:
+            cents = None if usage.cost is None else 100 * usage.cost
+            known = (usage.prompt_tokens, usage.completion_tokens, cents, usage.seconds)
+            numbers = (
+                "unknown" if n is None else str(n) if isinstance(n, int) else f"{n:.6g}"
+                for n in known
+            )
+            cells = (Text(one_line(head, 30)) for head in (*heads, who))
+            table.add_row(*cells, *numbers, style="bold" if usage is whole else None)
+    return uncut(table) if table.row_count else None
 
 
 def table_of(names: Sequence[str], numbers: Sequence[str]) -> Table:

@@ -26,7 +26,8 @@ from dataenvgym.metrics.additions import AddedTable
 from dataenvgym.metrics.files import EvaluationFiles
 from dataenvgym.metrics.metric import parse_metric, parse_metrics, quoted_metrics
 from dataenvgym.metrics.rescoring import RescoringResult, rescore_folder
-from dataenvgym.metrics.results import EvaluationResults, Usage, completed_of
+from dataenvgym.metrics.results import EvaluationResults, completed_of
+from dataenvgym.metrics.usage import EvaluationCosts, StudentUsage
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.tasks.adapted_task import one_by_one, task_of
 from dataenvgym.workspace import opened
@@ -40,6 +41,7 @@ class Evaluation:
         directory: its folder.
         results: metrics, and scores by skill.
         usage: tokens and seconds of the student; None if an earlier version drew the samples.
+        costs: tokens, money and seconds of each speaker; None if they are unknown.
         added: the table that the task's domain adds, such as that of scenes; else None.
         task: the task, on the split.
         split: the split of the problems; "all" for all problems.
@@ -51,7 +53,8 @@ class Evaluation:
 
     directory: Path
     results: EvaluationResults
-    usage: Usage | None
+    usage: StudentUsage | None
+    costs: EvaluationCosts | None
     added: AddedTable | None
     task: TaskInterface
     split: str

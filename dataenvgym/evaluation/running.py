@@ -42,8 +42,9 @@ from dataenvgym.metrics.additions import EvaluationAddition
 from dataenvgym.metrics.files import EvaluationFiles
 from dataenvgym.metrics.judged_samples import JudgedSamples, judge_samples
 from dataenvgym.metrics.metric import parse_metrics, quoted_metrics
-from dataenvgym.metrics.results import completed_of, sum_up, usage_of
+from dataenvgym.metrics.results import completed_of, sum_up
 from dataenvgym.metrics.sampling import check_samples, draw_samples, instances_of
+from dataenvgym.metrics.usage import usage_of, write_costs
 from dataenvgym.options import refuse_unknown
 from dataenvgym.rollouts import close_speakers, student_speakers
 from dataenvgym.rollouts.speakers import FORMER
@@ -228,6 +229,7 @@ def run_prepared(
         directory=directory,
         results=sum_up(files, task, metrics, samples, judged),
         usage=usage_of(files, samples),
+        costs=write_costs(files, samples, () if judged is None else judged.costs),
         added=None if addition is None else addition.sum_up(files, samples, was_drawn=was_drawn),
         task=task,
         split=split,

@@ -16,9 +16,11 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.directory import EVALUATIONS, evaluation_files
 from dataenvgym.metrics.files import read_models
 from dataenvgym.metrics.metric import MetricResult, parse_metric
-from dataenvgym.metrics.results import EvaluationResults, Usage, usage_of
+from dataenvgym.metrics.results import EvaluationResults
 from dataenvgym.metrics.samples import Tally
+from dataenvgym.metrics.usage import StudentUsage, read_costs, usage_of
 from dataenvgym.records import Model
+from dataenvgym.records.usage import Costs
 from dataenvgym.storage import read_json
 from dataenvgym.workspace import naming_damage
 
@@ -36,6 +38,7 @@ class EvaluationSummary(Model):
         metrics: by column: accuracy, pass@k, majority@k (k is the number of samples), no answer,
             errors, and the requested metrics that are none of these, such as judge.
         usage: tokens and seconds of the student, if they are known.
+        costs: of each speaker, if they are known.
     """
 
     directory: Path
@@ -46,7 +49,8 @@ class EvaluationSummary(Model):
     samples: int
     score: float | None
     metrics: dict[str, MetricResult]
-    usage: Usage | None
+    usage: StudentUsage | None
+    costs: Costs | None
 
 
 def evaluations_in(folder: Path) -> list[Path]:
@@ -88,6 +92,7 @@ def summarize(directory: Path) -> EvaluationSummary | None:
         score=None if results.report is None else results.report.score,
         metrics=_columns(results, tallies),
         usage=usage_of(evaluation_files(directory, settings), results.samples),
+        costs=None if (costs := read_costs(directory)) is None else costs.speakers,
     )
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from concurrent.futures import Future
-from pathlib import Path
 from typing import Any, ClassVar
 
 from dataenvgym.interfaces.predictors import (
@@ -13,7 +10,6 @@ from dataenvgym.interfaces.predictors import (
     Connects,
     Describes,
     Failure,
-    ManyAdapters,
     PredictorInterface,
     Refuses,
     Reply,
@@ -67,59 +63,4 @@ class ForwardingPredictor:
     ) -> Sequence[Reply | Failure]:
         """See `PredictorInterface`."""
         replies: Sequence[Reply | Failure] = self._predictor.predict(conversations, sampling)
-        return replies
-
-
-class HearingPredictor(ForwardingPredictor, ABC):
-    """Answers with a predictor, and hears each reply, however it was asked for."""
-
-    def __init__(self, predictor: PredictorInterface) -> None:
-        super().__init__(predictor)
-        self.title = getattr(predictor, "title", type(predictor).__name__)
-        if isinstance(predictor, ManyAdapters):
-            self.train_each, self.predict_each = predictor.train_each, self._predict_each
-
-    @abstractmethod
-    def hear(self, conversation: Conversation, reply: Reply) -> None:
-        """Called with each reply, by any thread; not with failures."""
-
-    def predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> Sequence[Reply | Failure]:
-        """Ask for the replies, and hear them."""
-        return self._heard(conversations, super().predict(conversations, sampling))
-
-    def own_submit(
-        self, conversation: Conversation, sampling: SamplingParameters
-    ) -> Future[Reply | Failure]:
-        """Ask for one reply, and hear it when it comes."""
-        future: Future[Reply | Failure] = self._predictor.submit(conversation, sampling)
-
-        def hear(done: Future[Reply | Failure]) -> None:
-            if not done.cancelled() and done.exception() is None:
-                self._heard([conversation], [done.result()])
-
-        future.add_done_callback(hear)
-        return future
-
-    def _predict_each(
-        self,
-        adapters: Sequence[Path | None],
-        conversations: Sequence[Conversation],
-        sampling: SamplingParameters,
-    ) -> list[Reply | Failure]:
-        replies: list[Reply | Failure] = self._predictor.predict_each(
-            adapters, conversations, sampling
-        )
-        self._heard(conversations, replies)
-        return replies
-
-    def _heard(
-        self, conversations: Sequence[Conversation], replies: Sequence[Reply | Failure]
-    ) -> Sequence[Reply | Failure]:
-        # what is not a list of replies is refused where the predictor is asked
-        if isinstance(replies, Sequence):
-            for conversation, reply in zip(conversations, replies, strict=False):
-                if isinstance(reply, Reply):
-                    self.hear(conversation, reply)
         return replies

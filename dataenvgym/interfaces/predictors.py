@@ -15,6 +15,7 @@ from pydantic import Field, JsonValue
 from dataenvgym.options import Given
 from dataenvgym.records import Conversation, Model, PerformanceReport, Refusal, TrainingDatum
 from dataenvgym.records.model import Text
+from dataenvgym.records.usage import Usage
 
 if TYPE_CHECKING:
     from dataenvgym.trainers.interface import TrainerInterface
@@ -67,6 +68,11 @@ class Reply(Model):
     completion_tokens: int | None = Field(default=None, ge=0)
     seconds: float | None = Field(default=None, exclude=True)
     cost: float | None = Field(default=None, exclude=True)
+
+    @property
+    def usage(self) -> Usage:
+        """What it took."""
+        return Usage.model_construct(**{name: getattr(self, name) for name in Usage.model_fields})
 
     def __eq__(self, other: object) -> bool:
         """Replies that say the same are equal, however long they took."""

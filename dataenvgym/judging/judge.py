@@ -13,7 +13,9 @@ from dataenvgym.judging.verdict_asks import RETRIES, SAMPLING, judge_ask
 from dataenvgym.judging.verdicts import Unscored, VerdictT
 from dataenvgym.llm.budget import count_malformed
 from dataenvgym.records import Conversation
-from dataenvgym.rollouts.driver import answered_together
+from dataenvgym.records.usage import NOTHING
+from dataenvgym.rollouts.driver import asked_together
+from dataenvgym.rollouts.instance_rollout import Asking
 from dataenvgym.rollouts.speakers import TeacherSpeaker, close_speakers
 from dataenvgym.threads import ContextThreadPool
 
@@ -81,10 +83,12 @@ class Judge(Generic[VerdictT]):
         judged = []
         for i, already in enumerate(known):
             found = {name: each[i] for name, each in zip(self.teachers, said, strict=True)}
-            new = {n: v for n, v in found.items() if v is not None}
+            asked = {n: one for n, one in found.items() if one is not None}
+            new = {n: one.result for n, one in asked.items()}
             verdicts = {n: v for n, v in new.items() if not isinstance(v, Unscored)}
             unscored = {n: v.reason for n, v in new.items() if isinstance(v, Unscored)}
-            judged.append(Judged({**already, **verdicts}, unscored))
+            usage = sum((u for n, one in asked.items() for u in one.usage.get(n, ())), NOTHING)
+            judged.append(Judged({**already, **verdicts}, unscored, usage))
         return judged
 
     def close(self) -> None:
@@ -92,8 +96,8 @@ class Judge(Generic[VerdictT]):
 
     def _ask_one(
         self, questions: Sequence[Conversation], known: Sequence[Mapping[str, VerdictT]], name: str
-    ) -> list[VerdictT | Unscored | None]:
-        """One judge's verdicts; None if it need not be asked."""
+    ) -> list[Asking[VerdictT | Unscored] | None]:
+        """One judge, asked for its verdicts; None where it need not be asked."""
         judge = _Judge(self.teachers[name], self._purpose)
         asking = {
             i: judge_ask(
@@ -107,8 +111,8 @@ class Judge(Generic[VerdictT]):
             for i, asked in enumerate(questions)
             if name not in known[i]
         }
-        said = answered_together([*asking.values()], {name: judge})
-        n_verdicts = sum(not isinstance(found, Unscored) for found in said)
+        said = asked_together([*asking.values()], {name: judge})
+        n_verdicts = sum(not isinstance(one.result, Unscored) for one in said)
         count_malformed(judge.teacher, judge.n_replies - n_verdicts)
         found = dict(zip(asking, said, strict=True))
         return [found.get(i) for i in range(len(questions))]

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.judging.verdicts import VerdictT
+from dataenvgym.records.usage import NOTHING, Usage
 
 Aggregation = Literal["mean", "majority"]
 AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
@@ -33,10 +34,12 @@ class Judged(Generic[VerdictT]):
     Attributes:
         verdicts: by judge.
         unscored: why the other judges gave no verdict.
+        usage: of the replies of all judges, where `Judge` asked them.
     """
 
     verdicts: Mapping[str, VerdictT] = field(default_factory=dict)
     unscored: Mapping[str, str] = field(default_factory=dict)
+    usage: Usage = NOTHING
 
     def score(self, name: str, how: Aggregation = "mean", *, min_judges: int = 1) -> float | None:
         """That field of the verdicts as one number, combined by `combine`."""

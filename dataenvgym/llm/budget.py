@@ -103,7 +103,16 @@ class Price(Model):
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
 
 
-def parse_price(price: Price | Mapping[str, float] | None) -> Price | None:
+def cost_of(
+    price: Price | None, prompt_tokens: int | None, completion_tokens: int | None
+) -> float | None:
+    """US dollars for these tokens; None if that is unknown."""
+    if price is None or prompt_tokens is None or completion_tokens is None:
+        return None
+    return price.cost(prompt_tokens, completion_tokens)
+
+
+def parse_price(price: Price | Mapping[str, float] | None, *, name: str = "price") -> Price | None:
     """The price in a configuration; None if it is unknown; ConfigurationError if it is none."""
     if price is None or isinstance(price, Price):
         return price
@@ -111,7 +120,7 @@ def parse_price(price: Price | Mapping[str, float] | None) -> Price | None:
         return Price.model_validate(price)
     except ValidationError as error:
         raise ConfigurationError(
-            f"price is {price!r}, expected US dollars for a million tokens, such as "
+            f"{name} is {price!r}, expected US dollars for a million tokens, such as "
             "{prompt: 0.15, completion: 0.6}, or null where the price is not known"
         ) from error
 
@@ -196,9 +205,7 @@ class Account:
 
     def cost_of(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
         """US dollars for these tokens; None if that is unknown."""
-        if self._price is None or prompt_tokens is None or completion_tokens is None:
-            return None
-        return self._price.cost(prompt_tokens, completion_tokens)
+        return cost_of(self._price, prompt_tokens, completion_tokens)
 
     def _spent(self) -> str | None:
         usage, budget = self._usage, self._budget

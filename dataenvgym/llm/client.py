@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError, PredictionError, check_at_least, need
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.llm.budget import Price
 from dataenvgym.llm.payloads import PLAIN, RequestForm
 from dataenvgym.records import Conversation
 from dataenvgym.secrets import keep_secret, keep_secrets_of, without_secrets
@@ -56,6 +57,7 @@ class ChatClient:
             refuses everything is asked once.
         backoff: seconds of the first pause; each pause is between half of its length and all of it.
         jitter: draws the pauses; None uses a new generator.
+        price: of the model, for the `cost` of replies; None if it is unknown.
 
     Raises:
         ConfigurationError: for an invalid value.
@@ -75,6 +77,7 @@ class ChatClient:
         scout: bool = False,
         backoff: float = 0.5,
         jitter: random.Random | None = None,
+        price: Price | None = None,
     ) -> None:
         check_at_least(1, concurrency=concurrency)
         check_at_least(0, retries=retries)
@@ -94,6 +97,7 @@ class ChatClient:
             "scout": scout,
             "backoff": backoff,
             "jitter": jitter,
+            "price": price,
         }
         self._lock = threading.Lock()
         self._dispatcher: Dispatcher | None = None

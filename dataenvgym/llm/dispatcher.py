@@ -26,6 +26,7 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import DataEnvGymError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.llm.budget import Price, cost_of
 from dataenvgym.llm.loop import LoopThread
 from dataenvgym.llm.outages import Revival, Scout, Trouble, backoff, is_transient, refuses_all
 from dataenvgym.llm.payloads import RequestForm, chat_payload, parse_reply, server_message
@@ -51,6 +52,7 @@ class Options:
     scout: bool
     first_backoff: float
     jitter: random.Random
+    price: Price | None = None
 
 
 class Call(Future[Reply | Failure]):
@@ -195,7 +197,12 @@ class Dispatcher:
             begun = time.monotonic()
             outcome = await self._see_through(call)
             if isinstance(outcome, Reply):
-                outcome = outcome.model_copy(update={"seconds": time.monotonic() - begun})
+                tokens = outcome.prompt_tokens, outcome.completion_tokens
+                took = {
+                    "seconds": time.monotonic() - begun,
+                    "cost": cost_of(self._options.price, *tokens),
+                }
+                outcome = outcome.model_copy(update=took)
             if not self._outcomes:
                 asyncio.get_running_loop().call_soon(self._settle)
             self._outcomes.append((call, outcome))

@@ -3,12 +3,14 @@
     config.yaml, environment.json    the student and the task (see `evaluation.directory`)
     instances.jsonl                  the problems
     samples/SSS-CCCC.jsonl           sample SSS of the CCCC-th chunk of instances, one per line
-    usage/SSS-CCCC.json              tokens and seconds of the student for these samples
+    usage/SSS-CCCC.json              tokens and seconds of the student for these samples, and what
+                                     each speaker took for each of them
+    costs.json                       tokens, money and seconds of each speaker (see `usage`)
     tallies.jsonl                    the counted samples of each instance
     results.json                     metrics, and scores by skill, of the last command
     judged-HASH/SSS-CCCC.jsonl       the judges' verdicts on each sample; judges.json names them
-    rescored-NNN/                    the samples judged again: scores.jsonl, tallies, results, and
-                                     the settings
+    rescored-NNN/                    the samples judged again: scores.jsonl, tallies, results, the
+                                     settings, and costs of the speakers that were asked
 
 Files are written atomically, so finished samples need not be drawn again.
 """

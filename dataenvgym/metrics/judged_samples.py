@@ -27,6 +27,7 @@ from dataenvgym.metrics.metric import JUDGE, JudgeResult, Metric, MetricResult
 from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, Model
 from dataenvgym.records.model import Note
+from dataenvgym.records.usage import NOTHING, UNKNOWN, Costs, Usage
 from dataenvgym.storage import write_json
 
 _ASKED_AGAIN = "remove the file, and the same command asks the judges again"
@@ -41,6 +42,8 @@ class JudgedSample(Model):
         verdicts: by judge.
         unscored: for the other judges, why there is no verdict.
         attempts: the number of times that a judge's answer could not be parsed.
+        usage: of all judges, also of replies that could not be parsed; None if it was not kept, by
+            an earlier version.
     """
 
     instance_id: str
@@ -49,6 +52,7 @@ class JudgedSample(Model):
     verdicts: dict[str, RubricVerdict] = {}
     unscored: dict[str, Note] = {}
     attempts: int = Field(default=0, ge=0)
+    usage: Usage | None = Field(default=None, exclude_if=lambda usage: usage is None)
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,11 @@ class JudgedSamples:
     def scores(self) -> list[float | None]:
         """The score of each row."""
         return [self.judge.score(Judged(row.verdicts, row.unscored)) for row in self.rows]
+
+    @property
+    def costs(self) -> list[tuple[str, Costs]]:
+        """What all judges took together for each row, with the id of its problem."""
+        return [(row.instance_id, {JUDGE: row.usage or UNKNOWN}) for row in self.rows]
 
     def added_to(self, completed: Sequence[CompletedTaskInstance]) -> list[CompletedTaskInstance]:
         """Add the named score `judge` to the samples that have one; keep their order."""
@@ -169,6 +178,7 @@ def judge_samples(
                         "verdicts": given,
                         "unscored": dict(one.unscored),
                         "attempts": before[i].attempts + is_unreadable,
+                        "usage": (before[i].usage or UNKNOWN) + one.usage,
                     }
                     before[i] = before[i].model_copy(update=changes)
                 write_models(path, before)
@@ -190,6 +200,8 @@ def _read(
     for c in part:
         asked = "\n".join(message.model_dump_json() for message in judge.question(c))
         question = hashlib.sha256(asked.encode()).hexdigest()[:16]
-        new = JudgedSample(instance_id=c.instance.id, sample=sample, question=question)
+        new = JudgedSample(
+            instance_id=c.instance.id, sample=sample, question=question, usage=NOTHING
+        )
         rows.append(there.get((c.instance.id, question), new))
     return rows

@@ -22,7 +22,9 @@ from dataenvgym.metrics.judged_samples import judge_samples
 from dataenvgym.metrics.metric import ERROR_RATE, Metric
 from dataenvgym.metrics.results import EvaluationResults, results_before, results_of
 from dataenvgym.metrics.samples import Judgment, Sample, judgments_of, tally_all
+from dataenvgym.metrics.usage import COSTS, sum_costs
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
+from dataenvgym.records.instances import STUDENT
 from dataenvgym.rollouts import student_speakers
 from dataenvgym.storage import publishing, write_json, write_text
 from dataenvgym.tasks.adapted_task import known_instances, one_by_one
@@ -272,6 +274,12 @@ def rescore_folder(
         write_models(new / "scores.jsonl", rescored)
         write_models(new / "tallies.jsonl", tallies)
         write_json(new / "results.json", after.model_dump(mode="json"))
+        took = [
+            (c.instance.id, {who: usage for who, usage in c.costs.items() if who != STUDENT})
+            for c in completed
+        ]
+        costs = sum_costs([*took, *(() if said is None else said.costs)])
+        write_json(new / COSTS, costs.model_dump(mode="json"))
         if is_whole and addition is not None:
             pairs = zip(drawn, rescored, strict=True)
             now = [s.model_copy(update=dict(r.judgment)) for s, r in pairs]

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.metrics.files import EvaluationFiles, write_models
-from dataenvgym.metrics.results import metered
 from dataenvgym.metrics.samples import samples_of
+from dataenvgym.metrics.usage import metered
 from dataenvgym.progress import counting
 from dataenvgym.records import TaskInstance, check_ids
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, one_by_one, task_of
@@ -124,6 +124,7 @@ def draw_samples(
                         metered(predictor, files, part) as student,
                     ):
                         completed = tried.attempt(student, asked, sampling=sampling)
+                        student.saw(completed)
                     drawn = samples_of(tried, completed, sample=sample, seed=seed)
                     kept |= {s.instance_id: s for s in drawn}
                     write_models(part, (kept[instance.id] for instance in chunk))
@@ -143,6 +144,7 @@ def _evaluate_whole(
     name = f"task {task_of(task).name!r}"
     with metered(predictor, files, files.part(0, 0)) as student:
         completed = evaluated_by(task, student)
+        student.saw(completed)
     if not completed:
         raise EvaluationError(f"{name} evaluated no problem, expected at least one")
     check_ids([c.instance for c in completed], name)

@@ -11,6 +11,7 @@ from typing import Any
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient, ask_all, key_from
+from dataenvgym.llm.budget import Price, parse_price
 from dataenvgym.llm.payloads import RequestForm
 from dataenvgym.options import Free
 from dataenvgym.records import Conversation
@@ -30,6 +31,8 @@ class OpenAIPredictor:
         concurrency: largest number of conversations at the server at the same time.
         timeout: seconds that one try of one question may take.
         retries: how often a question is asked again after a temporary failure.
+        price: `{prompt: ..., completion: ...}` in US dollars for a million tokens; None if it is
+            unknown. The costs of an evaluation are counted from it.
         tool_format: how tools and calls are sent: "native" uses the API's own fields, the other
             `tool_formats` write them as text.
         format: "chat", or "completion" for a model that completes a bare text (`/v1/completions`).
@@ -50,6 +53,7 @@ class OpenAIPredictor:
         concurrency: Free[int] = 32,
         timeout: Free[float] = 600.0,
         retries: Free[int] = 4,
+        price: Free[Price | Mapping[str, float] | None] = None,
         tool_format: str = "native",
         format: StudentFormat = "chat",
         chat_template_kwargs: Mapping[str, Any] | None = None,
@@ -64,6 +68,7 @@ class OpenAIPredictor:
             "concurrency": concurrency,
             "timeout": timeout,
             "retries": retries,
+            "price": parse_price(price),
         }
         is_bare = is_completion(format, None if tool_format == "native" else tool_format)
         if self.chat_template_kwargs and (is_bare or base_url.startswith(_OPENAI)):

@@ -3,6 +3,7 @@
 conversations  Message: one turn; a conversation is a tuple of messages, which may call Tools
 instances      TaskInstance: one problem; CompletedTaskInstance: the problem with the transcript,
                the reward and, if the infrastructure failed, the error
+usage          Usage: what replies of models took: tokens, seconds and money
 reports        PerformanceReport: a summary of completed instances, overall and by skill
 datum          what all training records share: Provenance, LabeledAnswers
 training       TrainingDatum: one record for training, of one of six kinds

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 from dataenvgym.errors import EvaluationError, InvalidInstanceError, first_fault
 from dataenvgym.records.conversations import Conversation
 from dataenvgym.records.model import Finite, Json, Model, Note, Text
+from dataenvgym.records.usage import NOTHING, Costs, Usage
 
 ModelT = TypeVar("ModelT", bound=Model)
 STUDENT, ENVIRONMENT, INFRASTRUCTURE = "student", "environment", "infrastructure"
@@ -149,6 +150,8 @@ class CompletedTaskInstance(Model):
         fault: the party at fault for the error (see `fault_of`); None without an error.
         note: a remark about the score, e.g. that checking the answer ran out of time, or None.
         scores: further scores by name, such as `tests_passed`; empty if `error` is set.
+        usage: of each reply, by speaker; the student is "student". It is neither saved with the
+            instance nor compared, because seconds cannot be repeated.
 
     In `error` and `note`, control characters and lone surrogates are escaped.
     """
@@ -161,6 +164,14 @@ class CompletedTaskInstance(Model):
     fault: Text | None = Field(default=None, min_length=1, exclude_if=lambda fault: fault is None)
     note: Note | None = None
     scores: Scores = {}
+    usage: dict[str, tuple[Usage, ...]] = Field(default={}, exclude=True, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CompletedTaskInstance) and all(
+            getattr(self, name) == getattr(other, name)
+            for name in CompletedTaskInstance.model_fields
+            if name != "usage"
+        )
 
     @model_validator(mode="after")
     def _failed_is_not_scored(self) -> CompletedTaskInstance:
@@ -176,6 +187,11 @@ class CompletedTaskInstance(Model):
         """A copy with another skill of its instance."""
         changes = {"skill": skill, "category": category}
         return self.model_copy(update={"instance": self.instance.model_copy(update=changes)})
+
+    @property
+    def costs(self) -> Costs:
+        """What each speaker took."""
+        return {who: sum(replies, NOTHING) for who, replies in self.usage.items()}
 
     @property
     def response(self) -> str | None:

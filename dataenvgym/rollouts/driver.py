@@ -189,10 +189,17 @@ def answered_together(
 
     A generator must accept failures (`Ask.may_fail`); a spent budget is one, too.
     """
+    return [each.result for each in asked_together(asks, speakers)]
+
+
+def asked_together(
+    asks: Sequence[Generator[Ask, Any, T]], speakers: Mapping[str, PredictorInterface]
+) -> list[Asking[T]]:
+    """As `answered_together`; each has its `result` and its `usage`."""
     asking = [Asking(f"question {n}", each) for n, each in enumerate(asks, start=1)]
     models = [_InRounds(name, model) for name, model in speakers.items()]
     Driver(models, asking, max(1, len(asking))).run()
-    return [each.result for each in asking]
+    return asking
 
 
 class _InRounds(Speaker):

@@ -22,6 +22,8 @@ from dataenvgym.records import (
     checked_scores,
 )
 from dataenvgym.records.instances import ENVIRONMENT, INFRASTRUCTURE
+from dataenvgym.records.instances import STUDENT as THE_STUDENT
+from dataenvgym.records.usage import Usage
 from dataenvgym.rollouts.faults import STUDENT, describe
 from dataenvgym.seeding import derive_seed
 
@@ -35,6 +37,7 @@ class Asking(Generic[T]):
         name: for the log.
         ask: the ask whose reply it waits for, to the student or another speaker.
         live: whether it has neither ended nor failed.
+        usage: of each reply, by speaker.
         result: what the generator returned.
     """
 
@@ -44,6 +47,7 @@ class Asking(Generic[T]):
     def __init__(self, name: str, asks: Generator[Ask, Any, T]) -> None:
         self.name = name
         self.live = True
+        self.usage: dict[str, tuple[Usage, ...]] = {}
         self._asks = asks
 
     def begin(self) -> None:
@@ -52,6 +56,9 @@ class Asking(Generic[T]):
 
     def answer(self, reply: Reply | Failure) -> None:
         """Continue from the reply to the next ask, or to the end."""
+        if isinstance(reply, Reply):
+            who = THE_STUDENT if self.ask.who == STUDENT else self.ask.who
+            self.usage[who] = (*self.usage.get(who, ()), reply.usage)
         if isinstance(reply, Reply) or self.ask.may_fail:
             self._advance(reply)
         else:
@@ -131,6 +138,7 @@ class Rollout(Asking[None]):
             fault=self._fault,
             note=self._note,
             scores={} if failed else self._scores,
+            usage=self.usage,
         )
 
     def _advance(self, reply: Reply | Failure | None) -> None:

@@ -394,3 +394,60 @@ def test_evaluations_are_compared_by_name(dataenvgym, talkative):
     dataenvgym.refuses("is an evaluation and 'nothing' is not", "compare", "a", "nothing")
     dataenvgym.refuses("--baseline is for runs", "compare", "a", "b", "--baseline", "a")
     dataenvgym.refuses("--cluster is for evaluations", "compare", "r", "--cluster", "skill")
+
+
+# --- costs ---
+
+PAID = """
+from dataenvgym.interfaces import Reply
+
+
+class Paid:
+    def __init__(self, text, cost):
+        self.text, self.cost = text, cost
+
+    def predict(self, conversations, sampling):
+        took = {"prompt_tokens": 10, "completion_tokens": 2, "seconds": 0.5, "cost": self.cost}
+        return [Reply(text=self.text, **took) for _ in conversations]
+
+
+def student(cost=0.25):
+    return Paid("Strategy: look", cost)
+
+
+def speaker():
+    return Paid("Action: look", None)
+"""
+STRATEGIST = (
+    "task=textworld_house", "task.role=strategist", "task.max_turns=3", "predictor=custom",
+    "predictor._target_=paid.student", "task.others.speaker=paid.speaker", "--limit", "2",
+)  # fmt: skip
+
+
+def test_costs_of_each_speaker_are_shown_and_saved_and_an_unknown_one_is_no_zero(
+    dataenvgym, folder
+):
+    (folder / "paid.py").write_text(PAID)
+    rows = [
+        ["student", "60", "12", "150", "3"],
+        ["speaker", "60", "12", "unknown", "3"],
+        ["all", "120", "24", "unknown", "6"],
+    ]
+    out = dataenvgym.succeeds("eval", *STRATEGIST, "name=mine").out
+    assert [row for line in out.splitlines() if (row := line.split()) in rows] == rows
+    saved = read_json(folder / "evaluations" / "mine" / "costs.json")
+    speaker = {"prompt_tokens": 60, "completion_tokens": 12, "seconds": 3.0, "cost": None}
+    assert saved["speakers"] == {"student": {**speaker, "cost": 1.5}, "speaker": speaker}
+    assert [costs["speaker"]["prompt_tokens"] for costs in saved["problems"].values()] == [30, 30]
+    again = dataenvgym.succeeds("eval", *STRATEGIST, "name=mine").out
+    assert [row for line in again.splitlines() if (row := line.split()) in rows] == rows
+    table = dataenvgym.succeeds("summary", "evaluations/mine", "--output", "rows.json").out
+    assert sum(line.split()[-5:] in rows for line in table.splitlines()) == 3
+    assert read_json(folder / "rows.json")[0]["costs"] == saved["speakers"]
+
+
+def test_a_student_alone_without_a_price_has_no_table_of_costs(dataenvgym, folder):
+    (folder / "paid.py").write_text(PAID)
+    alone = (*STRATEGIST[:1], *STRATEGIST[2:5], *STRATEGIST[6:])
+    assert "US cents" in dataenvgym.succeeds("eval", *alone).out
+    assert "US cents" not in dataenvgym.succeeds("eval", *alone, "+predictor.cost=null").out

@@ -28,7 +28,8 @@ NOT_HERE = {
     "dataenvgym eval task=shop model=openai/NAME +predictor@task.others.user=custom "
     "task.others.user._target_=dataenvgym.domains.orchestrate.tiers.ServerPool "
     '+task.others.user.model=Qwen/Qwen3-32B "+task.others.user.base_urls='
-    '[http://10.0.0.1:1406,http://10.0.0.2:1406]"': "two servers",
+    '[http://10.0.0.1:1406,http://10.0.0.2:1406]" '
+    '"+task.others.user.price={prompt: 0.8, completion: 0.8}"': "two servers",
     "dataenvgym eval task=alfworld task.limit=50 --split test model=openai/NAME": NO_ALFWORLD,
     "dataenvgym run experiment=epo_alfworld_llama3_8b": NO_ALFWORLD,
     "dataenvgym prepare gsm8k math humaneval": "needs the hub; tests/cli/test_prepare.py",

@@ -4,11 +4,10 @@ import pytest
 
 from dataenvgym.agents.engines.branched_tries import ReplayedPredictor
 from dataenvgym.agents.engines.segment_pairs import RememberingPredictor
-from dataenvgym.domains.orchestrate.task import MeteredPredictor
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.interfaces import ForwardingPredictor, Reply, SamplingParameters
-from dataenvgym.interfaces.forwarding import CAPABILITIES, METHODS, HearingPredictor
-from dataenvgym.metrics.results import MeteredStudent
+from dataenvgym.interfaces.forwarding import CAPABILITIES, METHODS
+from dataenvgym.metrics.usage import MeteredStudent
 from dataenvgym.records import Message
 from dataenvgym.tasks.examples import Examples, WithExamples
 
@@ -26,7 +25,6 @@ WITHHELD = {
     ShownStudent: {"close"},
     ReplayedPredictor: {"submit"},
     RememberingPredictor: {"submit"},
-    MeteredPredictor: set(),
     WithExamples: set(),
     MeteredStudent: set(),
 }
@@ -37,14 +35,13 @@ ALWAYS = {ShownStudent: {"trial", "remember_former"}}
 def make(wrapper, predictor):
     shots = Examples(examples=[{"instruction": "1 + 1", "answer": "2"}])
     more = {WithExamples: {"examples": shots}}
-    more |= {ReplayedPredictor: {"tries": (), "seed": 0}, MeteredPredictor: {"price": None}}
+    more |= {ReplayedPredictor: {"tries": (), "seed": 0}}
     return wrapper(predictor, **more.get(wrapper, {}))
 
 
 def test_every_wrapper_is_here():
-    kinds = (ForwardingPredictor, HearingPredictor)
-    found = {k for kind in kinds for k in kind.__subclasses__() if k.__module__ != __name__}
-    assert found - {HearingPredictor} == set(WITHHELD)
+    found = {k for k in ForwardingPredictor.__subclasses__() if k.__module__ != __name__}
+    assert found == set(WITHHELD)
 
 
 @pytest.mark.parametrize("wrapper", WITHHELD)

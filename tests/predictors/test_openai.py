@@ -15,6 +15,8 @@ from dataenvgym.llm import outages as scouting
 from dataenvgym.predictors import OpenAIPredictor
 from dataenvgym.records import Message
 
+from ..llm.conftest import FakeServer
+
 SAMPLING = SamplingParameters()
 
 
@@ -92,3 +94,25 @@ def test_a_tool_format_other_than_native_is_part_of_who_it_is():
     assert predictor.describe() == {**usual, "tool_format": "hermes"}
     with pytest.raises(ConfigurationError, match="tool_format is 'harmes'"):
         OpenAIPredictor("gpt", tool_format="harmes")
+
+
+@pytest.fixture
+def counting():
+    server = FakeServer()
+    yield server
+    server.close()
+
+
+def test_a_price_gives_replies_a_cost_where_the_server_counts_tokens(counting):
+    price = {"prompt": 1.0, "completion": 2.0}
+    predictor = OpenAIPredictor("gpt", base_url=counting.url, api_key_variable=None, price=price)
+    counting.answer(lambda payload: "hello", tokens=(1_000_000, 500_000))
+    assert [r.cost for r in predictor.predict([question("x")] * 2, SAMPLING)] == [2.0, 2.0]
+    twin = pickle.loads(pickle.dumps(predictor))
+    assert twin.predict([question("x")], SAMPLING)[0].cost == 2.0
+    counting.answer(lambda payload: "hello")
+    assert predictor.predict([question("x")], SAMPLING)[0].cost is None
+    free = OpenAIPredictor("gpt", base_url=counting.url, api_key_variable=None)
+    assert free.predict([question("x")], SAMPLING)[0].cost is None
+    with pytest.raises(ConfigurationError, match=r"price is .*-1.*, expected US dollars"):
+        OpenAIPredictor("gpt", price={"prompt": -1, "completion": 0})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -52,6 +53,9 @@ class SegmentPairsEngine(BranchedTriesEngine):
             such as [goal, relationship]. Empty: the reward.
         improvable: a try is improved if one of these scores is at most this value, such as
             {goal: 7, relationship: 2}. None: if its reward is below 1.
+        most_negatives: the most tries that are improved of problems with the same text, in an
+            iteration. Problems of one scene and seat, with other characters, have the same text;
+            SDPO's code takes 3 of them. None: no limit.
         name_turns: ask the judge for the turn; False draws it at random.
         turn_prompt: the judge's question about the turn: with `{history}` in the words of SDPO's
             code, or with `{dialogue}` in ours (social_error_turn).
@@ -72,6 +76,7 @@ class SegmentPairsEngine(BranchedTriesEngine):
         tries: int = 4,
         rank_by: Sequence[str] = (),
         improvable: Mapping[str, float] | None = None,
+        most_negatives: int | None = None,
         name_turns: bool = True,
         turn_prompt: Prompt | Mapping[str, Any] | str = "sdpo_turn",
         segment: SegmentEnd = None,
@@ -89,6 +94,10 @@ class SegmentPairsEngine(BranchedTriesEngine):
         self.records_per_problem = 1
         self.rank_by = tuple(rank_by)
         self.improvable = dict(improvable) if improvable else None
+        self.most_negatives = most_negatives
+        if most_negatives is not None:
+            check_at_least(1, most_negatives=most_negatives)
+        self._negatives: Counter[str] = Counter()  # by text of the problem
         self.turn_prompt = as_prompt(turn_prompt, may=TURN_VALUES)
         self.segment = segment
         self.segment_prompt = as_prompt(segment_prompt, needs=("original", "better", "start"))
@@ -112,6 +121,7 @@ class SegmentPairsEngine(BranchedTriesEngine):
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
         self._unimproved = 0
+        self._negatives.clear()
         records = super().generate(plan, predictor, rng)
         if self._unimproved:
             warn_run(
@@ -125,8 +135,13 @@ class SegmentPairsEngine(BranchedTriesEngine):
 
     def is_improvable(self, done: CompletedTaskInstance) -> bool:
         if self.improvable is None:
-            return super().is_improvable(done)
-        return any(_score(done, name) <= most for name, most in self.improvable.items())
+            lacks = super().is_improvable(done)
+        else:
+            lacks = any(_score(done, name) <= most for name, most in self.improvable.items())
+        text = done.instance.instruction
+        self._negatives[text] += lacks
+        most = self.most_negatives
+        return lacks and (most is None or self._negatives[text] <= most)
 
     def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[PreferenceDatum]:
         return self.learn_all([tries])[0]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Self
 
 from pydantic import Field
 
 from dataenvgym.domains.orchestrate.tiers import TOOLS
-from dataenvgym.interfaces import Reply
-from dataenvgym.llm.budget import Price
+from dataenvgym.llm.budget import Price, cost_of
 from dataenvgym.records import CompletedTaskInstance, Conversation, Message, Model
+from dataenvgym.records.usage import NOTHING, UNKNOWN, Usage
 
 CHARACTERS_PER_TOKEN = 4
 """To count tokens without the tokenizer of a model."""
@@ -23,50 +22,13 @@ ERROR = "Error: "
 """Before the reason why a message without calls is not accepted."""
 
 
-class Usage(Model):
-    """Tokens, money and seconds of some calls; None where one of the calls does not say.
-
-    Attributes:
-        seconds: without retries.
-        cost: in US dollars.
-    """
-
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    seconds: float | None
-    cost: float | None
-
-    @classmethod
-    def of(cls, reply: Reply, price: Price | None = None, seconds: float | None = None) -> Self:
-        """The usage of one reply, with this price and time if it does not have its own."""
-        prompt, completion, cost = reply.prompt_tokens, reply.completion_tokens, reply.cost
-        if cost is None and price and prompt is not None and completion is not None:
-            cost = price.cost(prompt, completion)
-        return cls(
-            prompt_tokens=prompt,
-            completion_tokens=completion,
-            seconds=seconds if reply.seconds is None else reply.seconds,
-            cost=cost,
-        )
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage.model_construct(
-            **{
-                name: None if a is None or b is None else a + b
-                for name in Usage.model_fields
-                for a, b in [(getattr(self, name), getattr(other, name))]
-            }
-        )
-
-    @property
-    def tokens(self) -> int | None:
-        """Of prompts and completions."""
-        if self.prompt_tokens is None or self.completion_tokens is None:
-            return None
-        return self.prompt_tokens + self.completion_tokens
-
-
-NOTHING = Usage(prompt_tokens=0, completion_tokens=0, seconds=0.0, cost=0.0)
+def priced(usage: Usage, price: Price | None, seconds: float | None = None) -> Usage:
+    """The usage of one reply, with this price and time if it does not have its own."""
+    cost = usage.cost
+    if cost is None:
+        cost = cost_of(price, usage.prompt_tokens, usage.completion_tokens)
+    took = seconds if usage.seconds is None else usage.seconds
+    return usage.model_copy(update={"cost": cost, "seconds": took})
 
 
 class Code(Model):
@@ -211,6 +173,5 @@ def account(completed: CompletedTaskInstance) -> Account:
         for name, factor in _SCORES.items()
         if f"policy_{name}" in completed.scores
     }
-    unknown: dict[str, None] = dict.fromkeys(Usage.model_fields)
-    policy = Usage.model_validate({**unknown, **known}) if known else None
+    policy = Usage.model_validate({**UNKNOWN.model_dump(), **known}) if known else None
     return account_of(completed.transcript, policy)

@@ -13,11 +13,10 @@ from typing import Any, Literal, get_args
 from dataenvgym.domains.orchestrate.calls import (
     CHARACTERS_PER_TOKEN,
     ERROR,
-    NOTHING,
     Code,
     Result,
-    Usage,
     faults_in,
+    priced,
     repeated_tool,
 )
 from dataenvgym.domains.orchestrate.context import Context, asked_of, program_in, tagged
@@ -34,6 +33,7 @@ from dataenvgym.errors import (
 from dataenvgym.interfaces import Ask, Failure, Reply
 from dataenvgym.judging import AnswerVerdict, Unscored, judge_ask, question
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
+from dataenvgym.records.usage import NOTHING, Usage
 from dataenvgym.sandbox import Limits
 from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.tasks.environment import Outcome, Stepped, TaskEnvironment
@@ -230,7 +230,7 @@ class OrchestrateEnvironment(TaskEnvironment):
             if isinstance(reply, Failure):
                 reason = reply.reason
                 continue
-            paid = Usage.of(reply, tier.price, tier.seconds)
+            paid = priced(reply.usage, tier.price, tier.seconds)
             usage = paid if usage is None else usage + paid
             found = self._used(tier, reply.text)
             if not isinstance(found, str):
@@ -309,7 +309,7 @@ class OrchestrateEnvironment(TaskEnvironment):
                 verdict: AnswerVerdict | Unscored = end.value
                 break
             reply = yield ask
-            usage += Usage.of(reply)
+            usage += reply.usage
         if isinstance(verdict, Unscored):
             raise verdict.error()
         return verdict.is_right, result.model_copy(update={"judge": usage})

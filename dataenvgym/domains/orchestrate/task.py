@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.domains.orchestrate.calls import NOTHING, Usage, policy_scores
+from dataenvgym.domains.orchestrate.calls import account_of, policy_scores, priced
 from dataenvgym.domains.orchestrate.domain import OrchestrateDomain
 from dataenvgym.domains.orchestrate.environment import SYSTEM, TEMPLATE, CallOptions
 from dataenvgym.domains.orchestrate.preferences import parse_preference
@@ -25,17 +25,17 @@ from dataenvgym.domains.orchestrate.tiers import (
     read_endpoints,
 )
 from dataenvgym.errors import InvalidInstanceError
-from dataenvgym.interfaces import PredictorInterface, Reply, SamplingParameters
-from dataenvgym.interfaces.forwarding import HearingPredictor
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.llm.budget import Price, parse_price
 from dataenvgym.options import takes
-from dataenvgym.records import CompletedTaskInstance, Conversation, Message, TaskInstance
+from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.records.instances import STUDENT
+from dataenvgym.records.usage import NOTHING
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
 from dataenvgym.tasks.source import Split
-from dataenvgym.tool_formats import as_reply, read_reply
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,25 +81,6 @@ class QuestionOptions(OrchestrationOptions, RowOptions):
     fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
 
 
-class MeteredPredictor(HearingPredictor):
-    """Answers with a predictor, and keeps the usage of each reply."""
-
-    def __init__(self, predictor: PredictorInterface, price: Price | None) -> None:
-        super().__init__(predictor)
-        self._price = price
-        self._found: dict[tuple[str, str], Usage] = {}
-
-    def hear(self, conversation: Conversation, reply: Reply) -> None:
-        said = as_reply(read_reply(conversation, reply.text))
-        self._found[conversation[-1].content, said] = Usage.of(reply, self._price)
-
-    def usage(self, turns: Sequence[tuple[Conversation, Message]]) -> Usage | None:
-        """The usage of these replies to these prompts; None if they were not all seen."""
-        found = [self._found.get((prompt[-1].content, as_reply(said))) for prompt, said in turns]
-        seen = [usage for usage in found if usage is not None]
-        return sum(seen, NOTHING) if len(seen) == len(turns) else None
-
-
 class OrchestratedTask(Task):
     """A task whose attempts count what the student itself took: the scores `policy_cost`, ..."""
 
@@ -112,7 +93,7 @@ class OrchestratedTask(Task):
         kind: type[OrchestrateDomain] = OrchestrateDomain,
     ) -> OrchestrateDomain:
         """The domain of these options."""
-        self.policy_price = parse_price(options.policy_price)
+        self.policy_price = parse_price(options.policy_price, name="policy_price")
         domain = kind(
             tiers,
             CallOptions(**{f.name: getattr(options, f.name) for f in fields(CallOptions)}),
@@ -146,19 +127,30 @@ class OrchestratedTask(Task):
         adapters: Sequence[Path | None] | None = None,
     ) -> list[CompletedTaskInstance]:
         """See `Task.attempt`."""
-        metered = MeteredPredictor(predictor, self.policy_price)
         tries = super().attempt(
-            metered, instances, samples=samples, sampling=sampling, adapters=adapters
+            predictor, instances, samples=samples, sampling=sampling, adapters=adapters
         )
+        return [self._priced(done) for done in tries]
+
+    def _priced(self, done: CompletedTaskInstance) -> CompletedTaskInstance:
+        """With the student's usage as scores, and the usage of tiers as that of "tools"."""
         domain = self.domain
         assert isinstance(domain, OrchestrateDomain)
-        measured = []
-        for done in tries:
-            if done.error is None and (usage := metered.usage(domain.turns(done))) is not None:
-                scores = {**done.scores, **policy_scores(usage)}
-                done = done.model_copy(update={"scores": scores})
-            measured.append(done)
-        return measured
+        tiers, scores = domain.tiers, done.scores
+        usage = {
+            who: tuple(priced(one, self.policy_price if who == STUDENT else None) for one in took)
+            for who, took in done.usage.items()
+            if who not in tiers
+        }
+        if done.error is None:
+            tools = account_of(done.transcript).tools  # simulated tiers included
+            if STUDENT in usage:
+                scores = {**scores, **policy_scores(sum(usage[STUDENT], NOTHING))}
+        else:
+            asked = [(tiers[who], one) for who in tiers for one in done.usage.get(who, ())]
+            tools = sum((priced(one, tier.price, tier.seconds) for tier, one in asked), NOTHING)
+        usage["tools"] = (tools,)
+        return done.model_copy(update={"scores": scores, "usage": usage})
 
 
 class OrchestrateTask(OrchestratedTask):

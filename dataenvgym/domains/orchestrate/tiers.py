@@ -20,6 +20,7 @@ from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault, nee
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ask_all
 from dataenvgym.llm.budget import Price
+from dataenvgym.options import Free
 from dataenvgym.predictors import OpenAIPredictor
 from dataenvgym.records import Conversation, Model
 
@@ -189,13 +190,22 @@ class ServerPool:
     Args:
         model: its name on the servers.
         base_urls: the servers, which need no key, with or without "/v1".
+        price: see `OpenAIPredictor`; a tier has its own.
     """
 
-    def __init__(self, model: str, base_urls: Sequence[str]) -> None:
+    def __init__(
+        self,
+        model: str,
+        base_urls: Sequence[str],
+        *,
+        price: Free[Price | Mapping[str, float] | None] = None,
+    ) -> None:
         if isinstance(base_urls, str) or not base_urls:
             raise ConfigurationError(f"base_urls is {base_urls!r}, expected a list of servers")
         self.servers = [
-            OpenAIPredictor(model, base_url=url, timeout=600.0, retries=1, api_key_variable=None)
+            OpenAIPredictor(
+                model, base_url=url, timeout=600.0, retries=1, api_key_variable=None, price=price
+            )
             for url in base_urls
         ]
         self._turns = itertools.count()

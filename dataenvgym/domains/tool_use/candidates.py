@@ -50,9 +50,8 @@ def judge_candidates(
         request = " ".join(instance.instruction.casefold().split())
         if id in kept or request in requests:
             rejected.append(Violation("repeated", id, "another task has its id or its request"))
-        elif missing := unstated(world, instance):
-            why = f"unsolvable as stated: {'; '.join(missing)}"
-            rejected.append(Violation("unstated", id, why))
+        elif violation := unstated(world, instance):
+            rejected.append(violation)
         else:
             kept[id] = row, instance
             requests.add(request)
@@ -70,18 +69,19 @@ def judge_candidates(
     return [row for row, _ in kept.values()], rejected
 
 
-def unstated(world: World[Any], instance: TaskInstance) -> list[str]:
-    """What the gold calls write although the request does not say it, in words.
+def unstated(world: World[Any], instance: TaskInstance) -> Violation | None:
+    """A violation if the gold calls write what the request does not say.
 
     A row is named by its id, or by texts of it that no other row of its table has together; a text
     or number is said literally. Truth values and choices are free to paraphrase.
+    Only worlds of folders say which row a tool writes; others are not looked at.
     """
     if not isinstance(world, FolderWorld):
-        return []
+        return None
     try:
         prepared = ToolUseDomain(world).prepared(instance)
     except DataEnvGymError:
-        return []  # the audit says why
+        return None  # the audit says why
     said = instance.instruction.casefold()
     tools = {each.name: each for each in world.spec.tools}
     missing: list[str] = []
@@ -110,7 +110,9 @@ def unstated(world: World[Any], instance: TaskInstance) -> list[str]:
                     missing.append(f"{call.name} needs {value!r}, and the request also fits {fits}")
             elif name in fields and not fields[name].choices and fields[name].type != "boolean":
                 missing.append(f"{call.name} needs {name} {value!r}, which is not said")
-    return missing
+    if not missing:
+        return None
+    return Violation("unstated", instance.id, f"unsolvable as stated: {'; '.join(missing)}")
 
 
 def _is_said(value: Any, said: str) -> bool:

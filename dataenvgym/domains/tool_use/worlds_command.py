@@ -17,6 +17,7 @@ from rich.text import Text
 from dataenvgym.cli.console import open_console
 from dataenvgym.cli.evaluation_tables import table_of
 from dataenvgym.domains.tool_use.audit import Audit, audit
+from dataenvgym.domains.tool_use.candidates import unstated
 from dataenvgym.domains.tool_use.mcp.world import require_mcp
 from dataenvgym.domains.tool_use.problem import load_problems
 from dataenvgym.domains.tool_use.task import ToolUseTask
@@ -135,6 +136,7 @@ def _audit(found: Found, seed: int) -> None:
     tools: list[int] = []
     for world, problems in found:
         audits.append(audit(world, problems, seed=seed))
+        audits[-1].violations += filter(None, (unstated(world, each) for each in problems))
         tools.append(len(world.methods))
     table = table_of(("",), [done.world for done in audits])
     rows = {"tools": tools, **{what: [done.tried[what] for done in audits] for what in _TRIED}}

@@ -112,6 +112,28 @@ def test_goal_counts_before_relationship_and_equal_scores_are_not_better():
         engine.is_improvable(done(relationship=1.0))
 
 
+def test_at_most_some_tries_of_one_scene_and_seat_are_improved_in_an_iteration():
+    class Casts(Lamps):
+        def load(self, split):
+            scenes = super().load(split)
+            return [
+                s.model_copy(update={"id": f"{s.id}-{cast}"}) for s in scenes for cast in "abcde"
+            ]
+
+    def located(**options):
+        asked: list[str] = []
+        task = Casts(2, judge=judge(1, 3, asked))
+        assert len({problem.instruction for problem in task.on("train").instances}) == 2
+        engine = SegmentPairsEngine(task, samples=2, **options)
+        for _ in range(2):
+            student = Wavering(again=[("wait", "walk")])
+            engine.generate((Assignment(10),), student, np.random.default_rng(0))
+        return len(asked)
+
+    # data_filtering_negative.py: three for each environment and position
+    assert [located(), located(most_negatives=3), located(most_negatives=1)] == [20, 12, 4]
+
+
 def test_a_try_that_no_continuation_improves_has_no_record():
     student = Wavering(again=[("wait", "walk")])
     records, warnings = generate(Lamps(1, judge=judge(1, 3)), student)
@@ -160,5 +182,7 @@ def test_what_cannot_be_done_is_refused():
         SegmentPairsEngine(Lamps(), segment="end")
     with pytest.raises(ConfigurationError, match="segment is 0"):
         SegmentPairsEngine(Lamps(), segment=0)
+    with pytest.raises(ConfigurationError, match="most_negatives is 0"):
+        SegmentPairsEngine(Lamps(), segment="tail", most_negatives=0)
     with pytest.raises(ConfigurationError, match=r"\{history\}|\{dialogue\}|has a \{turn\}"):
         SegmentPairsEngine(Lamps(), segment="tail", turn_prompt={"user": "{turn}"})

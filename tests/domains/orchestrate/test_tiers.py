@@ -130,5 +130,7 @@ def test_conversations_and_retries_go_to_the_next_server():
     replies = pool.predict([ASKED] * 4, SamplingParameters())
     assert asked == [0, 1, 0, 1]
     assert [isinstance(reply, Reply) for reply in replies] == [False, True, False, True]
+    with pytest.raises(ConfigurationError, match=r"price is .*-1"):
+        ServerPool("m", ["http://127.0.0.1:9"], price={"prompt": -1, "completion": 0})
     with pytest.raises(ConfigurationError, match="expected a list of servers"):
         ServerPool("m", "http://127.0.0.1:9")

@@ -464,6 +464,15 @@ def test_any_agent_teaches_on_a_synthesized_folder_and_no_code_in_it_runs(
             "from pathlib import Path\nPath('SPRUNG').touch()"
         )
     dataenvgym.succeeds("worlds", "audit", "library")
+    edited = folder / "library" / "problems.jsonl"
+    before = edited.read_text()
+    edited.write_text(
+        before.replace(json.loads(before.splitlines()[0])["instruction"], "Do it.", 1)
+    )
+    refused = dataenvgym("worlds", "audit", "library")
+    assert (refused.code, "unstated" in refused.out) == (1, True)
+    assert "1 violation" in refused.err
+    edited.write_text(before)
     options = ("task=world", "task.world=library", "student=simulated", "episode.iterations=1")
     dataenvgym.succeeds("run", "agent=gold", *options)
     assert not (folder / "SPRUNG").exists()

@@ -191,7 +191,10 @@ def read_part(path: Path, kind: type[PartT]) -> PartT:
 def faults_of(error: Invalid) -> str:
     """All faults that pydantic found, in one line."""
     return "; ".join(
-        ".".join(map(str, e["loc"])) + (": " if e["loc"] else "") + e["msg"] for e in error.errors()
+        ".".join(map(str, e["loc"]))
+        + (": " if e["loc"] else "")
+        + e["msg"].removeprefix("Value error, ")
+        for e in error.errors()
     )
 
 
