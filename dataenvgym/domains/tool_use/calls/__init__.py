@@ -6,5 +6,7 @@ environment   one problem: the student calls tools, or says that none fits
 domain        how they are posed, judged, compared and taught
 search        finds tools by keywords, like API-Bank's ToolSearcher
 bfcl, api_bank   read the files of the two data sets
+api_bank_text    API-Bank's own notation of calls and dialogues
+api_bank_apis    API-Bank's own APIs, from a checkout, judge calls
 task          the two as tasks
 """
