@@ -67,6 +67,7 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("agent.engine*.turn_prompt", "social_turns"),
     ("agent.engine*.turns", 1),
     ("task.checkout", None),
+    ("task.judge_prompt", None),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

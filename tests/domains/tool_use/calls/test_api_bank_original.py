@@ -151,7 +151,7 @@ def test_verdicts_on_changed_calls_are_those_of_the_evaluator_of_levels_1_and_2(
             "call": {
                 "name": turn["api_name"],
                 "arguments": turn["result"]["input"]
-                if (turn["result"]["input"] or {}).keys() == turn["param_dict"].keys()
+                if (turn["result"]["input"] or {}).keys() == turn["param_dict"].keys() != set()
                 else turn["param_dict"],
             },
         }

@@ -145,9 +145,7 @@ def test_verdicts_on_changed_answers_are_those_of_bfcls_checker(original, subset
                 )
             else:  # in Python, 0 equals False
                 swapped = [ToolCall(**json.loads(as_booleans(json.dumps(c)))) for c in calls]
-                fits = iter(
-                    [calls_match(swapped, problem.gold, lenient=True, tools=problem.tools)]
-                )
+                fits = iter([calls_match(swapped, problem.gold, lenient=True, tools=problem.tools)])
             if not any(fits):
                 differing.append((instance.id, calls, gold[instance.id], theirs, ours))
     print(subset, len(instances), "problems", dict(counts))
