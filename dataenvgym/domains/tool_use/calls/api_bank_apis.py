@@ -136,7 +136,7 @@ class ApiBankApis:
 
     def _finds(self, call: ToolCall, gold: CheckedCall) -> bool:
         best = best_tools(call, self._catalog())
-        return bool(best and gold.found) and best[0].name == gold.found[-1]
+        return best is not None and [tool.name for tool in best[:1]] == gold.found[-1:] != []
 
     def _ask(self, request: dict[str, Any]) -> Any:
         with self._lock:

@@ -90,7 +90,7 @@ def accepts(manager: Any, request: dict[str, Any]) -> bool:
     result = manager.api_call(name, **arguments)
     if name == gold_name == "ToolSearcher":
         if result["output"] is None or gold["output"] is None:
-            return result["output"] == gold["output"]
+            return bool(result["output"] == gold["output"])
         return tool_names(result["output"]) == tool_names(gold["output"])
     return bool(manager.init_tool(gold_name).check_api_call_correctness(result, gold))
 

@@ -45,7 +45,7 @@ def described_tool(api: Mapping[str, Any]) -> Tool:
         kind = _TYPES.get(str(about.get("type", "")).lower().partition("(")[0])
         said = str(about.get("description") or about.get("desc") or "")
         properties[parameter] = ({"type": kind} if kind else {}) | {"description": said}
-    schema = {"type": "object", "properties": properties}
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
     return Tool(name=name, description=str(api.get("description") or ""), parameters=schema)
 
 
