@@ -7,23 +7,17 @@ call, each in its own way. `ApiBankApis` runs them in a process of its own (`api
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import threading
-import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from dataenvgym.domains.tool_use.calls import api_bank_process
 from dataenvgym.domains.tool_use.calls.api_bank_text import described_tool
+from dataenvgym.domains.tool_use.calls.checkout import Checkout
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, best_tools
-from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.records.model import Json, Model
 from dataenvgym.run_warnings import warn_run
@@ -68,23 +62,17 @@ class ApiBankApis:
     def __init__(
         self, checkout: str | Path | None, catalog: Callable[[], Sequence[Tool]] = tuple
     ) -> None:
-        self._checkout = None if checkout is None else Path(checkout).expanduser().absolute()
-        if self._checkout is not None:
-            lacking = [
-                name
-                for name in ("apis", "lv3_apis", "init_database", "tool_manager.py")
-                if not (self._checkout / name).exists()
-            ]
-            if lacking:
-                raise ConfigurationError(
-                    f"checkout is {str(checkout)!r}, which has no {', '.join(lacking)}: expected "
-                    "the folder api-bank of a clone of "
-                    "https://github.com/AlibabaResearch/DAMO-ConvAI"
-                )
+        self._checkout = (
+            None
+            if checkout is None
+            else Checkout(
+                checkout,
+                api_bank_process,
+                ("apis", "lv3_apis", "init_database", "tool_manager.py"),
+                "the folder api-bank of a clone of https://github.com/AlibabaResearch/DAMO-ConvAI",
+            )
+        )
         self._catalog = cache(lambda: tuple(catalog()))
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
-        self._owner = 0  # the process that started it
         self._warned_of: set[str] = set()
 
     @property
@@ -94,7 +82,8 @@ class ApiBankApis:
 
     def tools(self, library: Library) -> tuple[Tool, ...]:
         """The tools as API-Bank describes them, sorted by name."""
-        apis = self._ask({"apis": library})["apis"]
+        assert self._checkout is not None
+        apis = self._checkout.ask({"apis": library})["apis"]
         return tuple(sorted(map(described_tool, apis), key=lambda tool: tool.name))
 
     def accepts(self, call: ToolCall, gold: CheckedCall) -> bool | None:
@@ -117,13 +106,8 @@ class ApiBankApis:
             "gold_name": gold.name,
             "gold": gold.result,
         }
-        answer = self._ask(request)
+        answer = self._checkout.ask(request)
         if (package := answer.get("missing")) is None:
-            if "late" in answer:
-                raise EvaluationError(
-                    f"API-Bank's {call.name} did not answer within {api_bank_process.SECONDS} s, "
-                    f"for arguments {call.arguments!r}"
-                )
             return bool(answer["accepts"])
         if package not in self._warned_of:
             self._warned_of.add(package)
@@ -137,44 +121,3 @@ class ApiBankApis:
     def _finds(self, call: ToolCall, gold: CheckedCall) -> bool:
         best = best_tools(call, self._catalog())
         return best is not None and [tool.name for tool in best[:1]] == gold.found[-1:] != []
-
-    def _ask(self, request: dict[str, Any]) -> Any:
-        with self._lock:
-            if self._process is None or self._owner != os.getpid():
-                self._process, self._owner = self._start(), os.getpid()
-            process = self._process
-            assert process.stdin is not None
-            assert process.stdout is not None
-            try:
-                process.stdin.write(json.dumps(request) + "\n")
-                process.stdin.flush()
-                answer = process.stdout.readline()
-            except BrokenPipeError:
-                answer = ""
-            if not answer:
-                self._process = None
-                raise EvaluationError(
-                    f"the process with the APIs of {self._checkout} has ended "
-                    f"({process.wait()}); its own messages are above"
-                )
-        return json.loads(answer)
-
-    def _start(self) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, str(Path(api_bank_process.__file__))],
-            cwd=self._checkout,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        weakref.finalize(self, _stop, process)
-        return process
-
-
-def _stop(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.close()
-    process.stdout.close()
-    process.kill()
-    process.wait()
