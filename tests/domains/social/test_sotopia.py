@@ -447,6 +447,16 @@ def test_the_page_on_stores_reads_and_plays_such_a_server(
     assert SocialTask(profiles="sotopia_scenes", partner="model").instances
 
 
+def test_the_benchmark_is_played_from_redis(redis_dump):
+    url, server = redis_dump
+    combo = {"env_id": "01ENV", "agent_ids": ["01BOB", "01ANN"]}
+    key = ":sotopia.database.env_agent_combo_storage.EnvAgentComboStorage:c"
+    server.set(key, json.dumps(combo))
+    instances = SocialTask(partner="model", profiles=url).whole().instances
+    casts_of = [i.data_as(SocialProblem).characters for i in instances]
+    assert [[c.id for c in cast] for cast in casts_of] == [["01BOB", "01ANN"]] * 2
+
+
 def test_a_key_that_cannot_be_used_is_named(redis_dump):
     url, server = redis_dump
     key = ":sotopia.database.persistent_profile.AgentProfile:01ANN"
