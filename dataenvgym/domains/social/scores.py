@@ -169,7 +169,11 @@ class Scoring:
             return found
         judge = _sotopia_judge(self.judge_prompt)
         judged = yield from panel_ask(
-            judge.question(state), judge.verdict, who=self.judges, sampling=_SOTOPIA_SAMPLING
+            judge.question(state),
+            judge.verdict,
+            who=self.judges,
+            sampling=SamplingParameters(max_tokens=4096, json_schema=judge.schema(len(found))),
+            constrained=False,  # by the schema of the sampling instead
         )
         for seat in asked:
             found[seat] = self._of_sotopias_judges(judge, judged, state, seat)
@@ -228,7 +232,6 @@ class Scoring:
 
 
 _sotopia_judge = cache(SotopiaJudge)
-_SOTOPIA_SAMPLING = SamplingParameters(max_tokens=4096)
 
 
 def _in_our_order(

@@ -25,6 +25,7 @@ from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.profiles import Character
 from dataenvgym.domains.social.scene import Cast, Event, SceneState
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.judging.verdicts import Schema, verdict_schema
 from dataenvgym.records import Conversation, Message
 
 INSTALLED = "sotopia"
@@ -56,6 +57,7 @@ class SotopiaJudge:
         folder = _package(where)
         self._template, self._instruction = _question_parts(_tree(folder / _EVALUATORS))
         dimensions = _dimensions_model(_tree(folder / _DIMENSIONS), folder / _DIMENSIONS)
+        self._dimensions = dimensions
         self.verdict: type[BaseModel] = create_model(
             f"EvaluationForAgents[{dimensions.__name__}]",
             __base__=_Strict,
@@ -78,6 +80,16 @@ class SotopiaJudge:
         for name, value in values.items():
             text = text.replace(f"{{{name}}}", value)
         return (Message(role="user", content=text),)
+
+    def schema(self, seats: int) -> Schema:
+        """The JSON schema for servers that enforce one; in it the agents have fixed names."""
+        agents: dict[str, Any] = {
+            f"agent_{n}": (self._dimensions, ...) for n in range(1, seats + 1)
+        }
+        named = create_model("Agents", __base__=_Strict, **agents)
+        return verdict_schema(
+            create_model("Evaluations", __base__=_Strict, evaluations=(named, ...))
+        )
 
     def scores(self, verdict: Any, seat: int) -> dict[str, tuple[int, str]] | None:
         """The score and the reasoning of each dimension of a seat; None if the judge left it out.

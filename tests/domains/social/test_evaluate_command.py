@@ -300,6 +300,11 @@ def benchmark(folder, server):
         if not payload["model"].startswith("judge"):
             return acts(payload)
         asked.append(payload["messages"][-1]["content"])
+        schema = payload["response_format"]["json_schema"]["schema"]["properties"]["evaluations"]
+        assert (schema["required"], schema["additionalProperties"]) == (
+            ["agent_1", "agent_2"],
+            False,
+        )
         return evaluations({"goal": 6, "secret": -1}, {"goal": 3})
 
     server.answer(judged)

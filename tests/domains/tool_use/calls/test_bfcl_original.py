@@ -170,6 +170,7 @@ def verdict(checker, language, row, calls, gold, subset):
     return bool(found["valid"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("subset", ["irrelevance", "live_irrelevance", "live_relevance"])
 def test_where_only_the_existence_of_a_call_counts_any_call_decides(original, subset):
     folder, *_ = original
@@ -181,6 +182,7 @@ def test_where_only_the_existence_of_a_call_counts_any_call_decides(original, su
         assert verdicts == [subset == "live_relevance", *[subset != "live_relevance"] * 2]
 
 
+@pytest.mark.slow
 def test_rows_that_bfcl_counts_and_no_answer_solves_are_left_out_by_name(original, caplog):
     folder, *_ = original
     assert len(BFCLTask(folder).whole().instances) == 3482
