@@ -158,3 +158,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # without the last words of the packages that were imported
