@@ -30,10 +30,10 @@ from typing import Any, Literal, get_args
 from pydantic import Field, TypeAdapter, ValidationError
 
 from dataenvgym.domains.tool_use.calls.api_bank_apis import ApiBankApis, CheckedCall, Library
-from dataenvgym.domains.tool_use.calls.api_bank_text import messages_in, tools_in
+from dataenvgym.domains.tool_use.calls.api_bank_text import derived_tools, messages_in, tools_in
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in, parsed
-from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, spaced
-from dataenvgym.domains.tool_use.matching import KINDS, GoldCall
+from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER
+from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
@@ -357,59 +357,3 @@ def _training_instance(row: SourceRow, task: str) -> TaskInstance:
     skill = said.tool_calls[0].name if said.tool_calls else REPLY
     category = f"level {level[1]}" if level else None
     return problem.instance(id=row.id, task=task, skill=skill, category=category)
-
-
-# --- descriptions derived from calls --------------------------------------------------------------
-
-
-_FORMS = {
-    "YYYY-MM-DD HH:MM:SS": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
-    "YYYY-MM-DD": re.compile(r"\d{4}-\d\d-\d\d"),
-    "MM-DD": re.compile(r"\d\d-\d\d"),
-}
-
-
-def derived_tools(calls: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Tool, ...]:
-    """A tool for each name, with the arguments of its calls.
-
-    An argument that all calls have is required. If its values have a common type, that is its type;
-    if all are dates of one format, that is its description.
-
-    Args:
-        calls: the arguments of each call, by the tool's name.
-    """
-    tools = []
-    for name in sorted(calls):
-        names = list(dict.fromkeys(argument for call in calls[name] for argument in call))
-        values = {n: [call[n] for call in calls[name] if n in call] for n in names}
-        parameters: Any = {
-            "type": "object",
-            "properties": {n: _schema(values[n]) for n in names},
-            "required": [n for n in names if len(values[n]) == len(calls[name])],
-        }
-        first, *others = spaced(name).split()
-        described = " ".join([first.capitalize(), *(word.lower() for word in others)])
-        tools.append(Tool(name=name, description=f"{described}.", parameters=parameters))
-    return tuple(tools)
-
-
-def _schema(values: Sequence[Any]) -> dict[str, Json]:
-    schema: dict[str, Json] = {}
-    types = {KINDS.get(type(value)) for value in values}
-    if types == {"integer", "number"}:
-        types = {"number"}
-    if len(types) == 1 and (only := types.pop()) not in (None, "null"):
-        schema["type"] = only
-        items = [item for value in values if isinstance(value, list) for item in value]
-        if only == "array" and items:
-            schema["items"] = _schema(items)
-        if only == "object":
-            fields = dict.fromkeys(name for value in values for name in value)
-            schema["properties"] = {
-                name: _schema([value[name] for value in values if name in value]) for name in fields
-            }
-    texts = all(isinstance(value, str) for value in values)
-    for form, pattern in _FORMS.items():
-        if texts and all(pattern.fullmatch(value) for value in values):
-            schema["description"] = f"In the form {form}."
-    return schema

@@ -6,7 +6,7 @@
     AI: Done.
 
 The rows of its training files have these in "instruction" (after "API descriptions:") and "input",
-and the expected turn in "output".
+and the expected turn in "output". `derived_tools` describes APIs by the calls that they got.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dataenvgym.domains.tool_use.calls.search import spaced
+from dataenvgym.domains.tool_use.matching import KINDS
 from dataenvgym.records import Message, Tool, ToolCall
+from dataenvgym.records.model import Json
 
 _TYPES = {
     "str": "string", "string": "string", "int": "integer", "integer": "integer",
@@ -110,3 +113,59 @@ def messages_in(dialogue: str) -> tuple[Message, ...]:
             if arrow:
                 messages.append(Message(role="tool", content=result))
     return tuple(messages)
+
+
+# --- descriptions derived from calls --------------------------------------------------------------
+
+
+_FORMS = {
+    "YYYY-MM-DD HH:MM:SS": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
+    "YYYY-MM-DD": re.compile(r"\d{4}-\d\d-\d\d"),
+    "MM-DD": re.compile(r"\d\d-\d\d"),
+}
+
+
+def derived_tools(calls: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Tool, ...]:
+    """A tool for each name, with the arguments of its calls.
+
+    An argument that all calls have is required. If its values have a common type, that is its type;
+    if all are dates of one format, that is its description.
+
+    Args:
+        calls: the arguments of each call, by the tool's name.
+    """
+    tools = []
+    for name in sorted(calls):
+        names = list(dict.fromkeys(argument for call in calls[name] for argument in call))
+        values = {n: [call[n] for call in calls[name] if n in call] for n in names}
+        parameters: Any = {
+            "type": "object",
+            "properties": {n: _schema(values[n]) for n in names},
+            "required": [n for n in names if len(values[n]) == len(calls[name])],
+        }
+        first, *others = spaced(name).split()
+        described = " ".join([first.capitalize(), *(word.lower() for word in others)])
+        tools.append(Tool(name=name, description=f"{described}.", parameters=parameters))
+    return tuple(tools)
+
+
+def _schema(values: Sequence[Any]) -> dict[str, Json]:
+    schema: dict[str, Json] = {}
+    types = {KINDS.get(type(value)) for value in values}
+    if types == {"integer", "number"}:
+        types = {"number"}
+    if len(types) == 1 and (only := types.pop()) not in (None, "null"):
+        schema["type"] = only
+        items = [item for value in values if isinstance(value, list) for item in value]
+        if only == "array" and items:
+            schema["items"] = _schema(items)
+        if only == "object":
+            fields = dict.fromkeys(name for value in values for name in value)
+            schema["properties"] = {
+                name: _schema([value[name] for value in values if name in value]) for name in fields
+            }
+    texts = all(isinstance(value, str) for value in values)
+    for form, pattern in _FORMS.items():
+        if texts and all(pattern.fullmatch(value) for value in values):
+            schema["description"] = f"In the form {form}."
+    return schema
