@@ -28,6 +28,7 @@ from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.domains.social.sotopia import CLASSES, RELATIONSHIP_NAMES, SCENE_NAMES
 from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError
 from dataenvgym.records.model import Model, Text
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import write_json
 from dataenvgym.store import RedisSettings, is_redis_url
 
@@ -139,6 +140,14 @@ def read_benchmark(where: str | Path) -> Profiles:
             if of.agent_index is not None and i < len(of.agent_index):
                 seats = listed.setdefault(name, {}).get(scene, ())
                 listed[name][scene] = (*seats, of.agent_index[i])
+    absent = [id for id in dict.fromkeys([*casts, *subsets]) if id not in scenes]
+    unlisted = [id for id in scenes if casts and id not in casts]
+    for ids, why in (
+        (absent, "casts or lists name scenes that the dump does not have"),
+        (unlisted, "scenes have no casts, and are left out"),
+    ):
+        if ids:
+            warn_run(f"{where}: {len(ids)} {why}, first {ids[0]!r}")
     played = {}
     for id, scene in scenes.items():
         if casts and id not in casts:

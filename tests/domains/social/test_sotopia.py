@@ -207,6 +207,15 @@ def test_the_benchmark_has_the_size_of_sotopias(dump):
     assert len(played(**whole, scenes="hard", seats="listed")) == 20 * 5
 
 
+def test_what_the_benchmark_leaves_out_is_said(dump, caplog):
+    folder = benchmark_dump(dump)
+    path = folder / "EnvironmentList.json"
+    path.write_text(json.dumps([{"name": "n", "environments": ["e1", "gone"]}]))
+    played(profiles=str(folder))
+    assert "1 casts or lists name scenes that the dump does not have, first 'gone'" in caplog.text
+    assert "1 scenes have no casts, and are left out, first 'e3'" in caplog.text
+
+
 def test_a_bad_entry_of_the_benchmark_is_named(dump):
     folder = benchmark_dump(dump)
     (folder / "EnvAgentComboStorage.json").write_text('[{"env_id": "e1", "agent_ids": ["p0", 3]}]')
