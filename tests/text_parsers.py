@@ -32,6 +32,7 @@ from dataenvgym.domains.social.transcripts import is_transcript, read_scene
 from dataenvgym.domains.textworld.flowbench import call_of
 from dataenvgym.domains.textworld.pocket import PocketTextworldTask
 from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
+from dataenvgym.domains.tool_use.calls.api_bank_text import messages_in
 from dataenvgym.domains.tool_use.calls.environment import rouge_l
 from dataenvgym.domains.tool_use.calls.problem import from_text
 from dataenvgym.domains.tool_use.calls.search import found
@@ -95,6 +96,12 @@ def record(text: str) -> SupervisedDatum:
 def json_alone_or_why(text: str) -> object:
     with suppress(ValueError):
         return json_alone(text)
+    return None
+
+
+def dialogue_of_api_bank(text: str) -> object:
+    with suppress(ValueError):
+        return messages_in(f"User: {text}\nAPI-Request: [f(a='{text}')]->{text}")
     return None
 
 
@@ -230,6 +237,7 @@ PARSERS: dict[str, Parser] = {
     "malformed calls": malformed_call,
     "calls in a dialogue": from_text,
     "calls in a dataset": calls_in_dataset,
+    "a dialogue of API-Bank": dialogue_of_api_bank,
     "value compared": lambda text: is_acceptable_leniently(text, ["a"], {}, listed=False),
     "dialogue compared": lambda text: rouge_l(text, "the meeting is on Monday at ten " * 4),
     "search for tools": lambda text: found(

@@ -70,6 +70,8 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("agent.engine*.turns", 1),
     ("agent.engine*.most_negatives", None),
     ("environment.engine*.most_negatives", None),
+    ("task.checkout", None),
+    ("task.judge_prompt", None),
 )
 """Options that were added later, with the value that leaves a run as it was before, and is not in
 its identity."""

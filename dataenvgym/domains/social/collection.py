@@ -50,12 +50,17 @@ class Origin:
 
 @dataclass(frozen=True)
 class Profiles:
-    """Characters and scenes by id, and the relationships between characters; all names exist."""
+    """Characters and scenes by id, and the relationships between characters; all names exist.
+
+    Attributes:
+        listed_seats: by subset and scene, the seats that the student takes with `seats=listed`.
+    """
 
     characters: Mapping[str, Character]
     scenes: Mapping[str, Scene]
     relationships: Mapping[str, RelationshipProfile]
     origin: Origin = Origin({})
+    listed_seats: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for tie in self.relationships.values():

@@ -16,7 +16,7 @@ from dataenvgym.domains.social.problem import MODEL, SocialProblem
 from dataenvgym.domains.social.prompts import news, seat_conversation
 from dataenvgym.domains.social.recording import SceneRecord, SceneRecorder
 from dataenvgym.domains.social.scene import MOST_TURNS, Rules, SceneState
-from dataenvgym.domains.social.scores import Scoring, SeatScores
+from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.domains.social.scripted_partners import scripted_partner
 from dataenvgym.domains.social.strategies import PARTNER_STRATEGIST, SPEAKER, STRATEGIST, Strategies
 from dataenvgym.errors import SpeakerError
@@ -136,10 +136,8 @@ class SocialEnvironment(TaskEnvironment):
             return Outcome(messages, done=False)
         if self._record is not None:
             self._record.ended(state)
-        found: list[SeatScores | None] = [None for _ in state.cast.seats]
-        for seat in state.cast.seats:
-            if seat == problem.seat or self._options.scored == "all":
-                found[seat] = yield from self._options.of_seat(state, seat)
+        scored = state.cast.seats if self._options.scored == "all" else [problem.seat]
+        found = yield from self._options.of_seats(state, scored)
         if self._record is not None:
             self._record.scored(found)
         of_student = found[problem.seat]

@@ -19,7 +19,7 @@ from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.options import THIRDS
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
-Seats = Literal["first", "second", "both"]
+Seats = Literal["first", "second", "both", "listed"]
 FAIR = "fair"
 
 
@@ -30,13 +30,14 @@ class SceneOptions:
     Attributes:
         scenes: "all", a named subset such as "hard", or "procedural": generated small scenes with
             equal shares of the skills (see `source`) and scripted partners of their own.
-        seats: the student's: "first", "second" or "both" (all, if there are more than two); a
-            procedural scene fixes it.
+        seats: the student's: "first", "second", "both" (all, if there are more than two), or
+            "listed" (those that the subset's list names, in a dump of Sotopia); a procedural scene
+            fixes it.
         partner: a temperament of the scripted negotiators (tough, fair, soft, impatient or
             tit_for_tat), who play the scenes with a deal; or "model": the speaker "partner" plays
             all scenes.
         name: name of the task.
-        casts_per_scene: largest number of casts played for each scene.
+        casts_per_scene: largest number of casts played for each scene; Sotopia's benchmark lists 5.
         fractions: shares of the scenes.
         seed: selects the scenes of each split; also of scripted partners and random turns.
         trial: number of the repetition; it changes all seeds, but the scenes stay the same.
@@ -85,6 +86,13 @@ class SceneSource(Source):
                 f"partner {partner!r} could negotiate: set task.partner={MODEL}"
             )
         self._profiles, self._options, self._is_whole = profiles, options, False
+        self._listed = profiles.listed_seats.get(options.scenes, {})
+        if options.seats == "listed" and not self._listed:
+            known = ", ".join(profiles.listed_seats) or "none"
+            raise ConfigurationError(
+                f"seats is 'listed', and no list names the seats of scenes={options.scenes} (the "
+                f"subsets with such a list: {known}): choose first, second or both"
+            )
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         scenes = self._split(split)
@@ -119,7 +127,12 @@ class SceneSource(Source):
 
     def _instances(self, scene: Scene) -> Iterator[TaskInstance]:
         of = self._options
-        seats = {"first": [0], "second": [1], "both": list(range(scene.seats))}[of.seats]
+        seats = {
+            "first": [0],
+            "second": [1],
+            "both": list(range(scene.seats)),
+            "listed": list(self._listed.get(scene.id, ())),
+        }[of.seats]
         if of.partner != MODEL and scene.deal is not None:
             seats = [seat for seat in seats if seat in scene.deal.parties]
         of_trial = ("trial", of.trial) if of.trial else ()

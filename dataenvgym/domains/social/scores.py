@@ -12,17 +12,20 @@ import re
 import unicodedata
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from statistics import fmean
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from dataenvgym.domains.social.bargaining import Trade, bargains_of
 from dataenvgym.domains.social.evaluators import DIMENSIONS, in_order, judge_character, overall
 from dataenvgym.domains.social.profiles import Deal, RequiredUtterance, Scene, Swap
 from dataenvgym.domains.social.prompts import dialogue, profile_text, situation_text
 from dataenvgym.domains.social.scene import SceneState
+from dataenvgym.domains.social.sotopia_judge import SotopiaJudge
 from dataenvgym.errors import ConfigurationError, SpeakerError, check_one_of
-from dataenvgym.interfaces import Ask, Reply
-from dataenvgym.judging import dialogue_text
+from dataenvgym.interfaces import Ask, Reply, SamplingParameters
+from dataenvgym.judging import Judged, dialogue_text, panel_ask
 
 _EMPHASIS = dict.fromkeys(map(ord, "*_`~"))
 _TAG = re.compile(r"</?\w[^<>]*>|<!--(?:(?!<!--|-->).)*+-->", re.DOTALL)
@@ -110,15 +113,19 @@ class Scoring:
         judges: the speakers that score the dimensions that the scene's rules do not; the mean of
             several counts.
         scored: "student": the student's seat; "all": every seat, for the record.
+        judge_prompt: "sotopia" (the installed package) or the folder of a clone of Sotopia: each
+            judge is asked once about all seats, with Sotopia's question and ranges; None asks about
+            each seat (prompt `social_dimensions`).
 
     Raises:
         ConfigurationError: for a dimension that does not exist, without `goal`, without judges,
-            and for other values of `scored`.
+            for other values of `scored`, and if Sotopia's sources are not there.
     """
 
     dimensions: Sequence[str] = ("goal",)
     judges: Sequence[str] = ("judge",)
     scored: Scored = "student"
+    judge_prompt: str | Path | None = None
 
     def __post_init__(self) -> None:
         in_order(self.dimensions)
@@ -133,18 +140,70 @@ class Scoring:
                 f"judges is {judges!r}, expected names of speakers, each once, such as [judge]"
             )
         check_one_of(get_args(Scored), scored=self.scored)
+        if self.judge_prompt is not None:
+            _sotopia_judge(self.judge_prompt)  # raises here if it cannot be read
 
     def to_judge(self, scene: Scene, seat: int) -> list[str]:
         """The dimensions of a seat that need the judges."""
         by_rule = scored_by_rule(scene, seat)
         return [name for name in self.dimensions if name not in by_rule]
 
-    def of_seat(self, state: SceneState, seat: int) -> Generator[Ask, Reply, SeatScores]:
-        """Score one seat of a scene that is over: `yield from` it in a task environment.
+    def of_seats(
+        self, state: SceneState, seats: Iterable[int]
+    ) -> Generator[Ask, Reply, list[SeatScores | None]]:
+        """Score these seats of a scene that is over: `yield from` it in a task environment.
+
+        Returns:
+            an entry for each seat of the scene, None for those that are not scored.
 
         Raises:
             SpeakerError: if no judge gives a verdict, under the name of the first judge.
         """
+        found: list[SeatScores | None] = [None for _ in state.cast.seats]
+        asked = [seat for seat in state.cast.seats if seat in set(seats)]
+        if self.judge_prompt is None or not any(
+            self.to_judge(state.cast.scene, seat) for seat in asked
+        ):
+            for seat in asked:
+                found[seat] = yield from self._of_seat(state, seat)
+            return found
+        judge = _sotopia_judge(self.judge_prompt)
+        judged = yield from panel_ask(
+            judge.question(state),
+            judge.verdict,
+            who=self.judges,
+            sampling=SamplingParameters(max_tokens=4096, json_schema=judge.schema(len(found))),
+            constrained=False,  # by the schema of the sampling instead
+        )
+        for seat in asked:
+            found[seat] = self._of_sotopias_judges(judge, judged, state, seat)
+        return found
+
+    def _of_sotopias_judges(
+        self, judge: SotopiaJudge, judged: Judged[Any], state: SceneState, seat: int
+    ) -> SeatScores:
+        """The scores of a seat in the verdicts on the whole scene."""
+        who = state.cast.names[seat]
+        given = {name: judge.scores(v, seat) for name, v in judged.verdicts.items()}
+        scored = {name: scores for name, scores in given.items() if scores is not None}
+        if not scored:
+            unscored = judged.unscored or dict.fromkeys(given, f"no scores for {who}")
+            name, reason = next(iter(unscored.items()))
+            raise SpeakerError(f"{name}: {reason}")
+        to_judge = self.to_judge(state.cast.scene, seat)
+        means = {n: fmean(scores[n][0] for scores in scored.values()) for n in to_judge}
+        by_judge = {n: {j: float(s[n][0]) for j, s in scored.items()} for n in to_judge}
+        reasons = [f"{who}, {n} ({j}): {s[n][1]}" for n in to_judge for j, s in scored.items()]
+        return _in_our_order(rule_scores(state, seat) | means, by_judge, "\n".join(reasons))
+
+    def of_seat(self, state: SceneState, seat: int) -> Generator[Ask, Reply, SeatScores]:
+        """Score one seat, as `of_seats` does."""
+        found = yield from self.of_seats(state, [seat])
+        of_seat = found[seat]
+        assert of_seat is not None
+        return of_seat
+
+    def _of_seat(self, state: SceneState, seat: int) -> Generator[Ask, Reply, SeatScores]:
         cast = state.cast
         who = cast.names[seat]
         scores, reasoning = rule_scores(state, seat), ""
@@ -169,10 +228,19 @@ class Scoring:
                 for name, reasons in judged.reasons.items()
                 for judge, reason in reasons.items()
             )
-        scores = {name: scores[name] for name in DIMENSIONS if name in scores}
-        if (mean := overall(scores)) is not None:
-            scores["overall"] = mean
-        return SeatScores(scores, by_judge, reasoning)
+        return _in_our_order(scores, by_judge, reasoning)
+
+
+_sotopia_judge = cache(SotopiaJudge)
+
+
+def _in_our_order(
+    scores: Mapping[str, float], by_judge: Mapping[str, Mapping[str, float]], reasoning: str
+) -> SeatScores:
+    ordered = {name: scores[name] for name in DIMENSIONS if name in scores}
+    if (mean := overall(ordered)) is not None:
+        ordered["overall"] = mean
+    return SeatScores(ordered, by_judge, reasoning)
 
 
 def scored_by_rule(scene: Scene, seat: int) -> tuple[str, ...]:

@@ -6,6 +6,9 @@ Each is a file (`AgentProfile.json`, a list; or `AgentProfile.jsonl`), or keys s
 `:sotopia.database.persistent_profile.AgentProfile:<pk>`, which redis-om writes as RedisJSON; plain
 strings of JSON are read too. What our models have no field for, or write in another way, is kept
 beside them, so that a dump is written as it was read.
+
+Sotopia's benchmark is in two more classes: EnvAgentComboStorage has its casts, and EnvironmentList
+its hard scenes. `read_benchmark` reads what it plays.
 """
 
 from __future__ import annotations
@@ -17,15 +20,39 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from pydantic import Field
 
-from dataenvgym.domains.social.collection import Origin, Profiles, by_id, read_entries
+from dataenvgym.domains.social.collection import Origin, Profiles, by_id, parse, read_entries
+from dataenvgym.domains.social.profiles import Filled
 from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.domains.social.sotopia import CLASSES, RELATIONSHIP_NAMES, SCENE_NAMES
 from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError
+from dataenvgym.records.model import Model, Text
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import write_json
 from dataenvgym.store import RedisSettings, is_redis_url
 
 _Entries = Callable[[str], Iterator[tuple[str, Any]]]
+HARD_LIST = "01HAK34YPB1H1RWXQDASDKHSNS"
+"""The pk of the list with the hard scenes of Sotopia's benchmark."""
+_BY_CODENAME = {"cooperative": "mutual", "competitive": "craigslist"}
+"""Sotopia's subsets of scenes whose codename has this word."""
+
+
+class _Combo(Model, extra="ignore"):
+    """Characters for a scene (`EnvAgentComboStorage`)."""
+
+    env_id: Filled
+    agent_ids: tuple[Filled, ...]
+
+
+class _SceneList(Model, extra="ignore"):
+    """Scenes, and the seat of the tested model in each (`EnvironmentList`)."""
+
+    pk: Text = ""
+    name: Text = ""
+    environments: tuple[Filled, ...] = ()
+    agent_index: tuple[int, ...] | None = Field(default=None)
 
 
 @dataclass(frozen=True)
@@ -53,12 +80,7 @@ def read_sotopia(where: str | Path) -> SotopiaDump:
         BrokenFileError: if a file is not JSON.
         StoreError: if the server cannot be reached.
     """
-    entries: _Entries
-    if is_redis_url(str(where)):
-        settings = RedisSettings(str(where))
-        where, entries = settings.place, partial(_in_redis, settings.connected(), settings.place)
-    else:
-        entries = partial(_in_files, Path(where).expanduser())
+    where, entries = _entries_at(where)
     found: dict[str, dict[str, Any]] = {}
     kept: dict[tuple[str, str], Mapping[str, tuple[Any, Any]]] = {}
     for name, (read, write) in CLASSES.items():
@@ -75,17 +97,88 @@ def read_sotopia(where: str | Path) -> SotopiaDump:
             }
         found[name] = by_id(pairs, field="pk")
     characters, scenes, ties, episodes = found.values()
+    profiles = Profiles(characters, scenes, ties, _origin(characters, where))
+    return SotopiaDump(profiles, tuple(episodes.values()), kept)
+
+
+def is_dump(where: str | Path) -> bool:
+    """Whether it is the address of a Redis server, or a folder with characters of a dump."""
+    if is_redis_url(str(where)):
+        return True
+    files = (Path(where).expanduser() / f"AgentProfile{end}" for end in (".json", ".jsonl"))
+    return any(file.exists() for file in files)
+
+
+def read_benchmark(where: str | Path) -> Profiles:
+    """The scenes that Sotopia's benchmark plays, with its casts, from a dump.
+
+    If the dump lists casts, only scenes with some are there, and each has its casts alone, whatever
+    ages and occupations it asks for. The subsets are "hard" (the list `HARD_LIST`), every other
+    list by its name, and "cooperative" and "competitive", by codename, as in Sotopia. A list also
+    has the seats that the tested model takes (`seats=listed`). Episodes are not read.
+
+    Raises:
+        InvalidInstanceError, BrokenFileError, StoreError: as in `read_sotopia`.
+    """
+    where, entries = _entries_at(where)
+    found: dict[str, dict[str, Any]] = {}
+    for name in ("AgentProfile", "EnvironmentProfile", "RelationshipProfile"):
+        read, _ = CLASSES[name]
+        found[name] = by_id([(p, read(entry, p)) for p, entry in entries(name)], field="pk")
+    characters, scenes, ties = found.values()
+    casts: dict[str, list[tuple[str, ...]]] = {}
+    for place, entry in entries("EnvAgentComboStorage"):
+        combo = parse(_Combo, entry, place)
+        casts.setdefault(combo.env_id, []).append(combo.agent_ids)
+    subsets: dict[str, list[str]] = {}
+    listed: dict[str, dict[str, tuple[int, ...]]] = {}
+    for place, entry in entries("EnvironmentList"):
+        of = parse(_SceneList, entry, place)
+        name = "hard" if of.pk == HARD_LIST else of.name or of.pk
+        for i, scene in enumerate(of.environments):
+            subsets.setdefault(scene, []).append(name)
+            if of.agent_index is not None and i < len(of.agent_index):
+                seats = listed.setdefault(name, {}).get(scene, ())
+                listed[name][scene] = (*seats, of.agent_index[i])
+    absent = [id for id in dict.fromkeys([*casts, *subsets]) if id not in scenes]
+    unlisted = [id for id in scenes if casts and id not in casts]
+    for ids, why in (
+        (absent, "casts or lists name scenes that the dump does not have"),
+        (unlisted, "scenes have no casts, and are left out"),
+    ):
+        if ids:
+            warn_run(f"{where}: {len(ids)} {why}, first {ids[0]!r}")
+    played = {}
+    for id, scene in scenes.items():
+        if casts and id not in casts:
+            continue
+        named = (n for n, word in _BY_CODENAME.items() if word in scene.codename.lower())
+        update: dict[str, Any] = {"subsets": tuple(dict.fromkeys([*subsets.get(id, ()), *named]))}
+        if casts:
+            update |= {"casts": tuple(casts[id]), "ages": (), "occupations": ()}
+        played[id] = type(scene).model_validate(scene.model_dump() | update)
+    return Profiles(characters, played, ties, _origin(characters, where), listed)
+
+
+def _entries_at(where: str | Path) -> tuple[str | Path, _Entries]:
+    """The place, for messages, and the entries of a class there."""
+    if is_redis_url(str(where)):
+        settings = RedisSettings(str(where))
+        return settings.place, partial(_in_redis, settings.connected(), settings.place)
+    return where, partial(_in_files, Path(where).expanduser())
+
+
+def _origin(characters: Mapping[str, Any], where: str | Path) -> Origin:
     if not characters:
         raise InvalidInstanceError(
             f"{where} holds no AgentProfile: expected AgentProfile.json or .jsonl in a folder, or "
             "keys ':sotopia.database.persistent_profile.AgentProfile:<pk>' in Redis"
         )
     kinds = zip(("characters", "scenes", "relationships"), CLASSES, strict=False)
-    origin = Origin(
+    return Origin(
         {kind: f"{name} in {where}" for kind, name in kinds},
         {"scenes": SCENE_NAMES, "relationships": RELATIONSHIP_NAMES},
     )
-    return SotopiaDump(Profiles(characters, scenes, ties, origin), tuple(episodes.values()), kept)
 
 
 def write_sotopia(folder: str | Path, dump: SotopiaDump) -> None:

@@ -16,6 +16,7 @@ from dataenvgym.domains.social.procedural import ProceduralDomain, ProceduralSce
 from dataenvgym.domains.social.procedural_skills import SKILLS
 from dataenvgym.domains.social.scene import Ends, Rules, TurnOptions, rules_of
 from dataenvgym.domains.social.scripted_partners import temperament
+from dataenvgym.domains.social.sotopia_dump import is_dump, read_benchmark
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
@@ -31,7 +32,8 @@ class SocialOptions(SceneOptions, TaskOptions, PlayOptions, TurnOptions):
     """Options of `SocialTask`.
 
     Attributes:
-        profiles: a folder with characters.json and scenes.json, or `Profiles`, such as
+        profiles: a folder with characters.json and scenes.json; a dump of Sotopia, as a folder or
+            "redis://HOST:PORT/DB" (see `read_benchmark`); or `Profiles`, such as
             `read_sotopia(...).profiles`; None: the package's own.
         n_procedural: number of procedural scenes, in all splits together.
         rules: when scenes end: "sotopia"; or "epo": as in EPO's code, and only the actions none,
@@ -118,7 +120,7 @@ def _profiles(given: Profiles | str | Path | None) -> Profiles:
     if given is None:
         return shipped_profiles()
     if isinstance(given, str | Path):
-        return read_profiles(given)
+        return read_benchmark(given) if is_dump(given) else read_profiles(given)
     if not isinstance(given, Profiles):
         raise ConfigurationError(
             f"profiles is a {type(given).__name__}, expected Profiles or a folder of them; those "

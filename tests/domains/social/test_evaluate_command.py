@@ -13,6 +13,8 @@ from dataenvgym.metrics.files import read_models
 from dataenvgym.store import open_store
 
 from ...llm.conftest import FakeServer
+from .sotopia_clone import evaluations, write_clone
+from .test_sotopia import ANN, SCENE
 
 MIDDLE = {name: (d.low + d.high) // 2 for name, d in DIMENSIONS.items()}
 
@@ -273,3 +275,63 @@ def test_the_pocket_math_student_has_no_room_for_scenes_and_is_told_what_to_choo
     assert "scenes cannot begin with this student: the prompt has" in result.err
     assert "Choose task=pocket_social" in result.err
     assert not (folder / "evaluations").exists()
+
+
+# --- Sotopia's benchmark ---
+
+
+@pytest.fixture
+def benchmark(folder, server):
+    """A dump of two scenes with two casts each, a clone, and a server that judges as it asks."""
+    people = [{**ANN, "pk": f"p{i}", "first_name": f"P{i}"} for i in range(4)]
+    combos = [{"env_id": e, "agent_ids": [f"p{i}", f"p{i + 2}"]} for e in "xy" for i in range(2)]
+    files = {
+        "AgentProfile": people,
+        "EnvironmentProfile": [{**SCENE, "pk": e, "scenario": f"Camp {e}."} for e in "xy"],
+        "EnvAgentComboStorage": combos,
+    }
+    (folder / "dump").mkdir()
+    for name, entries in files.items():
+        (folder / "dump" / f"{name}.json").write_text(json.dumps(entries))
+    write_clone(folder / "clone")
+    asked = []
+
+    def judged(payload):
+        if not payload["model"].startswith("judge"):
+            return acts(payload)
+        asked.append(payload["messages"][-1]["content"])
+        schema = payload["response_format"]["json_schema"]["schema"]["properties"]["evaluations"]
+        assert (schema["required"], schema["additionalProperties"]) == (
+            ["agent_1", "agent_2"],
+            False,
+        )
+        return evaluations({"goal": 6, "secret": -1}, {"goal": 3})
+
+    server.answer(judged)
+    return asked
+
+
+@pytest.mark.parametrize(("partner", "episodes"), [("openai/other", 8), ("openai/gym", 4)])
+def test_sotopias_benchmark_is_played_and_judged_from_the_command_line(
+    scenes, folder, benchmark, partner, episodes
+):
+    result = scenes(
+        "task.scenes=all",
+        "task.profiles=dump",
+        "task.casts_per_scene=5",
+        "task.judge_prompt=clone",
+        "name=e",
+        partner=partner,
+    )
+    assert (result.code, result.err) == (0, "")
+    rows = rows_in(folder)
+    assert len(rows) == len(benchmark) == episodes  # one question for both seats
+    assert all("How well did they do?" in question for question in benchmark)
+    first, second = rows[:2]
+    if partner == "openai/gym":
+        assert [scores["goal"] for scores in first.scores] == [6, 3]
+    else:
+        assert (first.scores[0]["goal"], second.scores[1]["goal"]) == (6, 3)
+        assert first.scores[0]["secret"] == -1
+        assert first.scores[0]["overall"] == pytest.approx(5 / 7)
+    assert {row.cast for row in rows} == {("p0", "p2"), ("p1", "p3")}

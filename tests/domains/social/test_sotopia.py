@@ -11,8 +11,10 @@ import pytest
 
 from dataenvgym.domains.social import SocialTask, casts, read_sotopia, write_sotopia
 from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.domains.social.profiles import AgeRange, Goal, Hint, Relationship
 from dataenvgym.domains.social.scene_log import SeatScore, Utterance
+from dataenvgym.domains.social.sotopia_dump import HARD_LIST
 from dataenvgym.errors import BrokenFileError, ConfigurationError, InvalidInstanceError, StoreError
 
 ANN = {
@@ -128,6 +130,100 @@ def test_a_dump_may_be_sparse_and_know_more_than_we_do(dump):
     assert read.profiles.characters["a"].name == "Ann"
     assert read.profiles.scenes["e"].relationship is Relationship.STRANGER
     assert [s.overall for s in read.episodes[0].scores] == [0.5, 1]
+
+
+# --- the benchmark ---
+
+
+def benchmark_dump(dump):
+    """A dump with three scenes: two of the benchmark with two casts each, one of them hard."""
+    people = [{**ANN, "pk": f"p{i}", "first_name": f"P{i}", "age": 20 + i} for i in range(4)]
+    scenes = [
+        {**SCENE, "pk": "e1", "codename": "craigslist_1"},
+        {**SCENE, "pk": "e2", "codename": "Mutual_friends_1"},
+        {**SCENE, "pk": "e3", "codename": "unlisted"},
+    ]
+    combos = [
+        {"pk": f"c{env}{i}", "env_id": env, "agent_ids": [f"p{i}", f"p{i + 2}"]}
+        for env in ("e1", "e2")
+        for i in range(2)
+    ]
+    lists = [
+        {"pk": HARD_LIST, "name": "h", "environments": ["e2"], "agent_index": ["1"]},
+        {"pk": "01LIST", "name": "first three", "environments": ["e1", "e3"], "agent_index": None},
+    ]
+    return dump(
+        AgentProfile=people,
+        EnvironmentProfile=scenes,
+        RelationshipProfile=[],
+        EnvAgentComboStorage=combos,
+        EnvironmentList=lists,
+    )
+
+
+def played(**options):
+    instances = SocialTask(partner="model", **options).whole().instances
+    problems = [instance.data_as(SocialProblem) for instance in instances]
+    return [(p.scene.id, "".join(c.id[1] for c in p.characters), p.seat) for p in problems]
+
+
+def test_the_benchmark_plays_its_casts_from_both_seats(dump):
+    folder = str(benchmark_dump(dump))
+    both = [(s, c, seat) for s in ("e1", "e2") for c in ("02", "13") for seat in (0, 1)]
+    assert played(profiles=folder, casts_per_scene=5) == both
+    assert played(profiles=folder) == [each for each in both if each[1] == "02"]
+    assert played(profiles=folder, scenes="competitive") == both[:2]
+    assert played(profiles=folder, scenes="cooperative") == both[4:6]
+    assert played(profiles=folder, scenes="first three") == both[:2]
+
+
+def test_hard_scenes_are_those_of_the_list_from_the_seats_that_it_names(dump):
+    folder = str(benchmark_dump(dump))
+    hard = {"profiles": folder, "scenes": "hard", "casts_per_scene": 5}
+    assert played(**hard, seats="listed") == [("e2", "02", 1), ("e2", "13", 1)]
+    assert len(played(**hard)) == 4
+    with pytest.raises(ConfigurationError, match="no list names the seats of scenes=all"):
+        played(profiles=folder, seats="listed")
+
+
+def test_the_benchmark_has_the_size_of_sotopias(dump):
+    people = [{**ANN, "pk": f"p{i}", "first_name": f"P{i}"} for i in range(10)]
+    scenes = [{**SCENE, "pk": f"e{i:02}"} for i in range(90)]
+    combos = [
+        {"pk": f"{e['pk']}{i}", "env_id": e["pk"], "agent_ids": [f"p{i}", f"p{i + 5}"]}
+        for e in scenes
+        for i in range(5)
+    ]
+    hard = {"pk": HARD_LIST, "name": "", "environments": [f"e{i:02}" for i in range(20)]}
+    folder = dump(
+        AgentProfile=people,
+        EnvironmentProfile=scenes,
+        EnvAgentComboStorage=combos,
+        EnvironmentList=[hard | {"agent_index": ["0", "1"] * 10}],
+        RelationshipProfile=[],
+    )
+    whole = {"profiles": str(folder), "casts_per_scene": 5}
+    assert len(played(**whole)) == 90 * 5 * 2
+    assert len(played(**whole, scenes="hard", seats="listed")) == 20 * 5
+
+
+def test_what_the_benchmark_leaves_out_is_said(dump, caplog):
+    folder = benchmark_dump(dump)
+    path = folder / "EnvironmentList.json"
+    path.write_text(json.dumps([{"name": "n", "environments": ["e1", "gone"]}]))
+    played(profiles=str(folder))
+    assert "1 casts or lists name scenes that the dump does not have, first 'gone'" in caplog.text
+    assert "1 scenes have no casts, and are left out, first 'e3'" in caplog.text
+
+
+def test_a_bad_entry_of_the_benchmark_is_named(dump):
+    folder = benchmark_dump(dump)
+    (folder / "EnvAgentComboStorage.json").write_text('[{"env_id": "e1", "agent_ids": ["p0", 3]}]')
+    with pytest.raises(InvalidInstanceError, match=r"ComboStorage.json, entry 0, field 'agent_ids"):
+        played(profiles=str(folder))
+    (folder / "EnvAgentComboStorage.json").write_text('[{"env_id": "e1", "agent_ids": ["p0","x"]}]')
+    with pytest.raises(InvalidInstanceError, match="there is no character 'x'"):
+        played(profiles=str(folder))
 
 
 # --- all that their classes allow (sotopia.database at commit a0aaafb) ---
@@ -358,6 +454,16 @@ def test_the_page_on_stores_reads_and_plays_such_a_server(
     exec(block.replace("redis://127.0.0.1:6379/0", redis_dump[0]), {})
     assert len(capsys.readouterr().out.splitlines()) == len(FILES["EnvironmentProfile"])
     assert SocialTask(profiles="sotopia_scenes", partner="model").instances
+
+
+def test_the_benchmark_is_played_from_redis(redis_dump):
+    url, server = redis_dump
+    combo = {"env_id": "01ENV", "agent_ids": ["01BOB", "01ANN"]}
+    key = ":sotopia.database.env_agent_combo_storage.EnvAgentComboStorage:c"
+    server.set(key, json.dumps(combo))
+    instances = SocialTask(partner="model", profiles=url).whole().instances
+    casts_of = [i.data_as(SocialProblem).characters for i in instances]
+    assert [[c.id for c in cast] for cast in casts_of] == [["01BOB", "01ANN"]] * 2
 
 
 def test_a_key_that_cannot_be_used_is_named(redis_dump):

@@ -7,8 +7,15 @@ A line is one turn. The AI's words and the call that follows are one message of 
 gold call has the arguments that the API received (`result.input`), with their types. The API's name
 is the skill of a call, and the level is the category.
 
-The files do not describe the APIs, so descriptions are derived from the calls in all dialogues:
-arguments, types, date formats. A file with tools (`apis`) replaces them.
+    level-3.json         [{"requirement", "apis": [{"api_name", "input", "output"}], "response"}]
+    lv1-api-train.json   [{"instruction", "input", "output"}]
+
+The requirements of level 3 are dialogues too: a request, then calls. A row of the training files is
+one turn, with its own tools (see `api_bank_text`).
+
+The dialogues do not describe the APIs, so descriptions are derived from the calls in all dialogues:
+arguments, types, date formats. A checkout of API-Bank, or a file with tools (`apis`), replaces
+them.
 """
 
 from __future__ import annotations
@@ -22,19 +29,28 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from dataenvgym.domains.tool_use.calls.api_bank_apis import ApiBankApis, CheckedCall, Library
+from dataenvgym.domains.tool_use.calls.api_bank_text import derived_tools, messages_in, tools_in
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in, parsed
-from dataenvgym.domains.tool_use.calls.search import spaced
-from dataenvgym.domains.tool_use.matching import KINDS, GoldCall
+from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER
+from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.tasks.rows import HubDataset, SourceRow, rows_of_lines
+from dataenvgym.tasks.rows import (
+    HubDataset,
+    SourceRow,
+    UnfitRowError,
+    read_rows,
+    rows_of_lines,
+)
 
 Turns = Literal["calls", "replies", "all"]
 REPLY = "reply to the user"
 """The skill of turns in which the assistant makes no call."""
 _FILE = re.compile(r"(?P<apis>.+?)-level-(?P<level>\d+)-\d+$")
+_LEVEL = re.compile(r"(?:lv|level-)(\d)")
 
 
 class _Result(Model):
@@ -75,26 +91,74 @@ class _Called(Model):
 _Line = _Spoken | _Called
 
 
+class _PlannedCall(Model):
+    api_name: str = Field(min_length=1)
+    input: dict[str, Json]
+    output: Json = None
+
+
+class _Plan(Model):
+    requirement: Text
+    apis: list[_PlannedCall] = Field(min_length=1)
+    response: Text = ""
+
+
 class Dialogue:
-    """The lines of one file.
+    """The turns of one file, or of one requirement of level 3.
 
     Attributes:
         lines: each with the place where it was found.
-        apis: the names of the APIs that it calls, or that its file is named after.
         level: such as "1", or None if the file's name does not contain it.
+        apis: the names of the APIs that it calls, or that its file is named after.
+        library: the folder of a checkout that has these APIs.
     """
 
-    def __init__(self, path: Path) -> None:
-        rows = rows_of_lines(path, path.stem, str(path))
-        self.name = path.stem
-        self.lines: list[tuple[_Line, str]] = []
-        for row in rows:
+    def __init__(
+        self,
+        name: str,
+        lines: list[tuple[_Line, str]],
+        level: str | None,
+        apis: Sequence[str] = (),
+        library: Library = "apis",
+    ) -> None:
+        self.name = name
+        self.lines = lines
+        self.level = level
+        called = {line.api_name for line, _ in lines if isinstance(line, _Called)}
+        self.apis = called | set(apis)
+        self.library: Library = library
+
+    @classmethod
+    def of_file(cls, path: Path) -> Dialogue:
+        """The dialogue in a file with one turn a line."""
+        lines: list[tuple[_Line, str]] = []
+        for row in rows_of_lines(path, path.stem, str(path)):
             kind: type[_Line] = _Called if row.values.get("role") == "API" else _Spoken
-            self.lines.append((parsed(kind, row.values, row.where), row.where))
+            lines.append((parsed(kind, row.values, row.where), row.where))
         named = _FILE.fullmatch(path.stem)
-        self.level = named["level"] if named else None
-        called = {line.api_name for line, _ in self.lines if isinstance(line, _Called)}
-        self.apis = called | set(named["apis"].split("-") if named else ())
+        apis = named["apis"].split("-") if named else ()
+        return cls(path.stem, lines, named["level"] if named else None, apis)
+
+    @classmethod
+    def of_plan(cls, row: SourceRow) -> Dialogue:
+        """The dialogue of a requirement of level 3: the request, the calls, and the response."""
+        plan = parsed(_Plan, row.values, row.where)
+        lines: list[tuple[_Line, str]] = [(_Spoken(role="User", text=plan.requirement), row.where)]
+        for i, call in enumerate(plan.apis):
+            result = call.output
+            if not (isinstance(result, dict) and {"input", "output", "exception"} <= result.keys()):
+                result = {"input": call.input, "output": result, "exception": None}
+            where = f"{row.where}, apis.{i}"
+            values = {
+                "role": "API",
+                "api_name": call.api_name,
+                "param_dict": call.input,
+                "result": result,
+            }
+            lines.append((parsed(_Called, values, where), where))
+        if plan.response:
+            lines.append((_Spoken(role="AI", text=plan.response), row.where))
+        return cls(row.id, lines, "3", library="lv3_apis")
 
 
 class ApiBank:
@@ -103,13 +167,23 @@ class ApiBank:
     Args:
         turns: which turns of the assistant become problems: those with calls, the others, or all.
         apis: a JSON file with a list of tools in the form of OpenAI's API; None derives them.
+        own: API-Bank's own APIs; if there is a checkout, they describe the tools, and judge; None
+            has no checkout.
     """
 
-    def __init__(self, *, turns: Turns = "all", apis: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        turns: Turns = "all",
+        apis: str | Path | None = None,
+        own: ApiBankApis | None = None,
+    ) -> None:
         check_one_of(get_args(Turns), turns=turns)
         self.turns = turns
         self._apis = None if apis is None else Path(apis).expanduser()
+        self._own = own or ApiBankApis(None)
         self._dialogues: dict[Path | HubDataset, list[Dialogue]] = {}
+        self._training: dict[Path | HubDataset, list[SourceRow]] = {}
 
     def rows(self, place: Path | HubDataset) -> Iterator[SourceRow]:
         """The chosen turns in a folder of dialogues, or in one file.
@@ -119,12 +193,24 @@ class ApiBank:
             InvalidInstanceError: for a line that is not in the format, naming file, line and field.
         """
         dialogues = self._read(place)
-        tools = {tool.name: tool for tool in self.tools([place])}
+        libraries = dict.fromkeys(dialogue.library for dialogue in dialogues)
+        tools = {known: self._tools_of(known, [place]) for known in libraries}
         for dialogue in dialogues:
-            yield from self._turns_of(dialogue, tools)
+            named = {tool.name: tool for tool in tools[dialogue.library]}
+            yield from self._turns_of(dialogue, named)
+        for row in self._training[place]:
+            is_call = "API-Request:" in str(row.values.get("output"))
+            if self.turns == "all" or (self.turns == "calls") == is_call:
+                yield row
 
     def tools(self, places: Sequence[Path | HubDataset]) -> tuple[Tool, ...]:
         """The tools in these places, sorted by name."""
+        dialogues = [dialogue for place in places for dialogue in self._read(place)]
+        libraries = sorted({dialogue.library for dialogue in dialogues})
+        found = {tool.name: tool for known in libraries for tool in self._tools_of(known, places)}
+        return tuple(found[name] for name in sorted(found))
+
+    def _tools_of(self, library: Library, places: Sequence[Path | HubDataset]) -> tuple[Tool, ...]:
         if self._apis is not None:
             if not self._apis.is_file():
                 raise ConfigurationError(
@@ -135,21 +221,36 @@ class ApiBank:
             except ValidationError as error:
                 raise ConfigurationError(f"{self._apis}: {first_fault(error)}") from None
             return tuple(sorted(tools, key=lambda tool: tool.name))
+        if self._own.are_there:
+            return self._own.tools(library)
         calls: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for place in dict.fromkeys(places):
             for dialogue in self._read(place):
                 for line, _ in dialogue.lines:
-                    if isinstance(line, _Called):
+                    if isinstance(line, _Called) and dialogue.library == library:
                         calls[line.api_name].append(line.call.arguments)
         return derived_tools(calls)
 
     def _read(self, place: Path | HubDataset) -> list[Dialogue]:
         if place not in self._dialogues:
-            paths = [p for p in files_in(place, "API-Bank") if p.suffix == ".jsonl"]
+            paths = files_in(place, "API-Bank")
+            paths = [p for p in paths if p.suffix == ".jsonl"] or [
+                p for p in paths if p.suffix == ".json"
+            ]
             if not paths:
-                raise ConfigurationError(f"the folder {str(place)!r} holds no .jsonl file")
-            self._dialogues[place] = [Dialogue(path) for path in paths]
-            empty = [dialogue.name for dialogue in self._dialogues[place] if not dialogue.lines]
+                raise ConfigurationError(f"{str(place)!r} holds no .jsonl file, and no .json file")
+            found: list[Dialogue] = []
+            training: list[SourceRow] = []
+            for path in paths:
+                rows = list(read_rows(path)) if path.suffix == ".json" else []
+                if rows and "requirement" in rows[0].values:
+                    found += map(Dialogue.of_plan, rows)
+                elif rows:
+                    training += rows
+                else:
+                    found.append(Dialogue.of_file(path))
+            self._dialogues[place], self._training[place] = found, training
+            empty = [dialogue.name for dialogue in found if not dialogue.lines]
             if empty:
                 warn_run(
                     f"{place}: {len(empty)} of {len(self._dialogues[place])} dialogues are empty "
@@ -186,6 +287,12 @@ class ApiBank:
                         f"declared: the tools are {', '.join(sorted(tools))}"
                     )
                 calls = (line.call,)
+            checked = None
+            if isinstance(line, _Called) and (
+                self._own.are_there or line.api_name == TOOL_SEARCHER.name
+            ):
+                result = line.result.model_dump(mode="json", exclude_unset=True)
+                checked = CheckedCall(apis=dialogue.library, name=line.api_name, result=result)
             if self.turns == "all" or (self.turns == "calls") == bool(calls):
                 yield SourceRow(
                     f"{dialogue.name}-{number + 1}",
@@ -195,6 +302,7 @@ class ApiBank:
                         "tools": declared,
                         "gold": tuple(map(GoldCall.of, calls)),
                         "reply": reply,
+                        "checked": checked,
                         "skill": calls[0].name if calls else REPLY,
                         "category": f"level {dialogue.level}" if dialogue.level else None,
                     },
@@ -209,64 +317,43 @@ def api_bank_instance(row: SourceRow, *, task: str) -> TaskInstance:
 
     Raises:
         InvalidInstanceError: if the row is invalid, naming file, line and field.
+        UnfitRowError: for a row of a training file that is not in API-Bank's notation.
     """
     values = dict(row.values)
+    if "messages" not in values:
+        return _training_instance(row, task)
     labels = {name: values.pop(name) for name in ("skill", "category")}
     problem = parsed(CallsProblem, values, row.where)
     return problem.instance(id=row.id, task=task, **labels)
 
 
-# --- descriptions derived from calls --------------------------------------------------------------
+class _TrainingRow(Model):
+    instruction: Text
+    input: Text
+    output: Text = ""
+    expected_output: Text = ""
 
 
-_FORMS = {
-    "YYYY-MM-DD HH:MM:SS": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
-    "YYYY-MM-DD": re.compile(r"\d{4}-\d\d-\d\d"),
-    "MM-DD": re.compile(r"\d\d-\d\d"),
-}
+def _training_instance(row: SourceRow, task: str) -> TaskInstance:
+    """The turn in a row of a training file; other fields, such as the dialogue's id, are ignored.
 
-
-def derived_tools(calls: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Tool, ...]:
-    """A tool for each name, with the arguments of its calls.
-
-    An argument that all calls have is required. If its values have a common type, that is its type;
-    if all are dates of one format, that is its description.
-
-    Args:
-        calls: the arguments of each call, by the tool's name.
+    A call that the row does not describe makes it unfit, as it has then no tool to call.
     """
-    tools = []
-    for name in sorted(calls):
-        names = list(dict.fromkeys(argument for call in calls[name] for argument in call))
-        values = {n: [call[n] for call in calls[name] if n in call] for n in names}
-        parameters: Any = {
-            "type": "object",
-            "properties": {n: _schema(values[n]) for n in names},
-            "required": [n for n in names if len(values[n]) == len(calls[name])],
+    known = {name: row.values[name] for name in _TrainingRow.model_fields if name in row.values}
+    turn = parsed(_TrainingRow, known, row.where, UnfitRowError)
+    try:
+        tools = tools_in(turn.instruction)
+        (said,) = messages_in(turn.expected_output or turn.output)
+        values = {
+            "tools": tools,
+            "messages": messages_in(turn.input),
+            "gold": tuple(map(GoldCall.of, said.tool_calls)),
+            "reply": said.content,
         }
-        first, *others = spaced(name).split()
-        described = " ".join([first.capitalize(), *(word.lower() for word in others)])
-        tools.append(Tool(name=name, description=f"{described}.", parameters=parameters))
-    return tuple(tools)
-
-
-def _schema(values: Sequence[Any]) -> dict[str, Json]:
-    schema: dict[str, Json] = {}
-    types = {KINDS.get(type(value)) for value in values}
-    if types == {"integer", "number"}:
-        types = {"number"}
-    if len(types) == 1 and (only := types.pop()) not in (None, "null"):
-        schema["type"] = only
-        items = [item for value in values if isinstance(value, list) for item in value]
-        if only == "array" and items:
-            schema["items"] = _schema(items)
-        if only == "object":
-            fields = dict.fromkeys(name for value in values for name in value)
-            schema["properties"] = {
-                name: _schema([value[name] for value in values if name in value]) for name in fields
-            }
-    texts = all(isinstance(value, str) for value in values)
-    for form, pattern in _FORMS.items():
-        if texts and all(pattern.fullmatch(value) for value in values):
-            schema["description"] = f"In the form {form}."
-    return schema
+    except ValueError as error:
+        raise UnfitRowError(f"{row.where}: {error}") from None
+    problem = parsed(CallsProblem, values, row.where, UnfitRowError)
+    level = _LEVEL.search(row.id)
+    skill = said.tool_calls[0].name if said.tool_calls else REPLY
+    category = f"level {level[1]}" if level else None
+    return problem.instance(id=row.id, task=task, skill=skill, category=category)

@@ -161,14 +161,14 @@ def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
 
 def _tool(function: _Function, number: int, row: SourceRow) -> Tool:
     try:
-        parameters = _json_schema(function.parameters)
+        parameters = json_schema_of(function.parameters)
         return Tool(name=function.name, description=function.description, parameters=parameters)
     except ValueError as error:
         field = f"field 'function.{number}.parameters'"
         raise UnfitRowError(f"{row.where}, {field}: {error}") from None
 
 
-def _json_schema(declared: Any, place: str = "") -> dict[str, Any]:
+def json_schema_of(declared: Any, place: str = "") -> dict[str, Any]:
     """BFCL's declaration of a type as a JSON schema.
 
     Raises:
@@ -183,13 +183,13 @@ def _json_schema(declared: Any, place: str = "") -> dict[str, Any]:
         known = ", ".join([*KINDS.values(), *_JSON_TYPES])
         raise ValueError(f"{place}type is {given!r}, expected {known}")
     if "items" in schema:
-        schema["items"] = _json_schema(schema["items"], f"{place}items.")
+        schema["items"] = json_schema_of(schema["items"], f"{place}items.")
     if "properties" in schema:
         properties = schema["properties"]
         if not isinstance(properties, dict):
             raise ValueError(f"{place}properties is {properties!r}, expected an object")
         schema["properties"] = {
-            name: _json_schema(value, f"{place}properties.{name}.")
+            name: json_schema_of(value, f"{place}properties.{name}.")
             for name, value in properties.items()
         }
     return schema

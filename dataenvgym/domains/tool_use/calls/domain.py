@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 from pydantic import ValidationError
 
+from dataenvgym.domains.tool_use.calls.api_bank_apis import CheckedCall
 from dataenvgym.domains.tool_use.calls.environment import CallOptions, CallsEnvironment
 from dataenvgym.domains.tool_use.calls.problem import (
     CallsProblem,
@@ -16,7 +17,12 @@ from dataenvgym.domains.tool_use.calls.problem import (
     declaring,
     from_text,
 )
-from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, searching
+from dataenvgym.domains.tool_use.calls.search import (
+    TOOL_SEARCHER,
+    are_searches,
+    searching,
+    was_found,
+)
 from dataenvgym.domains.tool_use.matching import KINDS, GoldCall, calls_match
 from dataenvgym.records import (
     ChatDatum,
@@ -47,7 +53,7 @@ class CallsDomain(Domain):
         known: returns problems, such as those of a training split; their gold calls judge records
             that ask the same question. Called when the first record is judged.
         catalog: returns the tools that the student must search; () declares a problem's own tools.
-        options, reply_threshold, max_turns: see `CallsEnvironment`.
+        options, reply_threshold, accepts, max_turns: see `CallsEnvironment`.
     """
 
     asks_others = False
@@ -60,6 +66,7 @@ class CallsDomain(Domain):
         *,
         catalog: Callable[[], Sequence[Tool]] = tuple,
         reply_threshold: float = 0.5,
+        accepts: Callable[[ToolCall, CheckedCall], bool | None] = lambda call, gold: None,
         max_turns: int | None = None,
     ) -> None:
         self.prompt_template = options.prompt
@@ -67,7 +74,11 @@ class CallsDomain(Domain):
         self._known = known
         self._catalog_of = catalog
         self._environment = partial(
-            CallsEnvironment, options=options, reply_threshold=reply_threshold, max_turns=max_turns
+            CallsEnvironment,
+            options=options,
+            reply_threshold=reply_threshold,
+            accepts=accepts,
+            max_turns=max_turns,
         )
         self._environment()  # raises here if an option is invalid
 
@@ -123,7 +134,9 @@ class CallsDomain(Domain):
             said = said.model_copy(update={"content": problem.reply})
         prompt = self.prompt(instance)
         if self._catalog and said.tool_calls and not are_searches(said.tool_calls):
-            prompt = (*prompt, *searching(said.tool_calls, self._catalog))
+            unknown = [call for call in said.tool_calls if not was_found(call, problem.messages)]
+            if unknown:
+                prompt = (*prompt, *searching(unknown, self._catalog))
         return chat_record((*prompt, said), Provenance(skill=instance.skill))
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dataenvgym.domains.tool_use.calls.api_bank_apis import CheckedCall
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, declaring
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, found
 from dataenvgym.domains.tool_use.matching import call_scores, calls_match
 from dataenvgym.errors import ConfigurationError, check_one_of, shorten
-from dataenvgym.records import Conversation, Message, TaskInstance, Tool
+from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions
 from dataenvgym.tasks.words import words_of
@@ -37,13 +38,15 @@ class CallsEnvironment(TaskEnvironment):
     message; a message that only searches for tools is answered, and the conversation continues.
 
     Scores: `names_matched` and `arguments_matched` (see `matching.call_scores`), and `rouge_l` if
-    there is a gold reply, also if there are gold calls.
+    there is a gold reply, also if there are gold calls. If an API judges the gold call, one call
+    that it accepts is right, too; `accepted_by_api` is its verdict alone.
 
     Args:
         options: how arguments are compared, and the prompt. The template is put around the last
             message, if that is the user's.
         reply_threshold: the smallest ROUGE-L of a right reply, in (0, 1].
         catalog: if it has tools, the student gets only `TOOL_SEARCHER`, which searches them.
+        accepts: the verdict of a gold call's API on a call (see `ApiBankApis.accepts`).
         instances, max_turns, render_mode: see `TaskEnvironment`.
     """
 
@@ -56,6 +59,7 @@ class CallsEnvironment(TaskEnvironment):
         *,
         reply_threshold: float = 0.5,
         catalog: Sequence[Tool] = (),
+        accepts: Callable[[ToolCall, CheckedCall], bool | None] = lambda call, gold: None,
         max_turns: int | None = None,
         render_mode: str | None = None,
     ):
@@ -74,6 +78,7 @@ class CallsEnvironment(TaskEnvironment):
         self.lenient = options.matching == "lenient"
         self.reply_threshold = reply_threshold
         self.catalog = tuple(catalog)
+        self.accepts = accepts
         self._problem: CallsProblem | None = None
 
     def begin(self, instance: TaskInstance) -> Conversation:
@@ -119,6 +124,11 @@ class CallsEnvironment(TaskEnvironment):
             was_correct = calls_match(
                 calls, problem.gold, lenient=self.lenient, tools=problem.tools
             )
+            if problem.checked is not None:
+                accepted = len(calls) == 1 and self.accepts(calls[0], problem.checked)
+                if accepted is not None:
+                    scores["accepted_by_api"] = float(accepted)
+                    was_correct = was_correct or accepted
             reward = float(was_correct)
         return Outcome(
             reward=reward,

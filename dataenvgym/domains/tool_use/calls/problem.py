@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
+from dataenvgym.domains.tool_use.calls.api_bank_apis import CheckedCall
 from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
@@ -35,6 +36,7 @@ class CallsProblem(Model):
         any_call: whether any call is right, and none is wrong; there is no gold answer then.
         reply: the gold answer's words to the user, with its calls or without; "" if words are not
             compared.
+        checked: the one gold call, for the API that judges it; None compares only arguments.
     """
 
     tools: tuple[Tool, ...] = Field(min_length=1)
@@ -42,6 +44,7 @@ class CallsProblem(Model):
     gold: tuple[GoldCall, ...] = ()
     reply: Text = ""
     any_call: bool = False
+    checked: CheckedCall | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.records import Conversation, Message, Tool, ToolCall
@@ -33,24 +34,39 @@ def found(call: ToolCall, tools: Sequence[Tool]) -> str:
 
     The tools whose names and descriptions match most keywords come first.
     """
+    if (best := best_tools(call, tools)) is None:
+        return 'Error: give "keywords", a text, and nothing else.'
+    if not best:
+        return "No tool fits these keywords. Try other ones."
+    return to_json([as_function(tool)["function"] for tool in best])
+
+
+def best_tools(call: ToolCall, tools: Sequence[Tool]) -> list[Tool] | None:
+    """The tools that a search finds, best first, at most `MOST_FOUND`; None without keywords."""
     keywords = call.arguments.get("keywords")
     if not isinstance(keywords, str) or not keywords.strip():
-        return 'Error: give "keywords", a text, and nothing else.'
+        return None
     wanted = set(words_of(spaced(keywords)))
     ranked = []
     for i, tool in enumerate(tools):
         name, described = set(words_of(spaced(tool.name))), set(words_of(tool.description))
         fit = 2 * len(name & wanted) + len((described - name) & wanted)  # its name counts twice
         ranked.append((-fit, tool.name, i))
-    best = [tools[i] for fit, _, i in sorted(ranked)[:MOST_FOUND] if fit]
-    if not best:
-        return "No tool fits these keywords. Try other ones."
-    return to_json([as_function(tool)["function"] for tool in best])
+    return [tools[i] for fit, _, i in sorted(ranked)[:MOST_FOUND] if fit]
 
 
 def are_searches(calls: Sequence[ToolCall | GoldCall]) -> bool:
     """Whether there are calls, and all of them search for tools."""
     return bool(calls) and all(call.name == TOOL_SEARCHER.name for call in calls)
+
+
+def was_found(call: ToolCall, messages: Conversation) -> bool:
+    """Whether a search in the conversation found the tool of a call."""
+    named = re.compile(rf"\"name\": ?\"{re.escape(call.name)}\"")
+    return any(
+        are_searches(before.tool_calls) and named.search(result.content) is not None
+        for before, result in pairwise(messages)
+    )
 
 
 def searching(calls: Sequence[ToolCall], tools: Sequence[Tool]) -> Conversation:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from dataenvgym.domains.tool_use.calls.api_bank import ApiBank, Turns, api_bank_instance
+from dataenvgym.domains.tool_use.calls.api_bank_apis import ApiBankApis
 from dataenvgym.domains.tool_use.calls.bfcl import Subset, bfcl_instance, bfcl_rows
 from dataenvgym.domains.tool_use.calls.domain import CallsDomain
 from dataenvgym.domains.tool_use.calls.environment import CallOptions
@@ -58,6 +59,9 @@ class APIBankOptions(CallsOptions):
         search: "given" declares the APIs that a dialogue needs; "tool" gives the student only a
             ToolSearcher to find them, which takes one of `max_turns` turns.
         apis: a JSON file with tools that replace those derived from the dialogues, or None.
+        checkout: the folder `api-bank` of a clone of AlibabaResearch/DAMO-ConvAI, or None. Its APIs
+            then describe the tools, and each judges its own calls: `accepted_by_api` is API-Bank's
+            verdict.
         reply_threshold: the smallest ROUGE-L of a right reply.
         max_turns: with `search=tool`, how many messages the student has.
     """
@@ -66,6 +70,7 @@ class APIBankOptions(CallsOptions):
     turns: Turns = "all"
     search: Literal["given", "tool"] = "given"
     apis: str | Path | None = None
+    checkout: str | Path | None = None
     matching: Literal["strict", "lenient"] = "strict"
     reply_threshold: float = 0.5
     max_turns: int = 4
@@ -94,7 +99,7 @@ class BFCLTask(Task):
 
 
 class APIBankTask(Task):
-    """API-Bank's dialogues of levels 1 and 2: the gold call at each turn, or the gold reply.
+    """API-Bank's dialogues: the gold call at each turn, or the gold reply.
 
     All problems of a dialogue are in one split.
     """
@@ -102,12 +107,14 @@ class APIBankTask(Task):
     @takes(APIBankOptions)
     def __init__(self, options: APIBankOptions) -> None:
         check_one_of(("given", "tool"), search=options.search)
-        self._files = ApiBank(turns=options.turns, apis=options.apis)
+        own = ApiBankApis(options.checkout, self._all_tools)
+        self._files = ApiBank(turns=options.turns, apis=options.apis, own=own)
         domain = CallsDomain(
             partial(training_problems, self),
             options,
             catalog=self._all_tools if options.search == "tool" else tuple,
             reply_threshold=options.reply_threshold,
+            accepts=own.accepts,
             max_turns=options.max_turns,
         )
         source = RowSource(

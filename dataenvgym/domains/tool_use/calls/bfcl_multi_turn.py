@@ -1,0 +1,295 @@
+"""BFCL's multi-turn conversations, with the classes and the checker of the user's clone.
+
+    bfcl_eval/data/BFCL_v4_multi_turn_base.json    {"id", "question": [[message], ...],
+                                                    "initial_config", "involved_classes"}
+    .../possible_answer/BFCL_v4_multi_turn_base.json    {"id", "ground_truth": [["cd(...)"], ...]}
+
+In each turn of the user the student calls tools until it writes a message without calls; then the
+next turn begins. The tools are methods of BFCL's classes (files, tickets, trades, ...), which run
+in a process of their own. After the last turn BFCL's checker decides: in each turn, the objects
+have the state that the gold calls give them, and the results contain those of the gold calls. A
+turn with more than `MOST_STEPS` messages with calls ends the conversation, and it is wrong.
+
+In `miss_func` some tools are withheld at first; their turn has no user message, and BFCL's sentence
+that there are more functions follows their descriptions.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import Field
+
+from dataenvgym.domains.tool_use.calls import bfcl_process
+from dataenvgym.domains.tool_use.calls.bfcl import json_schema_of
+from dataenvgym.domains.tool_use.calls.checkout import Checkout
+from dataenvgym.domains.tool_use.calls.problem import declaring, parsed
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of
+from dataenvgym.options import takes
+from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
+from dataenvgym.records.model import Json, Model, Text
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
+from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, rows_of_lines
+from dataenvgym.tool_formats import as_function
+from dataenvgym.tool_formats.json_objects import to_json
+
+Category = Literal["base", "miss_func", "miss_param", "long_context", "all"]
+MOST_STEPS = 20
+_DATA = "bfcl_eval/data"
+_UNKNOWN = "undefined_tool()"
+"""A call in place of one of a tool that does not exist: it fails in the same way."""
+
+
+class Entry(Model):
+    """What BFCL's programs need of a row."""
+
+    id: str = Field(min_length=1)
+    initial_config: dict[str, Json]
+    involved_classes: tuple[str, ...] = Field(min_length=1)
+
+
+class MultiTurnProblem(Model):
+    """One conversation.
+
+    Attributes:
+        tools: those that the student is told of at the beginning.
+        withheld: by turn, those that it is told of then.
+        turns: the user's messages in each turn.
+        gold: the calls of each turn, in Python's syntax.
+    """
+
+    entry: Entry
+    tools: tuple[Tool, ...] = Field(min_length=1)
+    withheld: dict[int, tuple[Tool, ...]] = {}
+    turns: tuple[tuple[Message, ...], ...] = Field(min_length=1)
+    gold: tuple[tuple[Text, ...], ...] = Field(min_length=1)
+
+
+def as_source(call: ToolCall, tools: Sequence[Tool]) -> str:
+    """The call in Python's syntax, with literals alone; `_UNKNOWN` if no tool has that name."""
+    names = {tool.name for tool in tools}
+    if call.name not in names or not all(name.isidentifier() for name in call.arguments):
+        return _UNKNOWN
+    return f"{call.name}({', '.join(f'{n}={value!r}' for n, value in call.arguments.items())})"
+
+
+class MultiTurnEnvironment(TaskEnvironment):
+    """Reward 1.0 if BFCL's checker accepts the conversation, else 0.0.
+
+    Args:
+        checkout: the clone, which runs calls and judges.
+        more_tools: BFCL's sentence that there are more functions.
+    """
+
+    max_turns = 1000
+    _sessions = itertools.count()
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        options: PromptOptions,
+        checkout: Checkout,
+        more_tools: str,
+        **more: Any,
+    ) -> None:
+        super().__init__(
+            instances, system_prompt=options.system_prompt, template=options.template, **more
+        )
+        self._checkout, self._more_tools = checkout, more_tools
+
+    def begin(self, instance: TaskInstance) -> Conversation:
+        self._problem = instance.data_as(MultiTurnProblem)
+        withheld = itertools.chain.from_iterable(self._problem.withheld.values())
+        self._callable = [*self._problem.tools, *withheld]  # as in BFCL, whenever it is called
+        self._session = f"session_{next(self._sessions)}"
+        self._made: list[list[list[str]]] = [[]]
+        *before, last = self._problem.turns[0]
+        *system, framed = self.prompt_template.conversation(last.content)
+        return declaring((*system, *before, framed), self._problem.tools)
+
+    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+        problem, calls = self._problem, conversation[-1].tool_calls
+        if calls:
+            step = [as_source(call, self._callable) for call in calls]
+            self._made[-1].append(step)
+            results = self._ask(calls=step)["results"]
+            messages = tuple(Message(role="tool", content=result) for result in results)
+            if len(self._made[-1]) <= MOST_STEPS:
+                return Outcome(messages, done=False)
+            return Outcome(messages, info={"note": f"more than {MOST_STEPS} steps in a turn"})
+        if (turn := len(self._made)) < len(problem.turns):
+            self._made.append([])
+            return Outcome(self._next(turn), done=False)
+        found = self._ask(turns=self._made, gold=problem.gold)
+        valid = bool(found["valid"])
+        return Outcome(
+            reward=float(valid), was_correct=valid, info={} if valid else {"note": found["why"]}
+        )
+
+    def _next(self, turn: int) -> tuple[Message, ...]:
+        if not (more := self._problem.withheld.get(turn)):
+            return self._problem.turns[turn]
+        listed = to_json([as_function(tool)["function"] for tool in more])
+        return (Message(role="user", content=f"{listed}\n{self._more_tools}"),)
+
+    def _ask(self, **request: Any) -> Any:
+        entry = self._problem.entry.model_dump(mode="json")
+        return self._checkout.ask({"session": self._session, "entry": entry, **request})
+
+
+class MultiTurnDomain(Domain):
+    """Conversations are played and judged by the clone; they are not taught."""
+
+    asks_others = False
+    has_tools = True
+
+    def __init__(self, checkout: Checkout, more_tools: str, options: PromptOptions) -> None:
+        self.prompt_template = options.prompt
+        self._environment = partial(
+            MultiTurnEnvironment, options=options, checkout=checkout, more_tools=more_tools
+        )
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MultiTurnEnvironment:
+        return self._environment(instances)
+
+    def gold_record(self, instance: TaskInstance) -> None:
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiTurnOptions(TaskOptions, RowOptions, PromptOptions):
+    """Options of `BFCLMultiTurnTask`.
+
+    Attributes:
+        checkout: the folder `berkeley-function-call-leaderboard` of a clone of
+            ShishirPatil/gorilla; it has the problems, the tools and the checker.
+        category: base, miss_func, miss_param, long_context, or all of them.
+        name: of the task.
+    """
+
+    checkout: str | Path
+    category: Category = "all"
+    name: str = "bfcl_multi_turn"
+
+
+class BFCLMultiTurnTask(Task):
+    """The multi-turn files of the Berkeley Function Calling Leaderboard."""
+
+    @takes(MultiTurnOptions)
+    def __init__(self, options: MultiTurnOptions) -> None:
+        check_one_of(get_args(Category), category=options.category)
+        prompts = "bfcl_eval/constants/default_prompts.py"
+        checkout = Checkout(
+            options.checkout,
+            bfcl_process,
+            (_DATA, prompts, "bfcl_eval/eval_checker/multi_turn_eval"),
+            "the folder berkeley-function-call-leaderboard of a clone of "
+            "https://github.com/ShishirPatil/gorilla",
+        )
+        domain = MultiTurnDomain(checkout, _more_tools(checkout.folder / prompts), options)
+        source = RowSource(
+            checkout.folder,
+            partial(_instance, task=options.name),
+            options,
+            name=options.name,
+            overlap_key=domain.overlap_key,
+            rows=partial(_rows, category=options.category),
+        )
+        self.set_up(source, domain, options, name=options.name)
+
+
+def _more_tools(prompts: Path) -> str:
+    """The sentence of a turn with more functions, from BFCL's source."""
+    name = "DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC"
+    for node in ast.parse(prompts.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
+            return str(ast.literal_eval(node.value))
+    raise ConfigurationError(f"{prompts} has no {name}: BFCL has changed since commit 6ea5797")
+
+
+def _rows(place: Path | HubDataset, *, category: Category) -> Iterator[SourceRow]:
+    """The rows of a category, with their gold calls and the descriptions of their tools."""
+    assert isinstance(place, Path)
+    data = place / _DATA
+    documents: dict[str, list[dict[str, Any]]] = {}
+    files = json.loads(_mapping(place))
+    for name in get_args(Category)[:-1]:
+        if category not in (name, "all"):
+            continue
+        (path, *_) = [*sorted(data.glob(f"BFCL_v*_multi_turn_{name}.json")), None]
+        if path is None:
+            raise ConfigurationError(f"{data} has no BFCL_v4_multi_turn_{name}.json")
+        answers = data / "possible_answer" / path.name
+        gold = {
+            row.values.get("id"): row.values for row in rows_of_lines(answers, "", str(answers))
+        }
+        for row in rows_of_lines(path, path.stem, str(path)):
+            tools = []
+            for kind in row.values.get("involved_classes", ()):
+                if kind not in documents:
+                    file = data / "multi_turn_func_doc" / str(files.get(kind))
+                    if not file.is_file():
+                        raise InvalidInstanceError(f"{row.where}: no tools of class {kind!r}")
+                    documents[kind] = [r.values for r in rows_of_lines(file, "", str(file))]
+                tools += documents[kind]
+            values = {"row": row.values, "tools": tools, "gold": gold.get(row.values.get("id"))}
+            yield SourceRow(row.id, row.where, values | {"category": name})
+
+
+def _mapping(place: Path) -> str:
+    """BFCL's files of tools by class, as JSON."""
+    config = place / "bfcl_eval" / "constants" / "executable_backend_config.py"
+    for node in ast.parse(config.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith("FILE_MAPPING"):
+            return json.dumps(ast.literal_eval(node.value))
+    raise ConfigurationError(f"{config} has no mapping of classes to files")
+
+
+def _instance(row: SourceRow, *, task: str) -> TaskInstance:
+    """The conversation in a row of `_rows`."""
+    given: Mapping[str, Any] = row.values["row"]
+    try:
+        tools = {tool["name"]: _tool(tool) for tool in row.values["tools"]}
+        withheld = {
+            int(turn): tuple(tools[name] for name in names)
+            for turn, names in given.get("missed_function", {}).items()
+        }
+        values = {
+            "entry": {name: given[name] for name in Entry.model_fields},
+            "withheld": withheld,
+            "tools": tuple(
+                tool for tool in tools.values() if not any(tool in w for w in withheld.values())
+            ),
+            "turns": given["question"],
+            "gold": row.values["gold"]["ground_truth"],
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnfitRowError(f"{row.where} is not in BFCL's form: {error!r}") from None
+    problem = parsed(MultiTurnProblem, values, row.where, UnfitRowError)
+    said = "\n".join(m.content for turn in problem.turns for m in turn if m.role == "user")
+    category = row.values["category"]
+    return TaskInstance(
+        id=problem.entry.id,
+        task=task,
+        instruction=said,
+        skill=category,
+        category=category,
+        data=problem.model_dump(mode="json", exclude_defaults=True),
+    )
+
+
+def _tool(described: Mapping[str, Any]) -> Tool:
+    parameters = json_schema_of(described["parameters"])
+    return Tool(name=described["name"], description=described["description"], parameters=parameters)

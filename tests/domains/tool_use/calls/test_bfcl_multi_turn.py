@@ -1,0 +1,297 @@
+"""BFCL's multi-turn conversations: on a small checkout of our own, and compared with BFCL."""
+
+import ast
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.domains.tool_use.calls.bfcl_multi_turn import (
+    MOST_STEPS,
+    BFCLMultiTurnTask,
+    MultiTurnProblem,
+    as_source,
+)
+from dataenvgym.domains.tool_use.calls.problem import as_calls_text
+from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.records import Tool, ToolCall
+
+from ....calls_files import write
+from .conftest import outside_data
+
+# A checkout with one class, a counter, and a checker that compares its number after each turn.
+FILES = {
+    "constants/default_prompts.py": 'DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC = "More!"\n',
+    "constants/executable_backend_config.py": 'DOC_FILE_MAPPING = {"Counter": "counter.json"}\n',
+    "eval_checker/multi_turn_eval/multi_turn_utils.py": """
+class Counter:
+    def __init__(self, config):
+        self.n = config["n"]
+
+    def add(self, by=1):
+        self.n += by
+        return self.n
+
+    def wait(self):
+        import time
+        time.sleep(60)
+
+    def clear(self):
+        self.n = 0
+        return "cleared"
+
+
+def execute_multi_turn_func_call(calls, config, classes, model, id, long_context=False):
+    name = f"{model}_{id}"
+    counter = globals().setdefault(name, Counter(config["Counter"]))
+    results = []
+    for call in calls:
+        try:
+            results.append(str(eval(f"counter.{call}", {"counter": counter})))
+        except Exception as error:
+            results.append(f"Error: {error}")
+    return results, counter
+""",
+    "eval_checker/multi_turn_eval/multi_turn_checker.py": """
+from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_utils import execute_multi_turn_func_call
+
+
+def multi_turn_checker(turns, gold, entry, category, model):
+    of = entry["initial_config"], entry["involved_classes"]
+    for steps, wanted in zip(turns, gold):
+        for calls in [[], *steps]:
+            _, one = execute_multi_turn_func_call(calls, *of, model + "_again", entry["id"])
+        _, other = execute_multi_turn_func_call(wanted, *of, model + "_gold", entry["id"])
+        if one.n != other.n:
+            return {"valid": False, "error_type": "another number"}
+    return {"valid": True}
+""",
+}
+
+
+def described(name, **parameters):
+    return {
+        "name": name,
+        "description": f"To {name}.",
+        "parameters": {"type": "dict", "properties": parameters, "required": []},
+        "response": {},
+    }
+
+
+def row(id, *turns, **more):
+    said = [[{"role": "user", "content": turn}] if turn else [] for turn in turns]
+    config = {"Counter": {"n": 3}}
+    return {
+        "id": id,
+        "question": said,
+        "initial_config": config,
+        "involved_classes": ["Counter"],
+        "path": [],
+        **more,
+    }
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    for name, text in FILES.items():
+        file = tmp_path / "bfcl_eval" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    data = tmp_path / "bfcl_eval" / "data"
+    for folder in ("possible_answer", "multi_turn_func_doc"):
+        (data / folder).mkdir(parents=True)
+    tools = [described("add", by={"type": "integer"}), described("clear"), described("wait")]
+    write(data / "multi_turn_func_doc" / "counter.json", tools)
+    rows = {
+        "base": row("multi_turn_base_0", "Add 2.", "Add 1."),
+        "miss_func": row(
+            "multi_turn_miss_func_0", "Clear it.", "", missed_function={"1": ["clear"]}
+        ),
+    }
+    gold = {"base": [["add(by=2)"], ["add()"]], "miss_func": [[], ["clear()"]]}
+    for name, one in rows.items():
+        write(data / f"BFCL_v4_multi_turn_{name}.json", [one])
+        answer = {"id": one["id"], "ground_truth": gold[name]}
+        write(data / "possible_answer" / f"BFCL_v4_multi_turn_{name}.json", [answer])
+    return tmp_path
+
+
+def call(name, **arguments):
+    return as_calls_text([ToolCall(name=name, arguments=arguments)])
+
+
+def play(task, *replies, instance=None):
+    environment = task.domain.make_environment()
+    environment.reset(options={"instance": instance or task.instances[0]})
+    for reply in replies:
+        conversation, reward, done, _, info = environment.step(reply)
+    return conversation, reward, done, info
+
+
+def test_calls_run_until_a_message_without_calls_ends_the_turn(checkout):
+    task = BFCLMultiTurnTask(checkout=checkout, category="base").whole()
+    talk, *_ = play(task, call("add", by=1), call("add", by=1))
+    assert [m.content for m in talk if m.role == "tool"] == ["4", "5"]
+    talk, _, done, _ = play(task, call("add", by=2), "Done.")
+    assert (talk[-1].role, talk[-1].content, done) == ("user", "Add 1.", False)
+    assert play(task, call("add", by=2), "Done.", call("add"), "Done.")[1:3] == (1.0, True)
+    assert play(task, call("add", by=1), call("add", by=1), "Done.", call("add"), ".")[1] == 1.0
+    _, reward, _, info = play(task, call("add", by=3), "Done.", "Done.")
+    assert (reward, info["note"]) == (0.0, "another number")
+
+
+def test_each_conversation_has_objects_of_its_own(checkout):
+    task = BFCLMultiTurnTask(checkout=checkout, category="base").whole()
+    environments = [task.domain.make_environment() for _ in range(2)]
+    for environment in environments:
+        environment.reset(options={"instance": task.instances[0]})
+    said = [environment.step(call("add", by=5))[0][-1].content for environment in environments]
+    assert said == ["8", "8"]
+
+
+def test_withheld_tools_come_with_a_turn_of_their_own(checkout):
+    task = BFCLMultiTurnTask(checkout=checkout, category="miss_func").whole()
+    tools = task.instances[0].data_as(MultiTurnProblem).tools
+    assert [tool.name for tool in tools] == ["add", "wait"]
+    talk, *_ = play(task, "I cannot.")
+    assert '"clear"' in talk[-1].content
+    assert talk[-1].content.endswith("\nMore!")
+    assert play(task, "I cannot.", call("clear"), "Done.")[1] == 1.0
+    assert play(task, "I cannot.", "Done.")[1] == 0.0
+    assert play(task, call("unknown"), "No.", call("clear"), "Done.")[1] == 1.0
+
+
+def test_too_many_steps_in_a_turn_end_it(checkout):
+    task = BFCLMultiTurnTask(checkout=checkout, category="base").whole()
+    *_, done, info = play(task, *[call("add")] * MOST_STEPS)
+    assert not done
+    *_, done, info = play(task, *[call("add")] * (MOST_STEPS + 1))
+    assert done
+    assert info["note"] == "more than 20 steps in a turn"
+
+
+def test_calls_are_literals_of_declared_tools():
+    tools = [Tool(name="f", description="", parameters={})]
+    quoted = ToolCall(name="f", arguments={"a": "x'); import os; f('", "b": [True, None, 1.5]})
+    assert ast.literal_eval(ast.parse(as_source(quoted, tools)).body[0].value.keywords[0].value)
+    for name, arguments in (("exit", {}), ("f", {"a=1, b": 2}), ("f.__init__", {})):
+        assert as_source(ToolCall(name=name, arguments=arguments), tools) == "undefined_tool()"
+
+
+def test_a_call_that_does_not_return_is_an_error_and_not_a_wrong_answer(checkout, monkeypatch):
+    from dataenvgym.domains.tool_use.calls import bfcl_process
+
+    program = checkout / "program.py"
+    text = Path(bfcl_process.__file__).read_text()
+    program.write_text(text.replace("SECONDS = 60", "SECONDS = 1"))
+    monkeypatch.setattr(bfcl_process, "__file__", str(program))
+    task = BFCLMultiTurnTask(checkout=checkout, category="base").whole()
+    with pytest.raises(EvaluationError, match="a call did not return within"):
+        play(task, call("wait"))
+
+
+def test_what_is_no_checkout_is_refused(checkout, caplog):
+    with pytest.raises(ConfigurationError, match="expected the folder berkeley-function"):
+        BFCLMultiTurnTask(checkout=checkout / "bfcl_eval")
+    with pytest.raises(ConfigurationError, match=r"has no BFCL_v4_multi_turn_miss_param.json"):
+        _ = BFCLMultiTurnTask(checkout=checkout).whole().instances
+    (checkout / "bfcl_eval" / "constants" / "default_prompts.py").write_text("")
+    with pytest.raises(ConfigurationError, match="has changed since commit"):
+        BFCLMultiTurnTask(checkout=checkout)
+
+
+# --- compared with BFCL ---
+
+
+def tool_call(source, tools):
+    """A gold call, with names for all arguments."""
+    parsed = ast.parse(source, mode="eval").body
+    names = list(tools[parsed.func.id].parameters["properties"])
+    arguments = dict(zip(names, map(ast.literal_eval, parsed.args), strict=False))
+    arguments |= {word.arg: ast.literal_eval(word.value) for word in parsed.keywords}
+    return ToolCall(name=parsed.func.id, arguments=json.loads(json.dumps(arguments)))
+
+
+def changed(turns, tools, draw):
+    """The turns with a call left out, repeated, moved, changed, or made in another step."""
+    turns = [[list(step) for step in turn] for turn in turns]
+    for _ in range(draw.choice([0, 1, 1, 2])):
+        turn = draw.choice(turns)
+        if not turn:
+            turn.append([])
+        step = draw.choice(turn)
+        what = draw.choice(["less", "twice", "order", "value", "name", "steps", "other"])
+        if what == "other":
+            name = draw.choice(sorted(tools))
+            step.append(ToolCall(name=name, arguments={}))
+        elif what == "steps":
+            turn[:] = [[one] for each in turn for one in each]
+        elif step and what == "less":
+            step.pop(draw.randrange(len(step)))
+        elif step and what == "twice":
+            step.append(draw.choice(step))
+        elif what == "order":
+            draw.shuffle(step)
+        elif step:
+            i = draw.randrange(len(step))
+            one, arguments = step[i], dict(step[i].arguments)
+            if what == "name":
+                step[i] = ToolCall(name=draw.choice(["exit", "cat", "ls"]), arguments=arguments)
+            elif arguments:
+                name = draw.choice(sorted(arguments))
+                value = arguments[name]
+                number = isinstance(value, int | float)
+                arguments[name] = value + 1 if number else draw.choice(["x", "", [value], None])
+                step[i] = ToolCall(name=one.name, arguments=arguments)
+    return [[step for step in turn if step] for turn in turns]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("category", ["base", "miss_func", "miss_param", "long_context"])
+def test_verdicts_on_changed_conversations_are_those_of_bfcls_checker(category):
+    folder = outside_data("gorilla/berkeley-function-call-leaderboard")
+    task = BFCLMultiTurnTask(checkout=folder, category=category).whole()
+    assert len(task.instances) == 200
+    draw, cases, ours = random.Random(category), [], []
+    for instance in task.instances:
+        problem = instance.data_as(MultiTurnProblem)
+        tools = {t.name: t for t in (*problem.tools, *sum(problem.withheld.values(), ()))}
+        gold = [[[tool_call(c, tools) for c in turn]] if turn else [] for turn in problem.gold]
+        for number in range(4):
+            turns = changed(gold, tools, draw) if number else gold
+            replies = [
+                reply for turn in turns for reply in (*map(as_calls_text, turn), "Next, please.")
+            ]
+            _, reward, done, info = play(task, *replies, instance=instance)
+            assert done
+            ours.append([reward == 1.0, info.get("note")])
+            written = [
+                [[f"{c.name}({', '.join(f'{n}={v!r}' for n, v in c.arguments.items())})"
+                  for c in step] for step in turn] for turn in turns
+            ]  # fmt: skip
+            safe = json.loads(json.dumps(written).replace('"exit(', '"no_exit('))
+            entry = problem.entry.model_dump(mode="json")
+            cases.append({"entry": entry, "turns": safe, "gold": problem.gold})
+    original = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("original_bfcl.py"))],
+        cwd=folder,
+        input="".join(json.dumps(case) + "\n" for case in cases),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    theirs = [json.loads(line) for line in original.stdout.splitlines()]
+    assert len(theirs) == len(ours) == 800
+    differing = [
+        (case["entry"]["id"], case["turns"], one, other)
+        for case, one, other in zip(cases, ours, theirs, strict=True)
+        if one[0] != other[0]
+    ]
+    print(category, Counter((a[0], b[0]) for a, b in zip(ours, theirs, strict=True)))
+    print(Counter(b[1] for b in theirs))
+    assert differing == []
+    assert all(one[0] for one in ours[::4])  # the gold calls
