@@ -29,7 +29,7 @@ class SceneOptions:
 
     Attributes:
         scenes: "all", a named subset such as "hard", or "procedural": generated small scenes with
-            equal shares of the skills (see `source`) and scripted partners of their own.
+            equal shares of the skills (see `procedural`) and scripted partners of their own.
         seats: the student's: "first", "second", "both" (all, if there are more than two), or
             "listed" (those that the subset's list names, in a dump of Sotopia); a procedural scene
             fixes it.
