@@ -25,6 +25,11 @@ SMALL = (
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _pictures(pictures_are_shared):
+    """Nothing here is about them."""
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The current folder, with `my_students.py` in it."""
