@@ -166,6 +166,9 @@ def _composed(
     import hydra
 
     ours, *more = folders
+    chosen = {choice.key: str(choice.value) for choice in choices}
+    if not parts and chosen.keys() >= {"experiment", "agent"}:  # else Hydra says which they are
+        parts = _for_the_agent(chosen, folders)
     texts = [o.text for o in choices] + list(parts)
     texts += [f"~hydra/{group}" for group in _GROUPS_OF_HYDRA]  # to compose them takes a third
     texts += [f"hydra.searchpath=['file://{folder}']" for folder in more]
