@@ -104,8 +104,8 @@ def _files_of_hydra_are_parsed_once():
         yield
 
 
-@pytest.fixture(scope="module")
-def pictures_are_shared():
+@contextmanager
+def shared_pictures() -> Iterator[None]:
     """Draw one picture for all runs and one for all studies whose scores have the same names.
 
     For tests of what is around the pictures; `test_plots` of episodes and of studies draw each.
@@ -115,6 +115,7 @@ def pictures_are_shared():
 
     draw_curve, draw_study = plots.curve_bytes.__wrapped__, tables.draw_study
 
+    @functools.wraps(draw_curve)
     def curve_bytes(summary: Any, **options: Any) -> bytes:
         first = summary.iterations[0]
         names = (len(summary.iterations), *first.val_score_by_skill, *summary.score_names)
@@ -136,6 +137,12 @@ def pictures_are_shared():
 
 
 _pictures: dict[tuple[object, ...], bytes] = {}
+
+
+@pytest.fixture(scope="module")
+def pictures_are_shared():
+    with shared_pictures():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
