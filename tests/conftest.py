@@ -4,6 +4,7 @@ import functools
 import gc
 import importlib
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from omegaconf import OmegaConf
 
 # Before torch is imported: several threads in one operation lose where cores are shared.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -80,6 +82,66 @@ def _a_curve_is_drawn_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plots, "curve_bytes", curve_bytes)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _files_of_hydra_are_parsed_once():
+    """Hydra reads some thirty files for each configuration, the same ones each time."""
+    parsed: dict[str, bytes] = {}
+    parse = OmegaConf.load
+
+    def load(file: Any) -> Any:
+        if not hasattr(file, "read"):
+            return parse(file)
+        if (text := file.read()) not in parsed:
+            file.seek(0)
+            parsed[text] = pickle.dumps(parse(file))
+        return pickle.loads(parsed[text])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OmegaConf, "load", load)
+        yield
+
+
+@contextmanager
+def shared_pictures() -> Iterator[None]:
+    """Draw one picture for all runs and one for all studies whose scores have the same names.
+
+    For tests of what is around the pictures; `test_plots` of episodes and of studies draw each.
+    """
+    from dataenvgym.episodes import plots
+    from dataenvgym.studies import tables
+
+    draw_curve, draw_study = plots.curve_bytes.__wrapped__, tables.draw_study
+
+    @functools.wraps(draw_curve)
+    def curve_bytes(summary: Any, **options: Any) -> bytes:
+        first = summary.iterations[0]
+        names = (len(summary.iterations), *first.val_score_by_skill, *summary.score_names)
+        if names not in _pictures:
+            _pictures[names] = draw_curve(summary, **options)
+        return _pictures[names]
+
+    def study(results: Any, path: Path) -> None:
+        names = tuple((t.task, *(one.name for one in t.strategies)) for t in results.tasks)
+        if names not in _pictures:
+            draw_study(results, path)
+            _pictures[names] = path.read_bytes()
+        path.write_bytes(_pictures[names])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "curve_bytes", curve_bytes)
+        patch.setattr(tables, "draw_study", study)
+        yield
+
+
+_pictures: dict[tuple[object, ...], bytes] = {}
+
+
+@pytest.fixture(scope="module")
+def pictures_are_shared():
+    with shared_pictures():
         yield
 
 

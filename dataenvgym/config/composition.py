@@ -26,6 +26,7 @@ from dataenvgym.config.hydra_files import (
     apply_sources,
     apply_values,
     compose_files,
+    content_of,
     explaining,
     is_base,
     is_source,
@@ -141,12 +142,12 @@ def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, 
     """For each group, its YAML files by name: options and bases."""
     groups: dict[str, dict[str, Path]] = {}
     for folder in config_folders(config_dir):
-        for file in map(Path, yaml_files(folder)):
-            if file.parent != folder:
-                group, name = file.parent.relative_to(folder).as_posix(), file.stem
+        for file in yaml_files(folder):
+            group, _, name = file.removeprefix(f"{folder}/").removesuffix(".yaml").rpartition("/")
+            if group:
                 if group.startswith("task/"):  # a suite of tasks: task=teach/traps
                     group, name = "task", f"{group.removeprefix('task/')}/{name}"
-                groups.setdefault(group, {})[name] = file
+                groups.setdefault(group, {})[name] = Path(file)
     return groups
 
 
@@ -189,15 +190,6 @@ def _options_with(config_dir: str | Path | None, key: str) -> list[str]:
     ]
 
 
-def _with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
-    """A file's content over that of its bases, with the entries of all their `defaults`."""
-    contents: list[Any] = [
-        OmegaConf.to_container(OmegaConf.load(files[each])) for each in layers(name, files)
-    ]
-    entries = [entry for content in contents for entry in content.get("defaults", ())]
-    return read_with_bases(name, files) | {"defaults": entries}
-
-
 def _check_experiment(
     overrides: Sequence[Override], config_dir: str | Path | None, name: str
 ) -> None:
@@ -206,8 +198,9 @@ def _check_experiment(
     experiment, task = chosen.get("experiment"), chosen.get("task")
     if experiment is None:
         return
-    content = _with_bases(experiment, files_by_group(config_dir)["experiment"])
-    if name not in ("adapt", "continual") and "rest_em" in content:
+    files = files_by_group(config_dir)["experiment"]
+    contents = [content_of(files[layer]) for layer in layers(experiment, files)]
+    if name not in ("adapt", "continual") and any("rest_em" in each for each in contents):
         raise ConfigurationError(
             f"experiment={experiment} is for another command: dataenvgym adapt "
             f"experiment={experiment} (dataenvgym config --of adapt experiment={experiment} shows "
@@ -215,9 +208,9 @@ def _check_experiment(
         )
     if task is None:
         return
-    entries = [entry for entry in content.get("defaults", ()) if isinstance(entry, dict)]
+    entries = [e for each in contents for e in each.get("defaults", ()) if isinstance(e, dict)]
     own = next((e["override /task"] for e in entries if "override /task" in e), None)
-    options = content.get("task")
+    options = dict.fromkeys(key for each in contents for key in each.get("task") or ())
     if own in (None, task) or not options:
         return
     raise ConfigurationError(

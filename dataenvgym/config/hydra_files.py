@@ -51,9 +51,20 @@ def is_base(name: str) -> bool:
     return name.startswith("_")
 
 
+def content_of(file: Path) -> Any:
+    """The plain values of a YAML file, not to be changed: it is parsed once, until it changes."""
+    stat = os.stat(file)
+    return _parsed(file, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(file: Path, *state: int) -> Any:
+    return OmegaConf.to_container(OmegaConf.load(file))
+
+
 def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
     """Read a file's values over those of its bases, all of them in `files`; references are kept."""
-    contents = [OmegaConf.to_container(OmegaConf.load(files[each])) for each in layers(name, files)]
+    contents = [content_of(files[each]) for each in layers(name, files)]
     values: Any = OmegaConf.to_container(
         OmegaConf.merge({}, *(content for content in contents if isinstance(content, dict)))
     )
@@ -62,7 +73,7 @@ def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
 
 def layers(name: str, files: Mapping[str, Path]) -> list[str]:
     """The names of the file's bases, outer ones first, then its own."""
-    content = OmegaConf.to_container(OmegaConf.load(files[name]))
+    content = content_of(files[name])
     bases = _bases(content.get("defaults", ()) if isinstance(content, dict) else ())
     return [each for base in bases if base in files for each in layers(base, files)] + [name]
 
@@ -148,6 +159,9 @@ def _composed(
     import hydra
 
     ours, *more = folders
+    chosen = {choice.key: str(choice.value) for choice in choices}
+    if not parts and chosen.keys() >= {"experiment", "agent"}:  # else Hydra says which they are
+        parts = _for_the_agent(chosen, folders)
     texts = [o.text for o in choices] + list(parts)
     texts += [f"~hydra/{group}" for group in _GROUPS_OF_HYDRA]  # to compose them takes a third
     texts += [f"hydra.searchpath=['file://{folder}']" for folder in more]

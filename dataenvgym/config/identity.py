@@ -113,11 +113,11 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     values = without_secrets(OmegaConf.to_container(config, resolve=True))
-    free = free_keys(values)
+    free = tuple(f"{key}." for key in free_keys(values))
     return {
         k: v
         for k, v in _flat(values)
-        if not any(f"{k}.".startswith(f"{f}.") for f in free)
+        if not f"{k}.".startswith(free)
         and not any(v == unchanged and fnmatchcase(k, added) for added, unchanged in ADDED)
     }
 

@@ -53,9 +53,13 @@ ITS_OWN = {
 """Engines that can write for all policies, if it is not the one of pocket tasks."""
 
 
-@pytest.fixture(  # judging records of code takes seconds
+SLOW = ("code", "house")
+"""Judging records of code takes seconds, and problems of a house have most turns."""
+
+
+@pytest.fixture(
     scope="module",
-    params=[pytest.param(t, marks=[pytest.mark.slow] if t == "code" else []) for t in TASKS],
+    params=[pytest.param(t, marks=[pytest.mark.slow] if t in SLOW else []) for t in TASKS],
 )
 def setting(request, make_half_a_student, tmp_path_factory):
     if request.param == "code" and shutil.which("bwrap") is None:

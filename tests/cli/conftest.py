@@ -23,6 +23,11 @@ SMALL = (
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _pictures(pictures_are_shared):
+    """Nothing here is about them."""
+
+
 class Result(NamedTuple):
     """The result of a command."""
 

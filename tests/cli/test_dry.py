@@ -176,8 +176,14 @@ def laptop(dataenvgym, folder, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("command", ["run", "eval"])
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize(
+    ("experiment", "command"),
+    [
+        pytest.param(name, command, marks=[] if (n + m) % 2 == 0 else [pytest.mark.slow])
+        for n, name in enumerate(EXPERIMENTS)
+        for m, command in enumerate(["run", "eval"])
+    ],
+)
 def test_every_shipped_experiment_for_gpus_is_shown_on_a_laptop_with_what_it_would_need(
     laptop, experiment, command
 ):

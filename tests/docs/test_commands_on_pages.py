@@ -88,7 +88,7 @@ BY_PAGE = _by_page()
 
 
 @pytest.fixture
-def reader(folder, here, earlier_run, data, monkeypatch):
+def reader(folder, here, earlier_run, data, monkeypatch, pictures_are_shared):
     monkeypatch.setenv("DATAENVGYM_DATA", str(data))
     hub = rows._from_hub
 

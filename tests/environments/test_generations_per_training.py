@@ -88,9 +88,15 @@ def test_records_that_are_trained_on_together_have_one_stage(task, student):
     environment.step([{"kind": "text", "text": "some text"}])
 
 
-@pytest.mark.parametrize("mode", ["incremental", "accumulate"])
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-@pytest.mark.parametrize("dies_in", ["check", "train", "evaluate", "finish"])
+@pytest.mark.parametrize(
+    ("dies_in", "number", "mode"),
+    [
+        pytest.param(phase, n, mode, marks=[] if (k + n + m) % 2 == 0 else [pytest.mark.slow])
+        for k, phase in enumerate(["check", "train", "evaluate", "finish"])
+        for n in (1, 2, 3, 4)
+        for m, mode in enumerate(["incremental", "accumulate"])
+    ],
+)
 def test_an_episode_killed_anywhere_ends_the_same(
     task, tmp_path, monkeypatch, mode, number, dies_in
 ):

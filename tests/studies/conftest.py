@@ -11,6 +11,7 @@ from dataenvgym.studies import StudyResults, run_study
 from dataenvgym.studies.comparison import TaskRuns, sum_up
 from dataenvgym.studies.measures import RunMeasures, SeedResult
 from dataenvgym.studies.results import StrategyRuns
+from tests.conftest import shared_pictures
 
 MY_STUDENTS = (Path(__file__).parents[1] / "my_students.py").read_text()
 GRID = ("agent=random,skill_list", "seed=0,1")
@@ -23,6 +24,11 @@ SMALL = (
     "agent.records_per_iteration=20",
     "episode.iterations=2",
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _pictures(pictures_are_shared):
+    """Nothing here is about them."""
 
 
 @pytest.fixture
@@ -42,7 +48,7 @@ def small(folder):
 def finished_study(tmp_path_factory):
     """A folder with the finished study `s` of `GRID`, and its results; not to be changed."""
     folder = tmp_path_factory.mktemp("finished")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, shared_pictures():
         enter(folder, patch)
         results = run_study([*GRID, *SMALL, "executor=in_process"], name="s")
     return folder, results
