@@ -95,11 +95,11 @@ def taught(folder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def arithmetic(folder):
-    """Problems in plain English."""
+    """Hundred problems in plain English."""
     pytest.importorskip("reasoning_gym", reason="needs the extra [reasoning-gym]")
     task = build_task(compose(["task=smol_arithmetic"]))
     instances = task.on("validation").instances
-    assert len(instances) >= 50
+    assert len(instances) == 100
     return task, instances
 
 
@@ -187,7 +187,7 @@ def test_vllm_gives_the_same_answers_before_and_after_an_adapter_is_swapped_in(
 ):
     task, instances = arithmetic
 
-    def answers_of(student, most=50):
+    def answers_of(student, most=100):
         completed = task.attempt(student, instances[:most])
         assert not any(c.error for c in completed)
         return [c.transcript[-1].content for c in completed]
@@ -199,8 +199,8 @@ def test_vllm_gives_the_same_answers_before_and_after_an_adapter_is_swapped_in(
     ours.append(answers_of(here))
     theirs.append(answers_of(served))
     for expected, found in zip(ours, theirs, strict=True):
-        assert sum(a == b for a, b in zip(expected, found, strict=True)) >= 49
-    assert sum(a != b for a, b in zip(*ours, strict=True)) > 10  # the adapter changes answers
+        assert sum(a == b for a, b in zip(expected, found, strict=True)) >= 98
+    assert sum(a != b for a, b in zip(*ours, strict=True)) > 20  # the adapter changes answers
     served.reset()
     assert answers_of(served, 20) == theirs[0][:20]
 
