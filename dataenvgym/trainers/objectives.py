@@ -202,7 +202,7 @@ class DPO:
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
         pairs = [self._pairs[i] for i in part]
         batch = self._pad([p.chosen for p in pairs] + [p.rejected for p in pairs])
-        sums, lengths = _log_probabilities(model, batch, self._discount)
+        sums, lengths = log_probabilities(model, batch, self._discount)
         chosen, rejected = sums.chunk(2)
         at = list(part)
         margin = (chosen - self._chosen[at]) - (rejected - self._rejected[at])
@@ -241,7 +241,7 @@ class KTO:
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
         assert context is not None
         judged = [self._judged[i] for i in part]
-        sums, _ = _log_probabilities(model, self._pad([j.example for j in judged]))
+        sums, _ = log_probabilities(model, self._pad([j.example for j in judged]))
         margin = sums - self._references[list(part)]
         sign = sums.new_tensor([1.0 if j.desirable else -1.0 for j in judged])
         weight = sums.new_tensor([self._weights[j.desirable] for j in judged])
@@ -282,7 +282,7 @@ def logs_of_labels(model: Any, batch: Batch) -> torch.Tensor:
     return label_logs(logits.float(), labels[learned])
 
 
-def _log_probabilities(
+def log_probabilities(
     model: Any, batch: Batch, discount: float | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """For each row, the summed log-probability of its labels, and their number."""
@@ -303,7 +303,7 @@ def _references(
 
     def compute(part: Sequence[int]) -> torch.Tensor:
         with torch.no_grad():
-            return _log_probabilities(model, pad([examples[i] for i in part]), discount)[0]
+            return log_probabilities(model, pad([examples[i] for i in part]), discount)[0]
 
     order, parts = by_length(examples, model)
     sums = torch.cat(run(compute, parts))
