@@ -39,6 +39,7 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("predictor.format", "chat"),
     ("task.others.*.format", "chat"),
     ("*trainer.effective_batch_size", None),
+    ("*trainer.curriculum", None),
     ("agent.policy*.per_error", None),
     ("agent.policy*.together", 1),
     ("agent.policy*.per_skill", None),

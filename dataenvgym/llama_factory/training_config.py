@@ -4,7 +4,7 @@ Fields have exactly the names of LLaMA-Factory's options, so LLaMA-Factory accep
 can read files from others. Options without a field go through `extra`. A name that LLaMA-Factory
 does not know never gets into a file, because it would refuse the whole file. The exception is stage
 `scored`, which LLaMA-Factory lacks, with its options `scored_...`: only a file of that stage has
-them, and our trainers read it.
+them, and our trainers read it. `curriculum` is for the in-process trainer alone.
 
 Defaults suit the pocket student. Ours differ where LLaMA-Factory's own would get in the way: no
 checkpoints (the adapter is saved at the end), an output folder may exist, no cached data, no
@@ -24,6 +24,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationEr
 
 from dataenvgym import storage
 from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean, first_fault
+from dataenvgym.llama_factory.curriculum import Curriculum
 from dataenvgym.llama_factory.options import KNOWN_OPTIONS, OneTraining, Schedule
 from dataenvgym.options import Given
 from dataenvgym.records import Model
@@ -97,6 +98,9 @@ class TrainingConfig(Model):
         deepspeed: DeepSpeed's configuration, or the path of a file with it.
         effective_batch_size: the number of records of an update, over all devices: the trainer sets
             `gradient_accumulation_steps` by it. None leaves that as it is.
+        curriculum: sections of a training in stage `sft`, one after another, each with its mixture
+            of records; in place of `num_train_epochs` (docs/selection.md#a-curriculum). None
+            trains on all records in random order.
         max_steps: -1 uses `num_train_epochs`.
         warmup_steps: a number of steps, or, below 1, a share of all steps.
         seed: below 2**32, numpy's limit.
@@ -154,6 +158,7 @@ class TrainingConfig(Model):
     per_device_train_batch_size: int = Field(default=16, ge=1)
     gradient_accumulation_steps: int = Field(default=1, ge=1)
     effective_batch_size: int | None = Field(default=None, ge=1)
+    curriculum: Curriculum | None = None
     learning_rate: float = Field(default=1e-3, gt=0.0)
     num_train_epochs: float = Field(default=5.0, gt=0.0)
     max_steps: int = Field(default=-1, ge=-1)
@@ -196,6 +201,10 @@ class TrainingConfig(Model):
                 raise ValueError(f"{name!r} is in 'extra', expected it as an option of its own")
         if self.bf16 + self.fp16 + self.pure_bf16 > 1:
             raise ValueError("several of bf16, fp16 and pure_bf16 are on, expected one at most")
+        if self.curriculum is not None and self.max_steps > 0:
+            raise ValueError(
+                f"max_steps is {self.max_steps} and curriculum is set, expected one of them"
+            )
         for name in ("scored_clip_high", "scored_clip_dual"):
             if self.scored_clip is None and getattr(self, name) is not None:
                 raise ValueError(
@@ -243,7 +252,10 @@ class TrainingConfig(Model):
             own |= {name for name in type(self).model_fields if name.startswith("scored_")}
         if self.stage != "dpo":
             own.add("pref_discount")
-        return self.model_dump(exclude_none=True, exclude={"extra", *own}) | self.extra
+        found = self.model_dump(exclude_none=True, exclude={"extra", "curriculum", *own})
+        if self.curriculum is not None:
+            found["curriculum"] = self.curriculum.model_dump(mode="json", exclude_none=True)
+        return found | self.extra
 
     def write(self, path: Path) -> None:
         """Write the file for `llamafactory-cli train`, atomically.

@@ -14,7 +14,7 @@ from dataenvgym.predictors.checkpoints import train_on, write_training
 from dataenvgym.records import TrainingDatum
 from dataenvgym.tool_formats import ToolFormat
 from dataenvgym.trainers import TrainerInterface
-from dataenvgym.trainers.interface import trainer_with
+from dataenvgym.trainers.interface import options_of, trainer_with
 from dataenvgym.trainers.support import refuse_unsupported
 
 
@@ -51,7 +51,7 @@ class MeasuresHere:
                 start = train_on(
                     learned,
                     TrainingRun(_made(folder / "learned"), seed),
-                    trainer=self.trainer,
+                    trainer=self._without_curriculum,
                     student=self.student,
                     current=lambda: None,
                     initial=self.adapter,
@@ -76,7 +76,9 @@ class MeasuresHere:
         """
         from dataenvgym.trainers.record_measures import influences
 
-        trainer = trainer_with(self.trainer, {"num_train_epochs": epochs, "max_steps": -1})
+        trainer = trainer_with(
+            self.trainer, {"num_train_epochs": epochs, "max_steps": -1, "curriculum": None}
+        )
         with TemporaryDirectory() as scratch:
             folder = Path(scratch)
             first = self._file(warmup, _made(folder / "warmup"), seed=seed, trainer=trainer)
@@ -86,6 +88,13 @@ class MeasuresHere:
                 for i, each in enumerate([records, *targets])
             )
             return influences(first, pool, groups, self.threads, self.device)
+
+    @property
+    def _without_curriculum(self) -> TrainerInterface:
+        """The trainer for all records at once: a curriculum names those of an iteration."""
+        if options_of(self.trainer).curriculum is None:
+            return self.trainer
+        return trainer_with(self.trainer, {"curriculum": None})
 
     def _file(
         self,
@@ -108,7 +117,7 @@ class MeasuresHere:
         path = write_training(
             records,
             run,
-            trainer=trainer or self.trainer,
+            trainer=trainer or self._without_curriculum,
             student=self.student,
             current=partial(self._current, run) if start is None else lambda: start,
             initial=self.adapter,

@@ -49,14 +49,20 @@ class Update:
     Attributes:
         epoch: number of epochs done after this step, as a fraction.
         batches: positions of the examples.
+        section: the section of a curriculum, and the epoch in it, both from 0.
     """
 
     epoch: float
     batches: list[list[int]]
+    section: tuple[int, int] = (0, 0)
 
 
 def updates(n_examples: int, config: TrainingConfig) -> list[Update]:
     """Every step of a training on `n_examples` examples."""
+    if config.curriculum is not None:
+        from dataenvgym.trainers.sections import section_updates
+
+        return section_updates(config.curriculum, config)
     size, accumulated = config.per_device_train_batch_size, config.gradient_accumulation_steps
     per_epoch = math.ceil(math.ceil(n_examples / size) / accumulated)
     total = config.max_steps
@@ -65,8 +71,8 @@ def updates(n_examples: int, config: TrainingConfig) -> list[Update]:
     steps: list[Update] = []
     for epoch in count():
         order = epoch_order(n_examples, config.seed, epoch)
-        batches = list(_chunks(order, size))
-        for i, group in enumerate(_chunks(batches, accumulated), start=1):
+        batches = list(chunks(order, size))
+        for i, group in enumerate(chunks(batches, accumulated), start=1):
             if len(steps) == total:
                 return steps
             steps.append(Update(epoch=epoch + i / per_epoch, batches=group))
@@ -100,7 +106,8 @@ def pad(examples: Sequence[Example], padding: int, device: torch.device) -> Batc
     )
 
 
-def _chunks(items: list[_T], size: int) -> Iterator[list[_T]]:
+def chunks(items: list[_T], size: int) -> Iterator[list[_T]]:
+    """The items in lists of `size`; the last one may be shorter."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
@@ -315,7 +322,7 @@ def by_length(examples: Sequence[Example], model: Any) -> tuple[list[int], list[
     order = sorted(range(len(examples)), key=lambda i: len(examples[i].tokens))
     if is_large(model):
         return order, parts_of_equal_size(order, lambda i: len(examples[i].tokens))
-    return order, list(_chunks(order, _REFERENCE_BATCH))
+    return order, list(chunks(order, _REFERENCE_BATCH))
 
 
 def parts_of_equal_size(order: Sequence[int], size: Callable[[int], int]) -> list[list[int]]:
