@@ -230,10 +230,12 @@ class PoolEngine:
         If others took the best candidates of an assignment, it selects again from the rest.
 
         Raises:
-            ConfigurationError: if the plan has more records than the whole pool.
+            ConfigurationError: if the first plan has more records than the whole pool, and the
+                selection has a measure.
         """
         size, planned = len(self.pool.records), sum(assignment.count for assignment in plan)
-        if planned > size and not self.pool.taken:
+        selects = getattr(self.selection, "measure", None) is not None
+        if selects and planned > size and not self.pool.taken:
             raise ConfigurationError(
                 f"the plan has {planned} records, and the pool {size}: there is nothing to select "
                 f"from. Set agent.records_per_iteration below {size}, take a larger pool "
