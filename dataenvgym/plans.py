@@ -64,10 +64,12 @@ class EngineFit:
         needs: the least detail of an assignment that it needs; "nothing" ignores plans.
         writes: False if it has no records left; True makes an iteration without records a warning.
             It is read before each call.
+        measures: True if it needs a student that `MeasuresRecords`.
     """
 
     needs: PlanDetail = "skills"
     writes: bool = True
+    measures: bool = False
 
     def __post_init__(self) -> None:
         check_one_of(get_args(PlanDetail), needs=self.needs)

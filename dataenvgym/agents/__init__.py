@@ -15,6 +15,12 @@ from dataenvgym.agents.baselines import BlindPolicy, NoEngine, NoPolicy
 from dataenvgym.agents.engines.branched_tries import BranchedTriesEngine
 from dataenvgym.agents.engines.gold import GoldEngine
 from dataenvgym.agents.engines.llm.engine import LLMEngine
+from dataenvgym.agents.engines.measured_selections import (
+    DiverseSelection,
+    GradientSelection,
+    LossDifferenceSelection,
+    LossSelection,
+)
 from dataenvgym.agents.engines.pocket import PocketEngine
 from dataenvgym.agents.engines.pool_engine import (
     InfluenceSelection,
@@ -61,14 +67,18 @@ __all__ = [
     "BranchedTriesEngine",
     "ConfigurableTreePolicy",
     "ContrastEngine",
+    "DiverseSelection",
     "EdgePolicy",
     "Engine",
     "FillBalancedPolicy",
     "FreePolicy",
     "GoldEngine",
+    "GradientSelection",
     "InfluenceSelection",
     "LLMEngine",
     "LLMTreePolicy",
+    "LossDifferenceSelection",
+    "LossSelection",
     "NoEngine",
     "NoPolicy",
     "OpenEndedPolicy",

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from dataenvgym.agents.agent import Agent, TreeAgent
 from dataenvgym.errors import ConfigurationError, shorten
-from dataenvgym.interfaces import TaskInterface
+from dataenvgym.interfaces import MeasuresRecords, PredictorInterface, TaskInterface
 from dataenvgym.plans import Prepares, Reads, engine_fit, policy_fit
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.adapted_task import known_instances, task_of
 
 
 def check_fit(
-    task: TaskInterface, agent: object, *, shows_skills: bool, labels_skills: bool = False
+    task: TaskInterface,
+    agent: object,
+    *,
+    shows_skills: bool,
+    labels_skills: bool = False,
+    student: PredictorInterface | None = None,
 ) -> None:
     """Refuse an agent whose policy or engine could do nothing with the task.
 
@@ -24,6 +29,7 @@ def check_fit(
     Args:
         shows_skills: True if the environment lets the agent see skills.
         labels_skills: True if the environment labels instances with skills itself.
+        student: the one to teach; None does not check whether it can measure records.
 
     Raises:
         ConfigurationError: says what does not fit, and what to do.
@@ -55,6 +61,12 @@ def check_fit(
             raise ConfigurationError(
                 f"{_title(engine)} writes nothing, whatever {_title(policy)} plans: use "
                 "another engine, or agent=none to train on nothing"
+            )
+        if needs.measures and student is not None and not isinstance(student, MeasuresRecords):
+            raise ConfigurationError(
+                f"{_title(engine)} selects by losses or gradients, and {type(student).__name__} "
+                "gives none: use predictor=in_process, or agent=pool_random, pool_uncertainty, "
+                "pool_influence or pool_diverse"
             )
         if isinstance(engine, Prepares):
             engine.prepare()

@@ -41,6 +41,7 @@ ADDED: tuple[tuple[str, Any], ...] = (
     ("predictor.chat_template_kwargs", None),
     ("task.others.*.chat_template_kwargs", None),
     ("*trainer.effective_batch_size", None),
+    ("*trainer.curriculum", None),
     ("agent.policy*.per_error", None),
     ("agent.policy*.together", 1),
     ("agent.policy*.per_skill", None),

@@ -175,6 +175,7 @@ def _show_records(
             labels = (reason, source.id, source.skill, effect)
             label = "\n".join(plain(text) for text in labels if text)
             told = "".join(f"\nhypothesis: {plain(h)}" for h in source.hypotheses)
+            told += f"\nselected: {plain(source.selected)}" if source.selected else ""
             table.add_row(Text(label), Text(f"{plain(record(datum))}{told}"), end_section=True)
         if records:
             console.print(table)

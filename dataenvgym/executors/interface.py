@@ -107,5 +107,5 @@ def build_episode(
     refuse_misfit(environment, agent)
     shows_skills = bool(environment.metadata.get("shows_skills", True))
     labels_skills = config.skills.get("_target_") is not None
-    check_fit(task, agent, shows_skills=shows_skills, labels_skills=labels_skills)
+    check_fit(task, agent, shows_skills=shows_skills, labels_skills=labels_skills, student=student)
     return environment, agent

@@ -10,6 +10,7 @@ from dataenvgym.interfaces.predictors import (
     Connects,
     Describes,
     Failure,
+    MeasuresRecords,
     PredictorInterface,
     Refuses,
     Reply,
@@ -21,7 +22,10 @@ from dataenvgym.interfaces.predictors import (
 )
 from dataenvgym.records import Conversation
 
-CAPABILITIES = (Submits, Connects, Describes, Saves, Closes, Refuses, SharesBase, TriesRecords)
+CAPABILITIES = (
+    *(Submits, Connects, Describes, Saves, Closes, Refuses, SharesBase),
+    *(MeasuresRecords, TriesRecords),
+)
 """The optional protocols of predictors; training is not passed on."""
 
 METHODS = tuple(name for each in CAPABILITIES for name in vars(each) if not name.startswith("_"))

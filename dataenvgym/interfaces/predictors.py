@@ -263,6 +263,49 @@ class SharesBase(Protocol):
         ...
 
 
+@runtime_checkable
+class MeasuresRecords(Protocol):
+    """A student that says what it would learn from records, and stays as it is.
+
+    The records are supervised or chats; others raise ConfigurationError.
+    """
+
+    def losses(
+        self,
+        records: Sequence[TrainingDatum],
+        *,
+        learned: Sequence[TrainingDatum] = (),
+        seed: int = 0,
+    ) -> list[float]:
+        """For each record, the mean cross-entropy (in nats) of the tokens that it teaches.
+
+        Args:
+            learned: if there are any, the losses are those of the untouched student after a
+                training on these.
+            seed: of that training.
+        """
+        ...
+
+    def influences(
+        self,
+        records: Sequence[TrainingDatum],
+        targets: Sequence[Sequence[TrainingDatum]],
+        *,
+        warmup: Sequence[TrainingDatum],
+        epochs: int,
+        seed: int = 0,
+    ) -> list[float]:
+        """For each record, how much a step on it would lower the loss on `targets` (LESS).
+
+        Args:
+            targets: groups of records; the influence is the largest one on a group.
+            warmup: a copy of the student is trained on these.
+            epochs: of that training; gradients are compared at the end of each.
+            seed: of that training.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class AdapterJob:
     """An adapter to train on the untouched student (see `ManyAdapters`).

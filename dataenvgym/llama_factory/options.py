@@ -11,6 +11,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+from dataenvgym.llama_factory.curriculum import Curriculum
+
 _OPTIONS = """
     adapter_folder adapter_name_or_path add_special_tokens add_tokens audio_sampling_rate
     cache_dir crop_to_patches disable_gradient_checkpointing double_quantization
@@ -165,6 +167,7 @@ class TrainingOptions(TypedDict, total=False):
     per_device_train_batch_size: int
     gradient_accumulation_steps: int
     effective_batch_size: int | None
+    curriculum: Curriculum | Mapping[str, Any] | None
     learning_rate: float
     num_train_epochs: float
     max_steps: int

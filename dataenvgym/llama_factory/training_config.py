@@ -3,8 +3,8 @@
 Fields have exactly the names of LLaMA-Factory's options, so LLaMA-Factory accepts our files, and we
 can read files from others. Options without a field go through `extra`. A name that LLaMA-Factory
 does not know never gets into a file, because it would refuse the whole file. The exceptions are
-stage `scored`, which LLaMA-Factory lacks, with its options `scored_...`, and `chat_template_kwargs`
-other than LLaMA-Factory's own `enable_thinking`: only a file for one of our trainers has them.
+for our trainers alone: stage `scored`, which LLaMA-Factory lacks, with its options `scored_...`,
+`curriculum`, and `chat_template_kwargs` other than LLaMA-Factory's own `enable_thinking`.
 
 Defaults suit the pocket student. Ours differ where LLaMA-Factory's own would get in the way: no
 checkpoints (the adapter is saved at the end), an output folder may exist, no cached data, no
@@ -24,6 +24,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationEr
 
 from dataenvgym import storage
 from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean, first_fault
+from dataenvgym.llama_factory.curriculum import Curriculum
 from dataenvgym.llama_factory.options import KNOWN_OPTIONS, OneTraining, Schedule
 from dataenvgym.options import Given
 from dataenvgym.records import Model
@@ -98,6 +99,9 @@ class TrainingConfig(Model):
         deepspeed: DeepSpeed's configuration, or the path of a file with it.
         effective_batch_size: the number of records of an update, over all devices: the trainer sets
             `gradient_accumulation_steps` by it. None leaves that as it is.
+        curriculum: sections of a training in stage `sft`, one after another, each with its mixture
+            of records; in place of `num_train_epochs` (docs/selection.md#a-curriculum). None
+            trains on all records in random order.
         max_steps: -1 uses `num_train_epochs`.
         warmup_steps: a number of steps, or, below 1, a share of all steps.
         seed: below 2**32, numpy's limit.
@@ -156,6 +160,7 @@ class TrainingConfig(Model):
     per_device_train_batch_size: int = Field(default=16, ge=1)
     gradient_accumulation_steps: int = Field(default=1, ge=1)
     effective_batch_size: int | None = Field(default=None, ge=1)
+    curriculum: Curriculum | None = None
     learning_rate: float = Field(default=1e-3, gt=0.0)
     num_train_epochs: float = Field(default=5.0, gt=0.0)
     max_steps: int = Field(default=-1, ge=-1)
@@ -203,6 +208,10 @@ class TrainingConfig(Model):
                 f"enable_thinking is {self.extra['enable_thinking']!r} in trainer.extra, and "
                 f"predictor.chat_template_kwargs is {self.chat_template_kwargs}, which holds for "
                 "the trainer, too: leave it out of trainer.extra"
+            )
+        if self.curriculum is not None and self.max_steps > 0:
+            raise ValueError(
+                f"max_steps is {self.max_steps} and curriculum is set, expected one of them"
             )
         for name in ("scored_clip_high", "scored_clip_dual"):
             if self.scored_clip is None and getattr(self, name) is not None:
@@ -255,8 +264,10 @@ class TrainingConfig(Model):
         is_theirs = len(given) == 1 and isinstance(given.get("enable_thinking"), bool)
         if is_theirs or not given:
             own.add("chat_template_kwargs")
-        switch = given if is_theirs else {}
-        return self.model_dump(exclude_none=True, exclude={"extra", *own}) | switch | self.extra
+        found = self.model_dump(exclude_none=True, exclude={"extra", "curriculum", *own})
+        if self.curriculum is not None:
+            found["curriculum"] = self.curriculum.model_dump(mode="json", exclude_none=True)
+        return found | (given if is_theirs else {}) | self.extra
 
     def write(self, path: Path) -> None:
         """Write the file for `llamafactory-cli train`, atomically.

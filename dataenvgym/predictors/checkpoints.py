@@ -16,7 +16,13 @@ from typing import Any, Literal
 
 from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError, need
 from dataenvgym.interfaces import TrainingRun
-from dataenvgym.llama_factory import TrainingConfig, WrittenDataset, without_weights, write_dataset
+from dataenvgym.llama_factory import (
+    TrainingConfig,
+    WrittenDataset,
+    stage_of,
+    without_weights,
+    write_dataset,
+)
 from dataenvgym.records import TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import hash_files, publishing, write_json
@@ -274,6 +280,13 @@ def write_training(
     if not training_data:
         save_nothing(folder, student) if start is None else copy_checkpoint(start, folder)
         return None
+    if options.curriculum is not None:
+        if (stage := stage_of(training_data[0])) != "sft":
+            raise ConfigurationError(
+                f"trainer.curriculum is set, and the records are for stage {stage!r}, expected "
+                "'sft' (supervised records and chats): leave it out"
+            )
+        options = options.with_options(curriculum=options.curriculum.placed(training_data))
     with run.phase("dataset"):
         if tool_format is COMPLETION:
             training_data = as_completions(training_data, student)

@@ -30,6 +30,7 @@ from dataenvgym.predictors.checkpoints import (
     kind_of,
     train_on,
 )
+from dataenvgym.predictors.record_measures import MeasuresHere
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.tool_formats import (
     COMPLETION,
@@ -50,7 +51,7 @@ _OPTIONS = (
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
-class InProcessPredictor(RemembersFormer):
+class InProcessPredictor(RemembersFormer, MeasuresHere):
     """A student that runs with transformers and learns with PEFT.
 
     It is loaded at first use, and the base model only once, however often adapters change. On CPU,

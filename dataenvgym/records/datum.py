@@ -23,6 +23,7 @@ class Provenance(Model):
         agent: the name of the agent that wrote it, or None.
         iteration: the 1-based iteration that it was written for, or None.
         hypotheses: what its author thought that the student lacks, and why; not stored if empty.
+        selected: why it was taken from a pool; not stored if empty.
     """
 
     id: Text = ""
@@ -31,6 +32,7 @@ class Provenance(Model):
     agent: Text | None = None
     iteration: int | None = None
     hypotheses: tuple[Text, ...] = Field(default=(), exclude_if=not_)
+    selected: Text = Field(default="", exclude_if=not_)
 
 
 @dataclass(frozen=True)

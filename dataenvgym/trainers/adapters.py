@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -97,7 +98,7 @@ def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
         AdapterError: if the adapter was made for another base: it has layers that this one lacks,
             or of other sizes.
     """
-    with _quiet():
+    with building():
         try:
             make: Any = PeftConfig.from_peft_type
             config = make(**copy.deepcopy(adapter.config))
@@ -137,7 +138,7 @@ def new_adapter(base: Any, config: TrainingConfig) -> Any:
         use_rslora=config.use_rslora,
         task_type="CAUSAL_LM",
     )
-    with _quiet(), global_rng(config.seed, base.device):
+    with global_rng(config.seed, base.device), building():
         try:
             return get_peft_model(twin(base), lora, _NAME)
         except ValueError as error:
@@ -166,9 +167,13 @@ def _plain(value: Any) -> Any:
     return os.fspath(value) if isinstance(value, Path) else value
 
 
+_BUILDING = threading.RLock()
+
+
 @contextmanager
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
+def building() -> Iterator[None]:
+    """Build modules, one thread at a time: PEFT changes how all threads register parameters."""
+    with _BUILDING, warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning, module=r"peft\.")
         warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\.")
         yield

@@ -23,6 +23,7 @@ from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.progress import Count, counting
 from dataenvgym.trainers.compute import Run, is_large, precision
 from dataenvgym.trainers.objectives import Objective, Update, parts_of_equal_size, updates
+from dataenvgym.trainers.sections import Gates
 from dataenvgym.trainers.support import extra_number
 
 # Tokens times the model's weights above which a part of a batch deserves a core of its own. Below,
@@ -62,8 +63,16 @@ def optimize(
     computed = _Gradients(model, objective, config, parts, run)
     optimizer = Optimizer(computed.weights, objective, config)
     with counting("training steps", len(optimizer.updates)) as counter:
-        for update in optimizer.updates:
-            yield optimizer.step(*computed.of(update), counter)
+        gates = None
+        if config.curriculum is not None:
+            gates = Gates(config.curriculum, model, objective, optimizer.updates, run)
+        for number, update in enumerate(optimizer.updates):
+            if gates is not None and update.section[0] in gates.passed:
+                optimizer.skip()
+                continue
+            yield (step := optimizer.step(*computed.of(update), counter))
+            if gates is not None:
+                gates.see(number, update, step.loss)
 
 
 class Optimizer:
@@ -99,6 +108,11 @@ class Optimizer:
         )
         self._n_done = self._n_tokens = 0
         self._began = time.monotonic()
+
+    def skip(self) -> None:
+        """Leave out the next step; the learning rate follows its schedule."""
+        self._n_done += 1
+        self._schedule.step()
 
     def step(self, loss: float, gradients: list[torch.Tensor], counter: Count) -> Step:
         """Take the next step, with the loss and gradients of its update.

@@ -31,7 +31,7 @@ def train_each(requests: Sequence[TrainingRequest], threads: int) -> None:
             trainer = request.trainer
             draws_elsewhere = config.lora_dropout > 0 and trainer.device != "cpu"
             if config.stage in ("sft", "pt") and not (
-                config.bf16 or trainer.left_out or draws_elsewhere
+                config.bf16 or trainer.left_out or draws_elsewhere or config.curriculum
             ):
                 key = needed(config, "model_name_or_path"), trainer.device
                 groups.setdefault(key, deque()).append((request, config))

@@ -49,14 +49,20 @@ class Update:
     Attributes:
         epoch: number of epochs done after this step, as a fraction.
         batches: positions of the examples.
+        section: the section of a curriculum, and the epoch in it, both from 0.
     """
 
     epoch: float
     batches: list[list[int]]
+    section: tuple[int, int] = (0, 0)
 
 
 def updates(n_examples: int, config: TrainingConfig) -> list[Update]:
     """Every step of a training on `n_examples` examples."""
+    if config.curriculum is not None:
+        from dataenvgym.trainers.sections import section_updates
+
+        return section_updates(config.curriculum, config)
     size, accumulated = config.per_device_train_batch_size, config.gradient_accumulation_steps
     per_epoch = math.ceil(math.ceil(n_examples / size) / accumulated)
     total = config.max_steps
@@ -65,8 +71,8 @@ def updates(n_examples: int, config: TrainingConfig) -> list[Update]:
     steps: list[Update] = []
     for epoch in count():
         order = epoch_order(n_examples, config.seed, epoch)
-        batches = list(_chunks(order, size))
-        for i, group in enumerate(_chunks(batches, accumulated), start=1):
+        batches = list(chunks(order, size))
+        for i, group in enumerate(chunks(batches, accumulated), start=1):
             if len(steps) == total:
                 return steps
             steps.append(Update(epoch=epoch + i / per_epoch, batches=group))
@@ -100,7 +106,8 @@ def pad(examples: Sequence[Example], padding: int, device: torch.device) -> Batc
     )
 
 
-def _chunks(items: list[_T], size: int) -> Iterator[list[_T]]:
+def chunks(items: list[_T], size: int) -> Iterator[list[_T]]:
+    """The items in lists of `size`; the last one may be shorter."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
@@ -202,7 +209,7 @@ class DPO:
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
         pairs = [self._pairs[i] for i in part]
         batch = self._pad([p.chosen for p in pairs] + [p.rejected for p in pairs])
-        sums, lengths = _log_probabilities(model, batch, self._discount)
+        sums, lengths = log_probabilities(model, batch, self._discount)
         chosen, rejected = sums.chunk(2)
         at = list(part)
         margin = (chosen - self._chosen[at]) - (rejected - self._rejected[at])
@@ -241,7 +248,7 @@ class KTO:
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
         assert context is not None
         judged = [self._judged[i] for i in part]
-        sums, _ = _log_probabilities(model, self._pad([j.example for j in judged]))
+        sums, _ = log_probabilities(model, self._pad([j.example for j in judged]))
         margin = sums - self._references[list(part)]
         sign = sums.new_tensor([1.0 if j.desirable else -1.0 for j in judged])
         weight = sums.new_tensor([self._weights[j.desirable] for j in judged])
@@ -282,7 +289,7 @@ def logs_of_labels(model: Any, batch: Batch) -> torch.Tensor:
     return label_logs(logits.float(), labels[learned])
 
 
-def _log_probabilities(
+def log_probabilities(
     model: Any, batch: Batch, discount: float | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """For each row, the summed log-probability of its labels, and their number."""
@@ -303,7 +310,7 @@ def _references(
 
     def compute(part: Sequence[int]) -> torch.Tensor:
         with torch.no_grad():
-            return _log_probabilities(model, pad([examples[i] for i in part]), discount)[0]
+            return log_probabilities(model, pad([examples[i] for i in part]), discount)[0]
 
     order, parts = by_length(examples, model)
     sums = torch.cat(run(compute, parts))
@@ -315,7 +322,7 @@ def by_length(examples: Sequence[Example], model: Any) -> tuple[list[int], list[
     order = sorted(range(len(examples)), key=lambda i: len(examples[i].tokens))
     if is_large(model):
         return order, parts_of_equal_size(order, lambda i: len(examples[i].tokens))
-    return order, list(_chunks(order, _REFERENCE_BATCH))
+    return order, list(chunks(order, _REFERENCE_BATCH))
 
 
 def parts_of_equal_size(order: Sequence[int], size: Callable[[int], int]) -> list[list[int]]:

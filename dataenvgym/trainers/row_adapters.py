@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from dataenvgym.trainers.adapters import Adapter, plain_layers
+from dataenvgym.trainers.adapters import Adapter, building, plain_layers
 from dataenvgym.trainers.large import frozen_linear
 from dataenvgym.trainers.student import twin
 
@@ -96,10 +96,11 @@ def with_row_adapters(base: Any) -> Any:
     """A twin of the base model for `row_adapters`; outside of it, it computes like the base."""
     model = twin(base)
     head = model.get_output_embeddings()
-    for name, layer in list(model.named_modules()):
-        if type(layer) is nn.Linear and layer is not head:
-            parent, _, child = name.rpartition(".")
-            setattr(model.get_submodule(parent), child, _RowsLinear(layer, name))
+    with building():
+        for name, layer in list(model.named_modules()):
+            if type(layer) is nn.Linear and layer is not head:
+                parent, _, child = name.rpartition(".")
+                setattr(model.get_submodule(parent), child, _RowsLinear(layer, name))
     return model
 
 

@@ -41,7 +41,7 @@ FULL = 512
 """Tokens of a pass from which on more of them are hardly faster (`make bench-adapters`)."""
 
 
-def _layout_of(model: Any) -> tuple[Layout, list[torch.Tensor]] | None:
+def layout_of(model: Any) -> tuple[Layout, list[torch.Tensor]] | None:
     """The pairs of a PEFT model and their weights; None if it trains or adds anything else."""
     layout: list[tuple[str, Pair]] = []
     weights: list[torch.Tensor] = []
@@ -93,7 +93,7 @@ class Trainee:
         cls, config: TrainingConfig, model: Any, objective: Objective, context: Context
     ) -> Trainee | None:
         """The training of a PEFT model, if it can share its steps with others."""
-        found = _layout_of(model)
+        found = layout_of(model)
         if found is None or not isinstance(objective, CrossEntropy):
             return None
         layout, weights = found

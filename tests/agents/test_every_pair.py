@@ -29,6 +29,7 @@ REFUSED_FOR_TOOLS = {
     "seeded_teacher": "can rewrite none of the",
 }
 
+MEASURING = ("pool_gradient", "pool_loss", "pool_loss_difference")
 SMALL = {"n_validation": 20, "n_test": 20}
 
 
@@ -117,6 +118,8 @@ def refusal(task, policy, engine) -> str | None:
         return "talking, turn by turn.*prompt=social_records"
     if policy == "none" and engine not in ("none", "gold"):
         return "NoPolicy plans nothing"
+    if engine in MEASURING:  # test_measured_selections.py has students with losses
+        return "use predictor=in_process"
     if task.name != "pocket_knowledge" and engine == "self_edit":
         return "self-edits are written from passages"
     if engine == "none" and policy != "none":

@@ -25,6 +25,11 @@ NO_FIT = {
         for task in ("pocket_math", "pocket_code")
         for engine in ("grid_edit", "grid_self_edit")
     },
+    **{
+        (task, engine): "use predictor=in_process"
+        for task in ("pocket_math", "pocket_code")
+        for engine in ("pool_gradient", "pool_loss", "pool_loss_difference")
+    },
     ("pocket_math", "segment_pairs"): "the task has no judge",
     ("pocket_code", "segment_pairs"): "the task has no judge",
     ("pocket_math", "orchestrate_tries"): "are of orchestrations",

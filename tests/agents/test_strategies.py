@@ -18,6 +18,7 @@ STRATEGIES = [
     *("random", "open_ended", "skill_list", "open_ended_no_state", "skill_list_no_state"),
     *("bandit_ucb", "bandit_thompson", "edge", "retention"),
     *("seeded", "preference", "pool_random", "pool_uncertainty", "pool_influence"),
+    *("pool_diverse", "pool_balanced"),
 ]
 COMBINATIONS = [
     *(

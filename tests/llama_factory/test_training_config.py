@@ -21,7 +21,7 @@ PLACES: dict[str, Any] = {
 
 def test_every_field_is_an_option_that_llama_factory_knows_or_never_gets_into_its_files():
     ours = {name for name in TrainingConfig.model_fields if name.startswith("scored_")}
-    ours |= {"effective_batch_size", "pref_discount", "chat_template_kwargs"}
+    ours |= {"effective_batch_size", "pref_discount", "chat_template_kwargs", "curriculum"}
     assert not ours & KNOWN_OPTIONS
     assert TrainingConfig.model_fields.keys() - {"extra"} - ours <= KNOWN_OPTIONS
 

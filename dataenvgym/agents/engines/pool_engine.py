@@ -5,6 +5,8 @@ A selection scores the records of the pool, and `PoolEngine` takes the highest s
 - `RandomSelection`: random scores.
 - `UncertaintySelection`: how much k samples of the student disagree.
 - `InfluenceSelection`: similarity to the student's errors, a proxy of influence without gradients.
+
+`measured_selections` has those that ask the student for losses and gradients.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from dataenvgym.tasks.record_conversion import problem_of
 class Selection(Protocol):
     """Scores the records of a pool.
 
-    A selection that needs examples declares `fit = EngineFit(needs="examples")`.
+    A selection that needs examples declares `fit = EngineFit(needs="examples")`. One with a text
+    `measure` names its scores by it in the provenance of the records.
     """
 
     def score(
@@ -205,7 +208,6 @@ class PoolEngine:
         self.selection = selection
         self.pool = RecordPool(task, path)
         self.nearest = nearest
-        self._taken: set[int] = set()
 
     @property
     def fit(self) -> EngineFit:
@@ -226,9 +228,21 @@ class PoolEngine:
         """Return the records of the plan; fewer if the pool has no more that fit.
 
         If others took the best candidates of an assignment, it selects again from the rest.
+
+        Raises:
+            ConfigurationError: if the first plan has more records than the whole pool, and the
+                selection has a measure.
         """
-        free = np.ones(len(self.pool.records), dtype=bool)
-        free[sorted(self._taken)] = False
+        size, planned = len(self.pool.records), sum(assignment.count for assignment in plan)
+        selects = getattr(self.selection, "measure", None) is not None
+        if selects and planned > size and not self.pool.taken:
+            raise ConfigurationError(
+                f"the plan has {planned} records, and the pool {size}: there is nothing to select "
+                f"from. Set agent.records_per_iteration below {size}, take a larger pool "
+                "(task.n_train or agent.engine.path), or use agent=gold to train on all of it"
+            )
+        free = np.ones(size, dtype=bool)
+        free[sorted(self.pool.taken)] = False
         chosen: list[TrainingDatum] = []
         missing = plan
         while missing:
@@ -239,18 +253,30 @@ class PoolEngine:
             scores = self.selection.score(self.pool, missing, candidates, predictor, rng)
             unserved = []
             for assignment, positions, score in zip(missing, candidates, scores, strict=True):
-                best = positions[np.argsort(-score, kind="stable")]
-                taken = best[free[best]][: assignment.count]
-                free[taken] = False
-                chosen += [credited(self.pool.records[i], assignment) for i in taken.tolist()]
+                order = np.argsort(-score, kind="stable")
+                taken = order[free[positions[order]]][: assignment.count]
+                free[positions[taken]] = False
+                for place, i in enumerate(taken.tolist(), start=1):
+                    record = credited(self.pool.records[positions[i]], assignment)
+                    why = (
+                        f"{score[i]:.4g}, place {place} of {len(order)}; record {positions[i] + 1}"
+                    )
+                    chosen.append(self._explained(record, why))
                 if len(positions) and len(taken) < assignment.count:
                     unserved.append(assignment.of(assignment.count - len(taken)))
             missing = tuple(unserved)
-        self._taken = set(np.flatnonzero(~free).tolist())
+        self.pool.taken = set(np.flatnonzero(~free).tolist())
         return chosen
 
+    def _explained(self, record: TrainingDatum, why: str) -> TrainingDatum:
+        if (measure := getattr(self.selection, "measure", None)) is None:
+            return record
+        selected = f"{measure} {why} of the pool"
+        provenance = record.provenance.model_copy(update={"selected": selected})
+        return record.model_copy(update={"provenance": provenance})
+
     def state_dict(self) -> dict[str, JsonValue]:
-        return {"taken": [*sorted(self._taken)], "size": len(self.pool.records)}
+        return {"taken": [*sorted(self.pool.taken)], "size": len(self.pool.records)}
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
         if (size := state["size"]) != len(self.pool.records):
@@ -258,4 +284,4 @@ class PoolEngine:
                 f"the run selected from a pool of {size} records, and now it has "
                 f"{len(self.pool.records)}: bring the file back, or start the run over"
             )
-        self._taken = set(cast("list[int]", state["taken"]))
+        self.pool.taken = set(cast("list[int]", state["taken"]))

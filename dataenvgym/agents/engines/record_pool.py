@@ -89,11 +89,15 @@ class RecordPool:
         task: its train split, with gold answers, is the pool if there is no file.
         path: a JSONL file of records in the form of a run's `records.jsonl`, or None. A record
             without its own system message and earlier turns gets the task's prompt.
+
+    Attributes:
+        taken: positions of the records that were taken; each is taken only once.
     """
 
     def __init__(self, task: TaskInterface, path: str | Path | None = None) -> None:
         self._task = task_of(task)
         self._path = None if path is None else Path(path).expanduser()
+        self.taken: set[int] = set()
         self._likeness_to = lru_cache(maxsize=512)(
             lambda text: self._similarity.to([text])[0].astype(np.float32)
         )
@@ -152,6 +156,12 @@ class RecordPool:
                 f"It has: {', '.join(self.skills) or 'records without skills only'}"
             )
         return positions
+
+    def likeness_to(self, position: int) -> np.ndarray:
+        """The similarity of each record's question to that of one of them (size,)."""
+        question = self._task.domain.prompt_template.instruction_in(self.records[position].question)
+        similarity: np.ndarray = self._likeness_to(question)
+        return similarity
 
     def likeness(self, assignment: Assignment) -> np.ndarray:
         """The mean similarity of each record's question to the assignment's examples (size,)."""

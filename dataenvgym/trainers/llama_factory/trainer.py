@@ -96,6 +96,11 @@ class LlamaFactoryTrainer:
         refuse_options_of_one_training(options)
         self._options = options
         self.config = TrainingConfig(**options)
+        if self.config.curriculum is not None:
+            raise UnsupportedStageError(
+                "curriculum is set, and LLaMA-Factory has no sections and no gates: use "
+                "trainer=in_process, or leave it out"
+            )
         if (template := self.config.template) is not None and template not in TEMPLATES:
             raise ConfigurationError(
                 f"template is {template!r}, which LLaMA-Factory does not know."
