@@ -19,7 +19,11 @@ class MyEnvironment(TaskEnvironment):
 
     max_turns = 2
 
-    def respond(self, instance: TaskInstance, conversation: tuple[Message, ...]) -> Outcome:
+    def respond(
+        self,
+        instance: TaskInstance,
+        conversation: tuple[Message, ...],
+    ) -> Outcome:
         """Score the student's message, or answer it."""
         said = read_number(conversation[-1].content)
         if said == instance.answer:
@@ -41,7 +45,10 @@ class MyDomain(Domain):
 
     answer_form = "Reply with the number only."
 
-    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MyEnvironment:
+    def make_environment(
+        self,
+        instances: Sequence[TaskInstance] = (),
+    ) -> MyEnvironment:
         """A new environment for one problem at a time."""
         return MyEnvironment(instances)
 
@@ -63,7 +70,11 @@ class MySource(Source):
         rng = random.Random(0)
         lists = [rng.sample("0123456789", rng.randint(2, 5)) for _ in range(400)]
         texts = list(dict.fromkeys(map(" ".join, lists)))  # no two splits share one
-        parts = {"train": texts[:200], "validation": texts[200:250], "test": texts[250:300]}
+        parts = {
+            "train": texts[:200],
+            "validation": texts[200:250],
+            "test": texts[250:300],
+        }
         return [self.make(text) for text in parts[split]]
 
     def make(self, text: str) -> TaskInstance:

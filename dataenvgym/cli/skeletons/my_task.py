@@ -12,7 +12,11 @@ from dataenvgym.tasks.source import Split
 class MyEnvironment(TaskEnvironment):
     """One message of the student, right if it is the answer."""
 
-    def respond(self, instance: TaskInstance, conversation: tuple[Message, ...]) -> Outcome:
+    def respond(
+        self,
+        instance: TaskInstance,
+        conversation: tuple[Message, ...],
+    ) -> Outcome:
         """Score the student's message, which is the last one of the conversation."""
         was_correct = conversation[-1].content.strip() == instance.answer
         return Outcome(reward=float(was_correct), was_correct=was_correct)
@@ -27,7 +31,11 @@ class MyTask(Task):
         """The problems of a split, the same ones each time; no two splits share one."""
         numbers = list(range(300))
         random.Random(0).shuffle(numbers)
-        parts = {"train": numbers[:200], "validation": numbers[200:250], "test": numbers[250:]}
+        parts = {
+            "train": numbers[:200],
+            "validation": numbers[200:250],
+            "test": numbers[250:],
+        }
         return [self.make(number) for number in parts[split]]
 
     def make(self, number: int) -> TaskInstance:
