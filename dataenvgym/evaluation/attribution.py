@@ -76,7 +76,7 @@ def attribute_run(
         repeats: trainings of each group and of the reference, with different seeds; their
             differences are the noise.
         runs_dir: the folder of runs.
-        trust: accept any code that the run's config.yaml names (see `config.trust`).
+        trust: accept any code that the run's config.yaml names (see `config.workspaces`).
         task, predictor: those of the run; None builds them from its configuration, which a run made
             in Python does not have. Afterwards the predictor is the untouched student.
 

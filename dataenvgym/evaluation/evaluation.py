@@ -109,7 +109,7 @@ def rescore_evaluation(
         overrides: other metrics, a judge for them (`teacher=...`, `judge.rubric=...`), or changes
             to the task that affect judging.
         evaluations_dir: the folder of evaluations.
-        trust: run any code that the evaluation's config.yaml names (see `config.trust`).
+        trust: run any code that the evaluation's config.yaml names (see `config.workspaces`).
 
     Raises:
         ConfigurationError: for an option that does not affect judging.

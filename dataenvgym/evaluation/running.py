@@ -75,7 +75,7 @@ class EvaluationOptions(TypedDict, total=False):
         limit: the most problems: only the first ones are used.
         fresh: start over, and remove existing files.
         config_dir: a folder with your own YAML files.
-        trust: run any code that the run's config.yaml names (see `config.trust`).
+        trust: run any code that the run's config.yaml names (see `config.workspaces`).
     """
 
     run: str | None
