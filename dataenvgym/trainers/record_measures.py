@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from dataenvgym.llama_factory import TrainingConfig, read_dataset
-from dataenvgym.trainers.compute import is_large
+from dataenvgym.trainers.compute import is_large, precision
 from dataenvgym.trainers.examples import padding_token, supervised_examples
 from dataenvgym.trainers.in_process import needed, training
 from dataenvgym.trainers.objectives import (
@@ -118,7 +118,9 @@ class _RecordGradients:
     def __init__(self, model: Any, weights: list[torch.Tensor], config: TrainingConfig) -> None:
         self._model = model
         self._weights = weights
-        self._layout = None if is_large(model) else layout_of(model)
+        self._bf16 = config.bf16
+        # computed together, the rows of adapters are in single precision
+        self._layout = None if is_large(model) or config.bf16 else layout_of(model)
         if self._layout is not None:
             student = needed(config, "model_name_or_path")
             base = load_base_model(student, device=model.device, dtype=model.dtype)
@@ -140,7 +142,8 @@ class _RecordGradients:
         return block.gradients * scales.to(self._model.device)[:, None]
 
     def _alone(self, objective: CrossEntropy, i: int) -> torch.Tensor:
-        loss = objective.loss(self._model, [i], None)
+        with precision(self._model.device, bf16=self._bf16):
+            loss = objective.loss(self._model, [i], None)
         return _flat(torch.autograd.grad(loss, self._weights, materialize_grads=True))
 
 

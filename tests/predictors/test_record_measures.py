@@ -84,6 +84,14 @@ def test_gradients_of_many_records_at_once_are_those_of_each_alone(predictor, mo
     assert np.allclose(together, alone, rtol=0.05)
 
 
+def test_influences_are_measured_in_half_precision_too(tiny_student):
+    half = make(tiny_student, bf16=True)
+    pool, options = [*USEFUL, *OTHER], {"warmup": [USEFUL[0], OTHER[0]], "epochs": 2}
+    values = half.influences(pool, [GOLD], **options)
+    assert min(values[:4]) > max(values[4:])
+    assert values == half.influences(pool, [GOLD], **options)
+
+
 def test_records_with_tools_and_bare_texts_are_measured_as_they_are_trained(tiny_student):
     tool = Tool(name="add", description="adds", parameters={"type": "object", "properties": {}})
     call = Message(role="assistant", content="", tool_calls=(ToolCall(name="add", arguments={}),))
