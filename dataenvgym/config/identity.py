@@ -93,7 +93,8 @@ def run_name(config: DictConfig) -> str:
 def digest(values: Mapping[str, Any]) -> str:
     """The hash of decisive values at the end of a default name; 5.0 has the hash of 5."""
     plain = mapped(dict(values), lambda x: int(x) if isinstance(x, float) and x.is_integer() else x)
-    return hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+    options = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS  # {1: 0.5} in an option
+    return hashlib.sha256(orjson.dumps(plain, option=options)).hexdigest()[:8]
 
 
 def check_folder_name(name: str, option: str) -> None:

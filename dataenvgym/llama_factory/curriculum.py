@@ -9,15 +9,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import Model, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
+
+
+def _as_text(name: Any) -> Any:
+    """An iteration or a level as YAML reads it, as text."""
+    return str(name) if isinstance(name, int) else name
+
+
+Name = Annotated[str, BeforeValidator(_as_text)]
 
 
 class Section(Model):
@@ -32,7 +40,7 @@ class Section(Model):
             the section teaches is the student's most likely one.
     """
 
-    mix: Mapping[str, Share] = Field(min_length=1)
+    mix: Mapping[Name, Share] = Field(min_length=1)
     epochs: int = Field(default=1, ge=1)
     until_loss: float | None = Field(default=None, gt=0.0)
     until_accuracy: float | None = Field(default=None, gt=0.0, le=1.0)
@@ -62,8 +70,13 @@ class Curriculum(Model):
         """The curriculum with the positions of these records; warns of records in no section.
 
         Raises:
-            ConfigurationError: if a section names a group that no record is in.
+            ConfigurationError: if a section names a group that no record is in, or `groups` is set.
         """
+        if self.groups:
+            raise ConfigurationError(
+                f"trainer.curriculum.groups is {dict(self.groups)}, and each training fills it by "
+                "the records: leave it out"
+            )
         groups: defaultdict[str, list[int]] = defaultdict(list)
         for i, record in enumerate(records):
             found = record.kind if self.by == "kind" else getattr(record.provenance, self.by)

@@ -24,7 +24,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationEr
 
 from dataenvgym import storage
 from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean, first_fault
-from dataenvgym.llama_factory.curriculum import Curriculum
+from dataenvgym.llama_factory.curriculum import Curriculum, Section
 from dataenvgym.llama_factory.options import KNOWN_OPTIONS, OneTraining, Schedule
 from dataenvgym.options import Given
 from dataenvgym.records import Model
@@ -182,12 +182,15 @@ class TrainingConfig(Model):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = ".".join(map(str, first["loc"]))
+            known = {**TrainingConfig.model_fields}
+            if len(first["loc"]) > 1:
+                known = {**Curriculum.model_fields, **Section.model_fields}
             if first["type"] != "extra_forbidden":
                 raise ConfigurationError(first_fault(error)) from None
             why = (
                 "is an option of LLaMA-Factory without a field here, expected in 'extra'."
                 if name in KNOWN_OPTIONS
-                else f"is not a training option.{did_you_mean(name, TrainingConfig.model_fields)}"
+                else f"is not a training option.{did_you_mean(str(first['loc'][-1]), known)}"
             )
             raise ConfigurationError(f"{name!r} {why}") from None
 

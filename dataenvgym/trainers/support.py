@@ -166,6 +166,8 @@ def warn_of_idle_options(
         for name, kind in _CONVERSIONS.items()
         if not has_scored or options.scored_as != kind
     }
+    if options.curriculum is not None:
+        use["num_train_epochs"] = "for trainings without a curriculum (its sections have epochs)"
     if not has_scored:
         use["scored_as"] = "for scored records"
     idle = [

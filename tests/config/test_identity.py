@@ -32,6 +32,12 @@ def test_a_whole_number_names_the_same_run_with_and_without_a_point(option):
     assert run_name(compose([f"{option}=5.5"])) not in five
 
 
+def test_a_number_as_a_key_of_an_option_names_a_run():
+    by = "trainer.curriculum={by: iteration, sections: [{mix: {%s: 1}}]}"
+    first, second = (run_name(compose([by % number])) for number in (1, 2))
+    assert first != second
+
+
 def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():
     user = ("+teacher@task.others.user=vllm", "task.others.user.model=m")
     judge = ("+predictor@task.others.judge=openai", "task.others.judge.model=m")

@@ -28,6 +28,12 @@ SCORED = ScoredDatum(
             "scored",
         ),
         ({"scored_segment": 2}, {"scored_as": "sft", "scored_threshold": 0.7}, SCORED, "sft"),
+        (
+            {"num_train_epochs": 7.0},
+            {"curriculum": {"sections": [{"mix": {"sum": 1}}]}},
+            PLAIN,
+            "sft",
+        ),
         ({}, {"scored_as": "dpo", "scored_segment": 2}, SCORED, "dpo"),
     ],
 )

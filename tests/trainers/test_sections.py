@@ -64,7 +64,8 @@ def test_the_same_seed_gives_the_same_order_and_epochs_differ():
 def test_groups_are_of_any_named_field_and_records_of_none_are_told():
     heard = []
     with listening(heard.append):
-        found = steps(curriculum({"mix": {"2": 1}}, by="iteration"))
+        found = steps(curriculum({"mix": {2: 1}}, by="iteration"))  # as YAML reads it
+    assert found == steps(curriculum({"mix": {"2": 1}}, by="iteration"))
     assert set(drawn(found, 0)) == {1, 3, 5, 7, 9, 11}
     assert "6 of 12 records are in no section" in heard[0]
     assert "iteration 1" in heard[0]
@@ -122,6 +123,7 @@ def test_the_same_curriculum_gives_the_same_adapter_also_among_many(tiny_student
         (curriculum({"mix": {}}), "mix"),
         (curriculum({"mix": {"easy": 1}, "epochs": 0}), "epochs is 0"),
         (curriculum({"mix": {"easy": 1}, "until": 1}), "until"),
+        (curriculum({"mix": {"easy": 1}, "epoch": 1}), r"0\.epoch'.* Did you mean 'epochs'"),
         (curriculum({"mix": {"easy": 1}}, by="color"), "by is 'color'"),
     ],
 )
@@ -135,6 +137,8 @@ def test_what_no_record_has_and_what_has_no_sections_is_refused(tiny_student, tm
     with pytest.raises(ConfigurationError, match=r"section 2 .* 'harder'.*Did you mean 'hard'"):
         trained(tiny_student, tmp_path / "a", one)
     easy = curriculum({"mix": {"easy": 1}})
+    with pytest.raises(ConfigurationError, match=r"curriculum\.groups is .*leave it out"):
+        trained(tiny_student, tmp_path / "c", {**easy, "groups": {"easy": [0]}})
     pair = PreferenceDatum(instruction="a", chosen="b", rejected="c")
     with pytest.raises(ConfigurationError, match="for stage 'dpo', expected"):
         trained(tiny_student, tmp_path / "b", easy, records=[pair])
