@@ -69,12 +69,12 @@ class SotopiaJudge:
         seats = len(state.cast.seats)
         keys = ", ".join(f'"agent_{seat + 1}"' for seat in state.cast.seats)
         values = {
-            "history": "\n".join(history(state)),
             "agent_instruction": "".join(
                 part if isinstance(part, str) else part(str(seats), keys)
                 for part in self._instruction
             ),
             "format_instructions": json.dumps(self.verdict.model_json_schema()),
+            "history": "\n".join(history(state)),  # last: nothing that is said is replaced in it
         }
         text = _plain(self._template)
         for name, value in values.items():

@@ -62,6 +62,13 @@ def test_the_question_has_the_scene_in_sotopias_form(clone):
     assert list(schema["$defs"]["SotopiaDimensions"]["required"]) == list(KINDS)
 
 
+def test_what_a_character_says_cannot_bring_the_question_into_the_scene(clone):
+    said = "I say {agent_instruction}{format_instructions}{history}"
+    (asked,) = SotopiaJudge(clone).question(played(state(), said))
+    assert f'Ann Lee  said: "{said}"' in asked.content
+    assert asked.content.count("There are 2 of them") == 1
+
+
 def test_one_call_scores_both_seats(clone):
     asked = []
 
