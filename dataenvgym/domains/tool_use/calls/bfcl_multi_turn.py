@@ -113,7 +113,7 @@ class MultiTurnEnvironment(TaskEnvironment):
         self._problem = instance.data_as(MultiTurnProblem)
         withheld = itertools.chain.from_iterable(self._problem.withheld.values())
         self._callable = [*self._problem.tools, *withheld]  # as in BFCL, whenever it is called
-        self._session = f"session_{next(self._sessions)}"
+        self._session, self._since = f"session_{next(self._sessions)}", self._checkout.n_ended
         self._made: list[list[list[str]]] = [[]]
         *before, last = self._problem.turns[0]
         *system, framed = self.prompt_template.conversation(last.content)
@@ -146,7 +146,8 @@ class MultiTurnEnvironment(TaskEnvironment):
 
     def _ask(self, **request: Any) -> Any:
         entry = self._problem.entry.model_dump(mode="json")
-        return self._checkout.ask({"session": self._session, "entry": entry, **request})
+        asked = {"session": self._session, "entry": entry, **request}
+        return self._checkout.ask(asked, since=self._since)
 
 
 class MultiTurnDomain(Domain):

@@ -14,6 +14,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,6 +33,9 @@ class Checkout:
 
     Raises:
         ConfigurationError: if one of the expected files is not there.
+
+    Attributes:
+        n_ended: how many processes have ended, each with all that it had.
     """
 
     def __init__(
@@ -42,18 +46,28 @@ class Checkout:
             raise ConfigurationError(
                 f"checkout is {str(folder)!r}, which has no {', '.join(lacking)}: expected {what}"
             )
+        self.n_ended = 0
         self._program = program
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._owner = 0  # the process that started it
 
-    def ask(self, request: Mapping[str, Any]) -> Any:
+    def ask(self, request: Mapping[str, Any], *, since: int | None = None) -> Any:
         """The answer to a request.
 
+        Args:
+            since: `n_ended` at an earlier request on which this one depends, if there is one.
+
         Raises:
-            EvaluationError: if the process ends instead, or if the answer has an "error".
+            EvaluationError: if the process ends instead, or has ended since then, or if the answer
+                has an "error".
         """
         with self._lock:
+            if since is not None and since != self.n_ended:
+                raise EvaluationError(
+                    f"the process in {self.folder} has ended since this conversation began, and "
+                    "its objects are lost: try the problem again"
+                )
             if self._process is None or self._owner != os.getpid():
                 self._process, self._owner = self._start(), os.getpid()
             process = self._process
@@ -67,6 +81,7 @@ class Checkout:
                 line = ""
             if not line:
                 self._process = None
+                self.n_ended += 1
                 raise EvaluationError(
                     f"the process in {self.folder} has ended ({process.wait()}); its own messages "
                     "are above"
@@ -91,7 +106,8 @@ class Checkout:
 def _stop(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.close()
+    with suppress(BrokenPipeError):  # it has died before
+        process.stdin.close()
     process.stdout.close()
     process.kill()
     process.wait()

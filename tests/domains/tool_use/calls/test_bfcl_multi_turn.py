@@ -194,6 +194,21 @@ def test_a_call_that_does_not_return_is_an_error_and_not_a_wrong_answer(checkout
         play(task, call("wait"))
 
 
+def test_conversations_of_a_process_that_ended_are_errors_and_new_ones_begin_anew(checkout):
+    task = BFCLMultiTurnTask(checkout=checkout, category="base").whole()
+    first, second = (task.domain.make_environment() for _ in range(2))
+    for environment in (first, second):
+        environment.reset(options={"instance": task.instances[0]})
+        environment.step(call("add", by=5))
+    clone = first._checkout
+    clone._process.kill()
+    with pytest.raises(EvaluationError, match=r"has ended \(-9\)"):
+        first.step(call("add"))
+    with pytest.raises(EvaluationError, match="has ended since this conversation began"):
+        second.step(call("add"))
+    assert play(task, call("add", by=2), "Done.", call("add"), "Done.")[1] == 1.0
+
+
 def test_what_is_no_checkout_is_refused(checkout, caplog):
     with pytest.raises(ConfigurationError, match="expected the folder berkeley-function"):
         BFCLMultiTurnTask(checkout=checkout / "bfcl_eval")
