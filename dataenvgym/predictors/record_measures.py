@@ -111,10 +111,10 @@ class MeasuresHere:
         """The file of a training on the records, which begins at `start` or the present student."""
         strange = next((r.kind for r in records if r.kind not in ("supervised", "chat")), None)
         if strange is not None or not records:
+            found = f", one of kind {strange!r}" if strange is not None else ""
             raise ConfigurationError(
-                f"there are {len(records)} records to measure, one of kind {strange!r}, expected "
-                "some, and only supervised ones and chats: select others with agent=pool_random "
-                "or pool_diverse"
+                f"{len(records)} records to measure{found}, expected at least one, and only "
+                "supervised records and chats: select others with agent=pool_random or pool_diverse"
             )
         run = TrainingRun(directory, seed, "adapter")
         path = write_training(

@@ -269,9 +269,10 @@ class PoolEngine:
         return chosen
 
     def _explained(self, record: TrainingDatum, why: str) -> TrainingDatum:
-        if (measure := getattr(self.selection, "measure", None)) is None:
+        measure = getattr(self.selection, "measure", None)
+        selected = "" if measure is None else f"{measure} {why} of the pool"
+        if selected == record.provenance.selected:  # "": not the reason of an earlier run
             return record
-        selected = f"{measure} {why} of the pool"
         provenance = record.provenance.model_copy(update={"selected": selected})
         return record.model_copy(update={"provenance": provenance})
 

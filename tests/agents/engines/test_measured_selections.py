@@ -137,6 +137,15 @@ def test_records_taken_at_random_say_nothing_new():
     assert "selected" not in record.model_dump()["provenance"]
 
 
+def test_records_of_an_earlier_run_do_not_keep_its_reasons(tmp_path):
+    row = {"instruction": "a?", "output": "1", "provenance": {"selected": "loss 2, place 1 of 9"}}
+    write_jsonl(tmp_path / "pool.jsonl", [row])
+    for selection, says in ((RandomSelection, ""), (DiverseSelection, "distance 1, place 1 of 1")):
+        (record,) = generate(made(selection, path=tmp_path / "pool.jsonl"), Assignment(1))
+        assert record.provenance.selected.startswith(says)
+        assert "loss" not in record.provenance.selected
+
+
 @pytest.mark.parametrize("selection", ASKING)
 def test_a_student_without_losses_is_refused_before_the_run_and_in_it(selection):
     agent = Agent(FreePolicy(), made(selection), name="a")
