@@ -11,6 +11,7 @@
     judged-HASH/SSS-CCCC.jsonl       the judges' verdicts on each sample; judges.json names them
     rescored-NNN/                    the samples judged again: scores.jsonl, tallies, results, the
                                      settings, and costs of the speakers that were asked
+                                     again and of the verdicts
 
 Files are written atomically, so finished samples need not be drawn again.
 """
