@@ -1,6 +1,8 @@
 """`dataenvgym run --dry`: shows the plan of a run without running it.
 
-The first prompts of an episode are found without training and without asking any model.
+The first prompts of an episode are found without training and without asking any model: listeners
+replace student and teacher, and the first one that is asked reports its prompt. Custom code might
+ask (and pay for) its own models, so it is not called.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 `build_section` builds the object; `check_protocol` checks its methods. If it cannot be built, a
 ConfigurationError names the key.
 
-The options of a section are checked against the annotations of their class.
+The options of a section are checked against the annotations of their class before any object is
+built: plain types only (numbers, text, lists, options by name); the class checks everything else.
 """
 
 from __future__ import annotations

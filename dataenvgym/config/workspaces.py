@@ -3,8 +3,9 @@
 `config.yaml` is the resolved configuration that the workspace began with. Only the same
 configuration continues it; for another one, the error names the keys that differ.
 
-What the `config.yaml` of a run or an evaluation from somebody else may run on this machine is
-limited.
+The folder of somebody else is data: its `config.yaml` may name only code, programs, servers and
+environment variables that are also in the package's YAML files, or in the user's `--config-dir`.
+What is typed on the command line, or accepted with `--trust`, is the user's choice.
 """
 
 from __future__ import annotations

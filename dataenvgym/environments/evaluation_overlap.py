@@ -4,7 +4,7 @@ It does if
 
 - a line of it has the problem's `overlap_key`, which the task may define, or
 - a part of it contains the problem's words, or
-- a part of it shares 13 consecutive words with the problem or with its answer (see `word_runs`),
+- a part of it shares 13 consecutive words with the problem or with its answer (see `WordRuns`),
   unless these do not identify problems of the domain (`Domain.word_runs_identify`).
 """
 

@@ -274,7 +274,7 @@ class TeachingEpisode:
         """Run an evaluation once; afterwards read it from its file.
 
         Args:
-            phase: the purpose of the attempts (see `tasks.purposes`); the iteration's number
+            phase: the purpose of the attempts (see `attempts_for`); the iteration's number
                 follows.
         """
         if (completed := files.read_trained()) is not None:

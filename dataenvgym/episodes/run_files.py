@@ -26,7 +26,10 @@ Losses = Mapping[str, float]
 
 
 def losses(rewards: Sequence[Mapping[str, float]]) -> list[Losses]:
-    """The loss in reward of each problem at each iteration.
+    """The loss in reward of each problem at each iteration: max(0, best earlier reward - reward).
+
+    The mean over problems is the forgetting of the iteration. A problem counts if it was scored now
+    and at least once before. A student that the gate refused is not an earlier student.
 
     Args:
         rewards: for each iteration, the rewards of the scored problems by id, the base student's

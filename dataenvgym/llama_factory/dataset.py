@@ -4,7 +4,7 @@ Writing streams: records may come from a generator, and memory stays constant. T
 rows appears whole, before the entry that names it.
 
 A file is written in the alpaca formatting, with two exceptions: it contains chat or scored records,
-or the loader would infer a type other than text for one of its columns (see `column_types`). Then
+or the loader would infer a type other than text for one of its columns (see `ColumnTypes`). Then
 all of it is in the sharegpt formatting, which means the same to LLaMA-Factory. The formatting, and
 the bytes of the files, depend only on the records.
 """

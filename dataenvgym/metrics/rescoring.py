@@ -139,7 +139,7 @@ def rescore(
 
     Args:
         instances: the current problems, by id.
-        run: the purpose of the replayed tries (see `tasks.purposes`).
+        run: the purpose of the replayed tries (see `attempts_for`).
 
     Raises:
         ConfigurationError: if the task has no environments to replay the samples in, cannot make

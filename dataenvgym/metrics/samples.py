@@ -62,7 +62,7 @@ class Draw(Model):
 
     @property
     def phase(self) -> str:
-        """The label of its number (see `tasks.purposes`)."""
+        """The label of its number (see `attempts_for`)."""
         return f"sample-{self.sample:03d}"
 
 

@@ -1,6 +1,6 @@
 """The statistics of a study: paired tests over seeds, and the variance among instances.
 
-All functions are pure; intervals over seeds are in `evaluation.estimates`. Two sources of
+All functions are pure; intervals over seeds are in `metrics.estimators`. Two sources of
 randomness are treated separately: the seeds (another run of the same strategy) and the evaluation
 instances (another test set). There is no percentile bootstrap: with as few seeds as studies have,
 its intervals are too narrow.

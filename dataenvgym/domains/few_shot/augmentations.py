@@ -11,6 +11,8 @@ The groups are those of Akyürek et al. (arXiv:2411.07279) and SEAL (arXiv:2506.
 is larger than a grid may be is dropped.
 
 Here are also a student's self-edits: choices of augmentations and training for one problem (SEAL).
+An edit that cannot be read, or that asks for too much training, is not left out: it fails, with 0
+epochs, and the student stays as it is.
 """
 
 from __future__ import annotations

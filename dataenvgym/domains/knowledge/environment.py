@@ -3,7 +3,8 @@
 This is `dataenvgym/Knowledge-v0`; bare `gymnasium.make` works on the validation problems of pocket
 knowledge.
 
-Exact match and F1 of an answer are those of the official evaluation of SQuAD 1.1.
+Exact match and F1 of an answer are those of the official evaluation of SQuAD 1.1: case, punctuation
+(ASCII), articles and spacing do not count, and the best gold answer decides.
 """
 
 from __future__ import annotations

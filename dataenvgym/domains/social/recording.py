@@ -1,6 +1,6 @@
 """Stores scenes: each as a `SceneLog` once it is over, and as events while it is played.
 
-Only scenes played for a run or an evaluation are stored (see `tasks.purposes`).
+Only scenes played for a run or an evaluation are stored (see `attempts_for`).
 
 An episode is written when its scene ends, and again with its scores. If the judge fails, the
 utterances are still stored; a scene that breaks off leaves no episode. The events of a run are one

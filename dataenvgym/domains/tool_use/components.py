@@ -11,7 +11,9 @@ calls       each gold call was made and succeeded; additional calls are allowed
 
 A component of the basis that cannot be evaluated is an error; it never holds by default.
 
-The speaker "judge" makes some of the decisions.
+The speaker "judge" decides whether the student told the user the required facts, in any words;
+whether assertions in natural language hold (tau2); and, for a conversation that is not solved
+although no rule was broken, whether the user, played by a model, is at fault.
 """
 
 from __future__ import annotations

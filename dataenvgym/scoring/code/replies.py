@@ -40,7 +40,12 @@ class Fence:
 
 
 def fences_in(text: str) -> tuple[list[Fence], str]:
-    """The fenced blocks, in order, and the text around them."""
+    """The fenced blocks, in order, and the text around them.
+
+    They follow CommonMark, but a fence inside a docstring belongs to the code, marks behind the
+    last line of code also close the fence, and marks that name Python, inside an unclosed fence,
+    begin a new one.
+    """
     found: list[Fence] = []
     around: list[str] = []
     opening: re.Match[str] | None = None

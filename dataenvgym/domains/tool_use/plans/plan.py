@@ -211,7 +211,10 @@ Pair = tuple[Plan, Plan]
 
 
 def labels(plan: Plan, level: Level) -> tuple[str, ...]:
-    """The label of each call, such as `image_captioning(image='a.jpg')`."""
+    """The label of each call, such as `image_captioning(image='a.jpg')`.
+
+    It is the tool; with the names of its arguments, sorted; or with their values in lower case.
+    """
     return tuple(_label(step, level) for step in plan)
 
 
@@ -232,6 +235,11 @@ def best_match(golds: Sequence[Plan], predicted: Plan) -> Plan:
 
 def corpus_scores(pairs: Sequence[Pair]) -> dict[str, float]:
     """The metrics over sets of labels, each from 0 to 1; the order of plans does not matter.
+
+    The sets of all plans are pooled: with the labels in both (TP), only in the prediction (FP) and
+    only in the gold plan (FN), F1 = 2 TP / (2 TP + FP + FN). For tools it is a macro average over
+    all tools in any gold or predicted plan. The precision of a tool that is never predicted is 0,
+    and so is the recall of a tool in no gold plan. A name that is not in the tool list counts.
 
     A metric without any labels, such as `edge_f1` of plans with one step, is left out.
     """
