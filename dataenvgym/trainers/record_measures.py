@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 from dataenvgym.llama_factory import TrainingConfig, read_dataset
 from dataenvgym.trainers.compute import is_large, precision
-from dataenvgym.trainers.examples import padding_token, supervised_examples
+from dataenvgym.trainers.examples import padding_token, supervised_examples, with_all_labels
 from dataenvgym.trainers.in_process import needed, training
 from dataenvgym.trainers.objectives import (
     CrossEntropy,
@@ -157,6 +157,8 @@ def _objective(config: TrainingConfig, device: torch.device) -> CrossEntropy:
         read_dataset(Path(needed(config, "dataset_dir")), needed(config, "dataset"))
     )
     examples = supervised_examples(records, tokenizer, config.cutoff_len)
+    if config.extra.get("train_on_prompt"):
+        examples = [with_all_labels(example) for example in examples]
     return CrossEntropy(examples, padder(padding_token(tokenizer), device))
 
 

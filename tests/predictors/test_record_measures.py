@@ -12,6 +12,7 @@ from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum, TextDatum, Tool, ToolCall
 from dataenvgym.storage import hash_files
 from dataenvgym.trainers import InProcessTrainer, record_measures
+from dataenvgym.trainers.in_process import training
 
 USEFUL = [SupervisedDatum(instruction=f"tell {n}", output="yes yes") for n in range(4)]
 OTHER = [SupervisedDatum(instruction=f"tell me {n}", output="no no no!") for n in range(4)]
@@ -90,6 +91,14 @@ def test_influences_are_measured_in_half_precision_too(tiny_student):
     values = half.influences(pool, [GOLD], **options)
     assert min(values[:4]) > max(values[4:])
     assert values == half.influences(pool, [GOLD], **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"extra": {"train_on_prompt": True}}])
+def test_influences_are_of_the_tokens_that_the_trainer_learns(tiny_student, tmp_path, options):
+    config = make(tiny_student, **options)._file(USEFUL, tmp_path)
+    with training(config, 1, "cpu") as begun:
+        found = record_measures._objective(config, torch.device("cpu"))
+        assert found.examples == begun.objective.examples
 
 
 def test_records_with_tools_and_bare_texts_are_measured_as_they_are_trained(tiny_student):
