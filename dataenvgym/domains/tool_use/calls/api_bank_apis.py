@@ -114,7 +114,8 @@ class ApiBankApis:
             how = "the words of names and descriptions" if is_search else "equality with the gold"
             warn_run(
                 f"API-Bank's {call.name} needs the package {package!r}, which is not installed: "
-                f"its calls are judged by {how} instead (pip install {package.replace('_', '-')})"
+                f"its calls are judged by {how} instead, so do not compare accepted_by_api with "
+                f"published figures (pip install {package.replace('_', '-')})"
             )
         return self._finds(call, gold) if is_search else None
 

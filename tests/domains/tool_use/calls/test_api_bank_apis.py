@@ -160,6 +160,7 @@ def test_a_package_that_an_api_needs_is_named_once_and_its_searches_are_judged_b
         assert apis.accepts(call, gold) is right
         assert ApiBankApis(None, catalog=lambda: tools).accepts(call, gold) is right
     assert caplog.text.count("needs the package 'rank_bm25'") == 1
+    assert "do not compare accepted_by_api with published figures" in caplog.text
 
 
 def test_what_is_no_checkout_is_refused_with_the_way_out(tmp_path):
