@@ -13,7 +13,7 @@ its hard scenes. `read_benchmark` reads what it plays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -135,11 +135,10 @@ def read_benchmark(where: str | Path) -> Profiles:
     for place, entry in entries("EnvironmentList"):
         of = parse(_SceneList, entry, place)
         name = "hard" if of.pk == HARD_LIST else of.name or of.pk
-        for i, scene in enumerate(of.environments):
+        for scene in of.environments:
             subsets.setdefault(scene, []).append(name)
-            if of.agent_index is not None and i < len(of.agent_index):
-                seats = listed.setdefault(name, {}).get(scene, ())
-                listed[name][scene] = (*seats, of.agent_index[i])
+        if of.agent_index is not None:
+            listed[name] = _seats(of, of.agent_index, scenes, place)
     absent = [id for id in dict.fromkeys([*casts, *subsets]) if id not in scenes]
     unlisted = [id for id in scenes if casts and id not in casts]
     for ids, why in (
@@ -158,6 +157,25 @@ def read_benchmark(where: str | Path) -> Profiles:
             update |= {"casts": tuple(casts[id]), "ages": (), "occupations": ()}
         played[id] = type(scene).model_validate(scene.model_dump() | update)
     return Profiles(characters, played, ties, _origin(characters, where), listed)
+
+
+def _seats(
+    of: _SceneList, seats: Sequence[int], scenes: Mapping[str, Any], place: str
+) -> dict[str, tuple[int, ...]]:
+    """The seats that a list names for each of its scenes, each once."""
+    if len(seats) != len(of.environments):
+        raise InvalidInstanceError(
+            f"{place}, field 'agent_index': found {len(seats)} seats, expected one for each of the "
+            f"{len(of.environments)} environments"
+        )
+    found: dict[str, tuple[int, ...]] = {}
+    for scene, seat in zip(of.environments, seats, strict=True):
+        if scene in scenes and not 0 <= seat < (n := scenes[scene].seats):
+            raise InvalidInstanceError(
+                f"{place}, field 'agent_index': found {seat} for {scene!r}, expected 0 to {n - 1}"
+            )
+        found[scene] = tuple(dict.fromkeys([*found.get(scene, ()), seat]))
+    return found
 
 
 def _entries_at(where: str | Path) -> tuple[str | Path, _Entries]:

@@ -216,6 +216,22 @@ def test_what_the_benchmark_leaves_out_is_said(dump, caplog):
     assert "1 scenes have no casts, and are left out, first 'e3'" in caplog.text
 
 
+def test_a_list_names_each_seat_once_and_a_seat_for_each_scene(dump):
+    folder = benchmark_dump(dump)
+    path = folder / "EnvironmentList.json"
+
+    def listed(environments, seats):
+        path.write_text(
+            json.dumps([{"name": "n", "environments": environments, "agent_index": seats}])
+        )
+        return played(profiles=str(folder), scenes="n", seats="listed")
+
+    assert listed(["e2", "e2", "e2"], ["1", "1", "0"]) == [("e2", "02", 1), ("e2", "02", 0)]
+    for seats, why in ((["2"], "found 2 for 'e2', expected 0 to 1"), (["0", "1"], "found 2 seats")):
+        with pytest.raises(InvalidInstanceError, match=rf"List.json, entry 0, .*index': {why}"):
+            listed(["e2"], seats)
+
+
 def test_a_bad_entry_of_the_benchmark_is_named(dump):
     folder = benchmark_dump(dump)
     (folder / "EnvAgentComboStorage.json").write_text('[{"env_id": "e1", "agent_ids": ["p0", 3]}]')
