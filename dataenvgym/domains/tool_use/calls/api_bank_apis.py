@@ -86,19 +86,22 @@ class ApiBankApis:
         apis = self._checkout.ask({"apis": library})["apis"]
         return tuple(sorted(map(described_tool, apis), key=lambda tool: tool.name))
 
-    def accepts(self, call: ToolCall, gold: CheckedCall) -> bool | None:
-        """Whether the gold call's API accepts a call; None if a package that it needs is missing.
+    def verdict(self, calls: Sequence[ToolCall], gold: CheckedCall) -> dict[str, bool]:
+        """Whether these calls are one that the gold call's API accepts, as `accepted_by_api`.
 
-        A search is right if it finds the tools of the gold search. Without a checkout, or without
-        the package of API-Bank's searcher, the words of names and descriptions decide what it finds
-        (`search.best_tools`).
+        Without a checkout, or without the package of API-Bank's searcher, it is `found_tool`:
+        whether this is a search that finds the tool of the gold search by the words of names and
+        descriptions (`search.best_tools`). {} if a package that another API needs is missing.
 
         Raises:
             EvaluationError: if the API does not answer, or the process with the APIs dies.
         """
+        if len(calls) != 1:
+            return {"found_tool" if self._checkout is None else "accepted_by_api": False}
+        (call,) = calls
         is_search = call.name == gold.name == TOOL_SEARCHER.name
         if self._checkout is None:
-            return is_search and self._finds(call, gold)
+            return {"found_tool": is_search and self._finds(call, gold)}
         request = {
             "apis": gold.apis,
             "name": call.name,
@@ -108,7 +111,7 @@ class ApiBankApis:
         }
         answer = self._checkout.ask(request)
         if (package := answer.get("missing")) is None:
-            return bool(answer["accepts"])
+            return {"accepted_by_api": bool(answer["accepts"])}
         if package not in self._warned_of:
             self._warned_of.add(package)
             how = "the words of names and descriptions" if is_search else "equality with the gold"
@@ -117,7 +120,7 @@ class ApiBankApis:
                 f"its calls are judged by {how} instead, so do not compare accepted_by_api with "
                 f"published figures (pip install {package.replace('_', '-')})"
             )
-        return self._finds(call, gold) if is_search else None
+        return {"found_tool": self._finds(call, gold)} if is_search else {}
 
     def _finds(self, call: ToolCall, gold: CheckedCall) -> bool:
         best = best_tools(call, self._catalog())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
 from pydantic import ValidationError
@@ -53,7 +53,7 @@ class CallsDomain(Domain):
         known: returns problems, such as those of a training split; their gold calls judge records
             that ask the same question. Called when the first record is judged.
         catalog: returns the tools that the student must search; () declares a problem's own tools.
-        options, reply_threshold, accepts, max_turns: see `CallsEnvironment`.
+        options, reply_threshold, verdict, max_turns: see `CallsEnvironment`.
     """
 
     asks_others = False
@@ -66,7 +66,7 @@ class CallsDomain(Domain):
         *,
         catalog: Callable[[], Sequence[Tool]] = tuple,
         reply_threshold: float = 0.5,
-        accepts: Callable[[ToolCall, CheckedCall], bool | None] = lambda call, gold: None,
+        verdict: Callable[[Sequence[ToolCall], CheckedCall], Mapping[str, bool]] = lambda *_: {},
         max_turns: int | None = None,
     ) -> None:
         self.prompt_template = options.prompt
@@ -77,7 +77,7 @@ class CallsDomain(Domain):
             CallsEnvironment,
             options=options,
             reply_threshold=reply_threshold,
-            accepts=accepts,
+            verdict=verdict,
             max_turns=max_turns,
         )
         self._environment()  # raises here if an option is invalid

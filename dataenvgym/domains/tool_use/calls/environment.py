@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,15 +38,16 @@ class CallsEnvironment(TaskEnvironment):
     message; a message that only searches for tools is answered, and the conversation continues.
 
     Scores: `names_matched` and `arguments_matched` (see `matching.call_scores`), and `rouge_l` if
-    there is a gold reply, also if there are gold calls. If an API judges the gold call, one call
-    that it accepts is right, too; `accepted_by_api` is its verdict alone.
+    there is a gold reply, also if there are gold calls. If the gold call has a judge of its own,
+    one call that it accepts is right, too, and its verdict alone is a score (`accepted_by_api`).
 
     Args:
         options: how arguments are compared, and the prompt. The template is put around the last
             message, if that is the user's.
         reply_threshold: the smallest ROUGE-L of a right reply, in (0, 1].
         catalog: if it has tools, the student gets only `TOOL_SEARCHER`, which searches them.
-        accepts: the verdict of a gold call's API on a call (see `ApiBankApis.accepts`).
+        verdict: of a gold call's own judge on a message's calls, by the name of the score; {} if
+            there is none (see `ApiBankApis.verdict`).
         instances, max_turns, render_mode: see `TaskEnvironment`.
     """
 
@@ -59,7 +60,7 @@ class CallsEnvironment(TaskEnvironment):
         *,
         reply_threshold: float = 0.5,
         catalog: Sequence[Tool] = (),
-        accepts: Callable[[ToolCall, CheckedCall], bool | None] = lambda call, gold: None,
+        verdict: Callable[[Sequence[ToolCall], CheckedCall], Mapping[str, bool]] = lambda *_: {},
         max_turns: int | None = None,
         render_mode: str | None = None,
     ):
@@ -78,7 +79,7 @@ class CallsEnvironment(TaskEnvironment):
         self.lenient = options.matching == "lenient"
         self.reply_threshold = reply_threshold
         self.catalog = tuple(catalog)
-        self.accepts = accepts
+        self.verdict = verdict
         self._problem: CallsProblem | None = None
 
     def begin(self, instance: TaskInstance) -> Conversation:
@@ -125,9 +126,8 @@ class CallsEnvironment(TaskEnvironment):
                 calls, problem.gold, lenient=self.lenient, tools=problem.tools
             )
             if problem.checked is not None:
-                accepted = len(calls) == 1 and self.accepts(calls[0], problem.checked)
-                if accepted is not None:
-                    scores["accepted_by_api"] = float(accepted)
+                for name, accepted in self.verdict(calls, problem.checked).items():
+                    scores[name] = float(accepted)
                     was_correct = was_correct or accepted
             reward = float(was_correct)
         return Outcome(

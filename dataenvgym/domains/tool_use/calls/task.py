@@ -114,7 +114,7 @@ class APIBankTask(Task):
             options,
             catalog=self._all_tools if options.search == "tool" else tuple,
             reply_threshold=options.reply_threshold,
-            accepts=own.accepts,
+            verdict=own.verdict,
             max_turns=options.max_turns,
         )
         source = RowSource(

@@ -61,6 +61,12 @@ def test_a_gold_call_of_the_searcher_is_right_and_is_a_record(tmp_path):
         task = whole(tmp_path / "d", turns="calls", search=how)
         first = task.instances[0]
         assert task.domain.judge(first, first.answer)
+        environment = task.domain.make_environment()
+        environment.reset(options={"instance": first})
+        *_, info = environment.step(first.answer)
+        # without API-Bank's searcher this is not its verdict
+        assert info["scores"]["found_tool"] == 1.0
+        assert "accepted_by_api" not in info["scores"]
         other = ToolCall(name="ToolSearcher", arguments={"keywords": "email"})
         assert not task.domain.judge(first, as_calls_text([other]))
         records = list(map(task.domain.gold_record, task.instances))

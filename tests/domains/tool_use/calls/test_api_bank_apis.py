@@ -118,19 +118,25 @@ GOLD = CheckedCall(
 )
 
 
+def accepts(apis, call, gold):
+    (verdict,) = apis.verdict([call], gold).items()
+    assert verdict[0] == "accepted_by_api"
+    return verdict[1]
+
+
 def test_an_api_judges_calls_of_itself_in_its_own_way(checkout):
     apis = ApiBankApis(checkout)
-    assert apis.accepts(alarm(note="something else"), GOLD)
-    assert apis.accepts(alarm(loud=True), GOLD)  # as API-Bank's text would have it
-    assert not apis.accepts(alarm(time="11:00"), GOLD)
-    assert not apis.accepts(alarm(time=10), GOLD)
-    assert not apis.accepts(alarm(unknown=1), GOLD)
-    assert not apis.accepts(ToolCall(name="Other", arguments={}), GOLD)
+    assert accepts(apis, alarm(note="something else"), GOLD)
+    assert accepts(apis, alarm(loud=True), GOLD)  # as API-Bank's text would have it
+    assert not accepts(apis, alarm(time="11:00"), GOLD)
+    assert not accepts(apis, alarm(time=10), GOLD)
+    assert not accepts(apis, alarm(unknown=1), GOLD)
+    assert not accepts(apis, ToolCall(name="Other", arguments={}), GOLD)
 
 
 def test_each_call_finds_the_database_as_it_is_in_the_checkout(checkout):
     apis = ApiBankApis(checkout)
-    assert [apis.accepts(alarm(note=str(i)), GOLD) for i in range(5)] == [True] * 5
+    assert [accepts(apis, alarm(note=str(i)), GOLD) for i in range(5)] == [True] * 5
     assert json.loads((checkout / "init_database" / "Alarm.json").read_text()) == {"06:00": "up"}
 
 
@@ -141,11 +147,11 @@ def test_an_api_that_does_not_answer_is_an_error_and_not_a_wrong_answer(checkout
     monkeypatch.setattr(api_bank_process, "__file__", str(program))
     apis = ApiBankApis(checkout)
     with pytest.raises(EvaluationError, match="AddAlarm did not answer within"):
-        apis.accepts(alarm(time="sleep"), GOLD)
-    assert apis.accepts(alarm(), GOLD)
+        apis.verdict([alarm(time="sleep")], GOLD)
+    assert accepts(apis, alarm(), GOLD)
     (checkout / "tool_manager.py").write_text("raise SystemExit(3)")
     with pytest.raises(EvaluationError, match=r"has ended \(3\)"):
-        ApiBankApis(checkout).accepts(alarm(), GOLD)
+        ApiBankApis(checkout).verdict([alarm()], GOLD)
 
 
 def test_a_package_that_an_api_needs_is_named_once_and_its_searches_are_judged_by_words(
@@ -157,8 +163,8 @@ def test_a_package_that_an_api_needs_is_named_once_and_its_searches_are_judged_b
     gold = CheckedCall(name="ToolSearcher", result=found)
     for keywords, right in (("set an alarm", True), ("find tools", False), ("", False)):
         call = ToolCall(name="ToolSearcher", arguments={"keywords": keywords})
-        assert apis.accepts(call, gold) is right
-        assert ApiBankApis(None, catalog=lambda: tools).accepts(call, gold) is right
+        for judge in (apis, ApiBankApis(None, catalog=lambda: tools)):
+            assert judge.verdict([call], gold) == {"found_tool": right}
     assert caplog.text.count("needs the package 'rank_bm25'") == 1
     assert "do not compare accepted_by_api with published figures" in caplog.text
 

@@ -129,7 +129,7 @@ def compared(checkout, golds, n, seed):
         recorded = case["gold"]
         result = recorded["result"] if case["apis"] == "apis" else recorded["output"]
         gold = CheckedCall(apis=case["apis"], name=recorded["api_name"], result=result)
-        ours = apis.accepts(ToolCall(**case["call"]), gold)
+        ours = next(iter(apis.verdict([ToolCall(**case["call"])], gold).values()), None)
         counts[verdict, ours, how is True] += 1
         if verdict is not ours:
             differing.append((case["call"], recorded, verdict, ours, how))
