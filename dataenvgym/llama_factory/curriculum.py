@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -51,6 +52,13 @@ class Section(Model):
         if abs((total := sum(mix.values())) - 1.0) > 1e-6:
             raise ValueError(f"its shares sum to {total:g}, expected 1")
         return mix
+
+    def numbers(self, groups: Mapping[str, Sequence[int]]) -> dict[str, int]:
+        """How many records of each group an epoch has, by the positions of the groups' records."""
+        total = sum(len(groups[name]) for name in self.mix)
+        ends = [0, *(round(share * total) for share in accumulate(self.mix.values()))]
+        counts = (end - begin for begin, end in pairwise(ends))
+        return dict(zip(self.mix, counts, strict=True))
 
 
 class Curriculum(Model):
@@ -97,4 +105,10 @@ class Curriculum(Model):
                 f"are not trained on: {self.by} {', '.join(left)}"
             )
         placed = {name: tuple(groups[name]) for name in sorted(named)}
+        for number, section in enumerate(self.sections, start=1):
+            if none := [name for name, n in section.numbers(placed).items() if not n]:
+                warn_run(
+                    f"section {number} of trainer.curriculum has too few records for the share of "
+                    f"{self.by} {', '.join(none)}: none of them are trained on in it"
+                )
         return self.model_copy(update={"groups": placed})

@@ -37,12 +37,8 @@ def section_updates(curriculum: Curriculum, config: TrainingConfig) -> list[Upda
 
 def _drawn(section: Section, groups: Any, generator: torch.Generator) -> list[int]:
     """The positions of an epoch, shuffled; a group that is used up begins again, in new order."""
-    total = sum(len(groups[name]) for name in section.mix)
     drawn: list[int] = []
-    share = 0.0
-    for name, own in section.mix.items():
-        share += own
-        wanted = round(share * total) - len(drawn)
+    for name, wanted in section.numbers(groups).items():
         positions: list[int] = []
         while len(positions) < wanted:
             permuted = torch.randperm(len(groups[name]), generator=generator)

@@ -72,6 +72,17 @@ def test_groups_are_of_any_named_field_and_records_of_none_are_told():
     assert len(drawn(steps(curriculum({"mix": {"supervised": 1}}, by="kind")), 0)) == 12
 
 
+def test_a_share_that_is_too_small_for_one_record_is_told():
+    heard = []
+    with listening(heard.append):
+        found = steps(curriculum({"mix": {"easy": 0.97, "hard": 0.03}}))
+    assert not {8, 9, 10, 11} & set(drawn(found, 0))
+    assert (
+        "section 1 of trainer.curriculum has too few records for the share of skill hard"
+        in (heard[0])
+    )
+
+
 def trained(student, folder, sections, records=RECORDS, **options):
     options = {"learning_rate": 1e-2, "per_device_train_batch_size": 4, **options}
     trainer = InProcessTrainer(threads=1, curriculum=sections, **options)
