@@ -46,6 +46,8 @@ class util:
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     folder = outside_data("DAMO-ConvAI/api-bank")
+    for package in ("nltk", "rank_bm25"):
+        pytest.importorskip(package, reason=f"API-Bank needs the package {package}")
     (tmp_path / "sentence_transformers.py").write_text(SEARCHER)
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("PYTHONPATH", path)
