@@ -50,6 +50,12 @@ class VllmOptions:
         max_model_len: tokens of prompt and reply together; None is the student's own limit.
         gpus: numbers of the GPUs (CUDA_VISIBLE_DEVICES); None uses the visible ones.
         tensor_parallel_size: number of GPUs for one copy of the model.
+        data_parallel_size: copies of the model, each on its own GPUs, which share the questions;
+            for a model that fits on few of them. This number times `tensor_parallel_size` GPUs are
+            needed.
+        max_num_seqs: replies that one copy writes at the same time. More answer faster until the
+            memory for their tokens is full; fewer leave memory for long ones. None is vLLM's
+            default.
         gpu_memory_utilization: share of each GPU's memory; None is vLLM's default.
         cpu_cache_gib: memory for the cache on CPU.
         sleep: release the GPU's memory while the trainer works, for one GPU that both use. After
@@ -88,6 +94,8 @@ class VllmOptions:
     max_model_len: int | None = None
     gpus: Free[Sequence[int] | None] = None
     tensor_parallel_size: int = 1
+    data_parallel_size: Free[int] = 1
+    max_num_seqs: Free[int | None] = None
     gpu_memory_utilization: Free[float | None] = None
     cpu_cache_gib: Free[int] = 1
     sleep: Free[bool] = False
@@ -126,7 +134,7 @@ class VllmOptions:
 
 _FOR_A_START = (
     *("command", "variant", "port", "max_lora_rank", "max_model_len", "gpus"),
-    *("gpu_memory_utilization", "options", "tool_parser"),
+    *("gpu_memory_utilization", "max_num_seqs", "options", "tool_parser"),
 )
 
 _NOT_SERVED = {
@@ -192,7 +200,9 @@ def check_records(records: Sequence[TrainingDatum], form: str | None) -> None:
 
 def check_nothing_to_start(options: VllmOptions) -> None:
     """Raise ConfigurationError for options of a start if the server runs already."""
-    if useless := [name for name in _FOR_A_START if getattr(options, name)]:
+    useless = [name for name in _FOR_A_START if getattr(options, name)]
+    sizes = ("tensor_parallel_size", "data_parallel_size")
+    if useless := [*useless, *(name for name in sizes if getattr(options, name) > 1)]:
         raise ConfigurationError(
             f"base_url names a server that runs already, so {', '.join(useless)} would start "
             "nothing: give one or the other"

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dataenvgym.errors import ConfigurationError, check_one_of, need
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of, need
 from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant, has_cuda
 from dataenvgym.predictors.vllm.options import VllmOptions
@@ -36,6 +36,8 @@ _SET_BY_US = {
     "max_loras": "max_loras",
     "enable_sleep_mode": "sleep",
     "tensor_parallel_size": "tensor_parallel_size",
+    "data_parallel_size": "data_parallel_size",
+    "max_num_seqs": "max_num_seqs",
     "gpu_memory_utilization": "gpu_memory_utilization",
     "max_model_len": "max_model_len",
     "enable_auto_tool_choice": "tool_parser",
@@ -81,6 +83,8 @@ class ServerOptions:
     max_model_len: int | None
     gpus: tuple[int, ...] | None
     tensor_parallel_size: int
+    data_parallel_size: int
+    max_num_seqs: int | None
     gpu_memory_utilization: float | None
     cpu_cache_gib: int
     sleep: bool
@@ -116,6 +120,8 @@ class ServerOptions:
             "max-cpu-loras": self.max_loras,
             "max-model-len": self.max_model_len,
             "tensor-parallel-size": None if self.variant == "cpu" else self.tensor_parallel_size,
+            "data-parallel-size": self.data_parallel_size if self.data_parallel_size > 1 else None,
+            "max-num-seqs": self.max_num_seqs,
             "gpu-memory-utilization": self.gpu_memory_utilization,
             "enable-sleep-mode": self.sleep,
             "enable-auto-tool-choice": self.tool_parser is not None,
@@ -175,6 +181,22 @@ def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOpti
             raise error
         need(error)
     check_one_of(("auto", *_DTYPES), dtype=dtype)
+    check_at_least(1, data_parallel_size=given.data_parallel_size)
+    if given.max_num_seqs is not None:
+        check_at_least(1, max_num_seqs=given.max_num_seqs)
+    if given.data_parallel_size > 1 and variant == "cpu":
+        need(
+            ConfigurationError(
+                f"data_parallel_size is {given.data_parallel_size}, expected 1 on a CPU: more "
+                "copies are for GPUs"
+            )
+        )
+    n_gpus = given.data_parallel_size * given.tensor_parallel_size
+    if gpus is not None and len(gpus) < n_gpus:
+        raise ConfigurationError(
+            f"gpus has {len(gpus)} numbers, expected {n_gpus} at least: data_parallel_size "
+            f"{given.data_parallel_size} times tensor_parallel_size {given.tensor_parallel_size}"
+        )
     if given.format == "chat" and "chat_template" not in _options_by_name(given.options):
         _check_chat_template(Path(student))
     names = {field.name for field in fields(ServerOptions)}

@@ -45,7 +45,7 @@ def test_options_become_words():
     found = make(
         options={
             "quantization": "fp8",
-            "max-num-seqs": 8,
+            "max-num-batched-tokens": 8,
             "enable_chunked_prefill": True,
             "no_such": False,
             "hf_overrides": {"a": 1},
@@ -54,7 +54,7 @@ def test_options_become_words():
     line = words(found, port=81)
     assert line.startswith("vllm serve --model some/student --served-model-name student ")
     assert "--host 127.0.0.1 --port 81 --dtype auto --enable-lora" in line
-    assert '--enable-chunked-prefill --hf-overrides {"a":1} --max-num-seqs 8' in line
+    assert '--enable-chunked-prefill --hf-overrides {"a":1} --max-num-batched-tokens 8' in line
     assert line.endswith("--quantization fp8")
     assert "no-such" not in line
     assert "tensor-parallel" not in line
@@ -76,6 +76,31 @@ def test_on_a_gpu_the_server_compiles_and_spreads():
     variables = found.environment({"CUDA_VISIBLE_DEVICES": "0"})
     assert (variables["CUDA_VISIBLE_DEVICES"], variables["VLLM_SERVER_DEV_MODE"]) == ("1,3", "1")
     assert "VLLM_CPU_KVCACHE_SPACE" not in variables
+
+
+def test_copies_of_the_model_share_the_questions():
+    found = make(variant="cuda", data_parallel_size=4, tensor_parallel_size=2, max_num_seqs=64)
+    assert "--tensor-parallel-size 2 --data-parallel-size 4 --max-num-seqs 64" in words(found)
+    assert "data-parallel" not in words(make(variant="cuda"))
+    assert "max-num-seqs" not in words(make(variant="cuda"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"data_parallel_size": 2}, "expected 1 on a CPU"),
+        ({"variant": "cuda", "data_parallel_size": 0}, "data_parallel_size is 0"),
+        ({"max_num_seqs": 0}, "max_num_seqs is 0"),
+        (
+            {"variant": "cuda", "data_parallel_size": 2, "gpus": [0]},
+            "gpus has 1 numbers, expected 2 at least",
+        ),
+        ({"options": {"max_num_seqs": 8}}, "which max_num_seqs sets"),
+    ],
+)
+def test_copies_that_cannot_be_are_refused(options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        make(**options)
 
 
 def test_the_servers_python_gets_nothing_of_ours():
