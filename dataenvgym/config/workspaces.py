@@ -3,7 +3,7 @@
 `config.yaml` is the resolved configuration that the workspace began with. Only the same
 configuration continues it; for another one, the error names the keys that differ.
 
-The folder of somebody else is data: its `config.yaml` may name only code, programs, servers and
+A received folder must not run code: its `config.yaml` may name only code, programs, servers and
 environment variables that are also in the package's YAML files, or in the user's `--config-dir`.
 What is typed on the command line, or accepted with `--trust`, is the user's choice.
 """

@@ -71,7 +71,7 @@ class Reply(Model):
 
     @property
     def usage(self) -> Usage:
-        """What it took."""
+        """Tokens, seconds and cost of the reply."""
         return Usage.model_construct(**{name: getattr(self, name) for name in Usage.model_fields})
 
     def __eq__(self, other: object) -> bool:

@@ -76,7 +76,7 @@ class JudgedSamples:
 
     @property
     def costs(self) -> list[tuple[str, Costs]]:
-        """What all judges took together for each row, with the id of its problem."""
+        """For each row: the id of its problem, and the tokens, seconds and cost of its judges."""
         return [(row.instance_id, {JUDGE: row.usage or UNKNOWN}) for row in self.rows]
 
     def added_to(self, completed: Sequence[CompletedTaskInstance]) -> list[CompletedTaskInstance]:

@@ -1,4 +1,4 @@
-"""What the replies of an evaluation took, apart for the student and each other speaker.
+"""Tokens, seconds and cost of the replies of an evaluation, for each speaker.
 
 `usage/SSS-CCCC.json` is written before the samples of that name. Tokens are as the predictor counts
 them, so they can be repeated; seconds cannot. `costs.json` sums them up: tokens, money and seconds

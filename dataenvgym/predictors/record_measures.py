@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,9 +33,7 @@ class MeasuresHere:
     device: str
     chat_template_kwargs: Mapping[str, Any]
     _format: ToolFormat
-
-    def _current(self, run: TrainingRun) -> Path | None:
-        raise NotImplementedError
+    _current: Callable[[TrainingRun], Path | None]
 
     def losses(
         self,

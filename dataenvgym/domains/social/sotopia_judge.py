@@ -238,7 +238,11 @@ def _dimensions_model(tree: ast.Module, path: Path) -> type[BaseModel]:
 
 def _score_model(of: ast.ClassDef, checks: dict[str, ast.FunctionDef]) -> type[BaseModel]:
     """A model with reasoning and score; the range is that of the function that checks it."""
-    called = {node.func.id for node in ast.walk(of) if _is_call(node) and node.func.id in checks}  # type: ignore[attr-defined]
+    called = {
+        node.func.id
+        for node in ast.walk(of)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    } & {*checks}
     low, high = (
         int(ast.literal_eval(node.comparators[0]))
         for node in ast.walk(checks[called.pop()])
@@ -252,10 +256,6 @@ def _score_model(of: ast.ClassDef, checks: dict[str, ast.FunctionDef]) -> type[B
         name: (kinds[kind], Field(description=about)) for name, kind, about in _fields(of)
     }
     return create_model(of.name, __base__=_Strict, **fields)
-
-
-def _is_call(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
 def _within(low: int, high: int, score: int) -> int:

@@ -27,7 +27,7 @@ Library = Literal["apis", "lv3_apis"]
 
 
 class CheckedCall(Model):
-    """What an API's own checker compares a call with.
+    """A recorded gold call, to which an API's own checker compares the student's call.
 
     Attributes:
         apis: the folder with the API.

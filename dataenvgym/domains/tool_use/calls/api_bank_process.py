@@ -130,7 +130,7 @@ def main() -> None:
     sys.path[0] = os.getcwd()
     sys.meta_path.append(Absent())
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the APIs print is no answer
+    os.dup2(2, 1)  # what the APIs print must not mix with our answers
     ToolManager = importlib.import_module("tool_manager").ToolManager
     managers: dict[str, Any] = {}
     databases: dict[str, dict[str, str]] = {}

@@ -52,7 +52,7 @@ _UNKNOWN = "undefined_tool()"
 
 
 class Entry(Model):
-    """What BFCL's programs need of a row."""
+    """The fields of a row that BFCL's own program reads."""
 
     id: str = Field(min_length=1)
     initial_config: dict[str, Json]
@@ -63,8 +63,8 @@ class MultiTurnProblem(Model):
     """One conversation.
 
     Attributes:
-        tools: those that the student is told of at the beginning.
-        withheld: by turn, those that it is told of then.
+        tools: declared to the student from the first turn on.
+        withheld: by turn, the tools that are only declared from that turn on.
         turns: the user's messages in each turn.
         gold: the calls of each turn, in Python's syntax.
     """

@@ -56,7 +56,7 @@ def main() -> None:
     """Answer each line of the standard input."""
     sys.path[0] = os.getcwd()
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what BFCL prints is no answer
+    os.dup2(2, 1)  # what BFCL prints must not mix with our answers
     package = "bfcl_eval.eval_checker.multi_turn_eval"
     utils = importlib.import_module(f"{package}.multi_turn_utils")
     checker = importlib.import_module(f"{package}.multi_turn_checker")
