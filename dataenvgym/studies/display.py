@@ -26,6 +26,8 @@ from dataenvgym.episodes.texts import minutes
 from dataenvgym.episodes.warning_log import RunWarning, warning_lines
 from dataenvgym.progress import ProgressMessage
 
+_NAMED = 3  # kinds of unknown time that a line names
+
 
 class ExpectedTime:
     """Seconds by kind of episode, and the number of iterations left of each kind.
@@ -68,6 +70,12 @@ class ExpectedTime:
         """The remaining kinds without a finished episode."""
         return [k for k, left in self._left.items() if left and not self._iterations.get(k)]
 
+    def not_counted(self, prefix: str = "") -> str:
+        """The first of the `unknown` kinds, without the prefix, and how many more there are."""
+        kinds = [kind.removeprefix(prefix) for kind in self.unknown]
+        more = f" and {len(kinds) - _NAMED} more" if len(kinds) > _NAMED else ""
+        return ", ".join(kinds[:_NAMED]) + more
+
     @property
     def seconds(self) -> float:
         """The estimated time for the remaining episodes of the other kinds."""
@@ -77,14 +85,14 @@ class ExpectedTime:
 
     def __str__(self) -> str:
         """`about 12 min`, and the kinds not counted."""
-        unknown, seconds = self.unknown, self.seconds
+        seconds = self.seconds
         if not seconds:
             return "the time left is known after the first episode of each strategy"
         text = f"about {minutes(seconds)}"
         if self._workers is None:
             text += " one after another, less if several run at the same time"
-        if unknown:
-            text += f", not counting {', '.join(unknown)} (no episode has ended yet)"
+        if unknown := self.not_counted():
+            text += f", not counting {unknown} (no episode has ended yet)"
         return text
 
 
@@ -153,8 +161,8 @@ class StudyDisplay(Display):
             parts += [f"{self._n_failed} failed"] if self._n_failed else []
             if self.expected.seconds:
                 parts += [f"about {minutes(self.expected.seconds)} left"]
-                if unknown := ", ".join(self.expected.unknown):
-                    parts += [f"not counting {unknown.replace(self.prefix, '')}"]
+                if unknown := self.expected.not_counted(self.prefix):
+                    parts += [f"not counting {unknown}"]
             self._row.text = ", ".join(parts)
 
     def end(self, watch: _Watch, summary: Summary) -> None:

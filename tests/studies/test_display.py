@@ -86,6 +86,14 @@ def test_the_time_left_is_shown_once_an_episode_of_each_kind_has_ended(clock):
     assert told == ["left: about 2 min"]
 
 
+def test_of_many_kinds_whose_time_is_unknown_three_are_named():
+    times = expected(fast=2, **{f"suite: {name}": 1 for name in "abcde"})
+    times.measured("fast", 6, 20.0)
+    unknown = "suite: a, suite: b, suite: c and 2 more"
+    assert str(times) == f"about 40 s, not counting {unknown} (no episode has ended yet)"
+    assert times.not_counted("suite: ") == "a, b, c and 2 more"
+
+
 def test_on_a_terminal_each_running_episode_is_a_row_that_does_not_wrap(clock):
     console = Console(file=io.StringIO(), width=80, height=20, force_terminal=True)
     display = StudyDisplay(
