@@ -80,7 +80,12 @@ NOT_OF_MODELS = (
         "environments.checksums.",
         "llm.prompts.",
     ),
-    *("llama_factory.dataset.", "predictors.vllm.placeholder_adapters.", "tasks.worlds.schemas."),
+    *(
+        "llama_factory.dataset.",
+        "llama_factory.reading.",
+        "predictors.vllm.placeholder_adapters.",
+        "tasks.worlds.schemas.",
+    ),
     *("domains.tool_use.calls.api_bank.", "domains.tool_use.calls.bfcl."),
     "domains.social.sotopia.",
     *("tasks.operand_family.", "domains.tool_use.audit.", "domains.textworld.games."),

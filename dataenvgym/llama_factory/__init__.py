@@ -4,19 +4,15 @@
     formats          from training records to dataset rows
     scored           from scored records to records for LLaMA-Factory's stages
     parsing          from dataset rows to training records (also with other column names)
-    dataset          whole dataset folders, written and read as streams
+    dataset          whole dataset folders, written as streams
+    reading          and read, like the files of SDPO
     options          the names of all options of LLaMA-Factory, and ours as keyword arguments
     training_config  the YAML file for `llamafactory-cli train`
 
 The formats are those of LLaMA-Factory 0.9.5.
 """
 
-from dataenvgym.llama_factory.dataset import (
-    WrittenDataset,
-    read_dataset,
-    read_sdpo_pairs,
-    write_dataset,
-)
+from dataenvgym.llama_factory.dataset import WrittenDataset, write_dataset
 from dataenvgym.llama_factory.entries import Formatting, Stage, dataset_info_entry
 from dataenvgym.llama_factory.formats import (
     format_records_for_epo,
@@ -28,6 +24,7 @@ from dataenvgym.llama_factory.formats import (
     stage_of,
 )
 from dataenvgym.llama_factory.options import TrainingOptions
+from dataenvgym.llama_factory.reading import read_dataset, read_sdpo_pairs
 from dataenvgym.llama_factory.scored import ScoredAs, without_weights
 from dataenvgym.llama_factory.training_config import TrainingConfig
 
