@@ -8,7 +8,6 @@ examples are dropped, counted, and requested again.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -20,7 +19,6 @@ from dataenvgym.agents.engines.llm.record_requests import (
     PLAIN_DOMAIN,
     RecordRequest,
     add_samples,
-    is_error,
     next_round,
     requests_of,
     shown_example,
@@ -28,9 +26,14 @@ from dataenvgym.agents.engines.llm.record_requests import (
 from dataenvgym.agents.engines.llm.records import (
     PROBLEM,
     check_form,
-    items_in,
     records_in,
     records_schema,
+)
+from dataenvgym.agents.engines.llm.side_requests import (
+    add_hypotheses,
+    propose_subskills,
+    text_key,
+    with_outputs,
 )
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
 from dataenvgym.interfaces import (
@@ -43,7 +46,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.llm.budget import count_malformed
 from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.llm.structured import Schema, ask_json
+from dataenvgym.llm.structured import Schema
 from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.progress import tell
 from dataenvgym.records import (
@@ -59,31 +62,8 @@ from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.domain import Domain
 
-_MAY_HAVE = ("skill", "examples", "samples", "written", "told", "hypotheses")
-_HYPOTHESES: Schema = {
-    "type": "object",
-    "properties": {
-        "hypotheses": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"weakness": {"type": "string"}, "reason": {"type": "string"}},
-                "required": ["weakness", "reason"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["hypotheses"],
-    "additionalProperties": False,
-}
-_SUBSKILLS: Schema = {
-    "type": "object",
-    "properties": {"subskills": {"type": "array", "items": {"type": "string"}}},
-    "required": ["subskills"],
-    "additionalProperties": False,
-}
 _EXAMPLES_OF_A_SKILL = 5
-_ATTEMPTS_AT_SUBSKILLS = 3
+_MAY_HAVE = ("skill", "examples", "samples", "written", "told", "hypotheses")
 
 
 class LLMEngineOptions(TypedDict, total=False):
@@ -262,7 +242,8 @@ class LLMEngine:
         add_samples(requests, self._problems, self.examples_per_request, rng)
         seed = int(rng.integers(2**31))
         if self.hypotheses_prompt is not None:
-            self._suppose(requests, self.hypotheses_prompt, seed)
+            sampling = self.sampling.model_copy(update={"seed": seed})
+            add_hypotheses(requests, self.teacher, self.hypotheses_prompt, sampling, self._domain)
         self.dropped = Counter()
         seen: set[str] = set()
         was_answered = False
@@ -319,44 +300,15 @@ class LLMEngine:
         """
         wrong = [c for c in examples if not c.was_correct][:_EXAMPLES_OF_A_SKILL]
         shown = "\n\n".join(shown_example(c, i + 1, self._domain) for i, c in enumerate(wrong))
-        seed = int(rng.integers(2**31))
-        names: dict[str, str] = {}
-        taken = {_name_key(name) for name in known}
-        for attempt in range(_ATTEMPTS_AT_SUBSKILLS):
-            asked = self.subskill_prompt.render(
-                count=count - len(names),
-                skill=skill,
-                known=", ".join([*known, *names.values()]),
-                examples=shown,
-            )
-            sampling = self.sampling.model_copy(update={"seed": seed + attempt})
-            (answer,) = ask_json(self.teacher, [asked], _SUBSKILLS, sampling, purpose="subskills")
-            for name in answer["subskills"] if answer else ():
-                key = _name_key(name)
-                if key and key not in taken and len(names) < count:
-                    names.setdefault(key, " ".join(name.split()))
-            if len(names) == count:
-                break
-        return tuple(names.values())
-
-    def _suppose(self, requests: Sequence[RecordRequest], prompt: Prompt, seed: int) -> None:
-        """Ask what the student lacks, and put the answers into the requests' provenance.
-
-        A request whose answer cannot be used has no hypotheses.
-        """
-        supposed = [r for r in requests if any(map(is_error, r.examples))]
-        asked = [request.conversation(prompt, self._domain) for request in supposed]
-        sampling = self.sampling.model_copy(update={"seed": seed})
-        answers = (
-            ask_json(self.teacher, asked, _HYPOTHESES, sampling, purpose="hypotheses")
-            if asked
-            else ()
+        return propose_subskills(
+            self.teacher,
+            self.subskill_prompt,
+            self.sampling.model_copy(update={"seed": int(rng.integers(2**31))}),
+            skill=skill,
+            known=known,
+            count=count,
+            examples=shown,
         )
-        for request, answer in zip(supposed, answers, strict=True):
-            pairs = answer["hypotheses"] if answer else ()
-            texts = (" ".join(f"{p['weakness']}: {p['reason']}".split()) for p in pairs)
-            found = {"hypotheses": tuple(texts)[: request.count]}
-            request.provenance = request.provenance.model_copy(update=found)
 
     def _ask(self, requests: Sequence[RecordRequest], seed: int) -> Sequence[Reply | Failure]:
         """Ask for each request; return one reply or failure each. Equal schemas share a call."""
@@ -378,44 +330,25 @@ class LLMEngine:
                 answers = [Failure(reason=str(error))] * len(chosen)
             replies.update(zip(chosen, answers, strict=True))
         answered = [replies[i] for i in range(len(requests))]
-        return answered if self.solution_prompt is None else self._solved(answered, seed)
-
-    def _solved(self, replies: Sequence[Reply | Failure], seed: int) -> list[Reply | Failure]:
-        """The replies with an output for each record in them, asked for in one more call.
-
-        A record whose output was not answered stays without one, and is dropped as malformed.
-        """
-        assert self.solution_prompt is not None
-        schema = self.schema(None)
+        if self.solution_prompt is None:
+            return answered
         form = self._domain.answer_form if "answer_form" in self.solution_prompt.names else ""
-        items: list[list[dict[str, Any]]] = [
-            items_in(reply, schema, _problem)[0] if isinstance(reply, Reply) else []
-            for reply in replies
-        ]
-        asked = [
-            self.solution_prompt.render(instruction=item["instruction"], answer_form=form)
-            for of_reply in items
-            for item in of_reply
-        ]
-        sampling = self.sampling.model_copy(update={"seed": seed})
-        answers = self.teacher.ask(asked, sampling, purpose="solutions") if asked else ()
-        for item, answer in zip((i for of_reply in items for i in of_reply), answers, strict=True):
-            if isinstance(answer, Reply):
-                item["output"] = answer.text
-        return [
-            reply.model_copy(update={"text": json.dumps({"records": of_reply})})
-            if isinstance(reply, Reply) and of_reply
-            else reply
-            for reply, of_reply in zip(replies, items, strict=True)
-        ]
+        return with_outputs(
+            answered,
+            self.teacher,
+            self.solution_prompt,
+            self.sampling.model_copy(update={"seed": seed}),
+            schema=self.schema(None),
+            answer_form=form,
+        )
 
     def _take(self, request: RecordRequest, reply: Reply, seen: set[str]) -> bool:
         """Add new records to the request, up to the missing number; True if the reply has any."""
         records, malformed = self.read(reply, request.provenance)
         self.dropped["malformed"] += malformed
-        examples = {_key(example.instance.instruction) for example in request.examples}
+        examples = {text_key(example.instance.instruction) for example in request.examples}
         for record in records:
-            key = _key(record.instruction)
+            key = text_key(record.instruction)
             if not request.missing:
                 break
             if key in examples or key in seen:
@@ -429,20 +362,3 @@ class LLMEngine:
                 seen.add(key)
                 request.records.append(record)
         return bool(records)
-
-
-def _problem(item: Any) -> dict[str, Any] | None:
-    """A record without its output, if it has an instruction."""
-    has = isinstance(item, dict) and isinstance(item.get("instruction"), str)
-    return dict(item) if has and item["instruction"].strip() else None
-
-
-def _key(text: str) -> str:
-    """The key of an instruction: its words, without spacing and case."""
-    return " ".join(text.casefold().split())
-
-
-def _name_key(name: str) -> str:
-    """The key of a subskill's name; empty for one with control characters or lone surrogates."""
-    key = _key(name)
-    return key if key.isprintable() else ""
