@@ -5,6 +5,7 @@ import pytest
 from dataenvgym.errors import AdapterError
 from dataenvgym.interfaces import AdapterJob, Failure, ManyAdapters, SamplingParameters, TrainingRun
 from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.progress import counting, listening
 from dataenvgym.records import Message, SupervisedDatum
 from dataenvgym.trainers import InProcessTrainer
 
@@ -60,3 +61,14 @@ def test_a_job_that_fails_leaves_the_others(predictor, tmp_path):
     assert "lora_target is 'nowhere'" in failed.reason
     assert isinstance(trained, Path)
     assert trained.is_dir()
+
+
+def test_the_trained_adapters_are_counted_within_what_counts_around_them(predictor, tmp_path):
+    heard: list[str] = []
+    with listening(heard.append), counting("inner loops", 2):
+        predictor.train_each(
+            [AdapterJob(records, run(tmp_path / str(k))) for k, records in enumerate(DATA)]
+        )
+    told = [text for text in heard if "training steps" in text]
+    assert told[0].startswith("0 of 2 inner loops, 0 of 2 adapters, 0 of ")
+    assert "0 of 2 inner loops, 2 of 2 adapters" in heard
