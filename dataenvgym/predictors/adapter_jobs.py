@@ -67,7 +67,7 @@ def train_jobs(
                 request.done.add_done_callback(lambda _, one=request: one.context.run(counter.add))  # type: ignore[misc]
             else:
                 ended.append(path or job.run.directory / "adapter")
-                counter.add()
+                counter.skip(1) if path is None else counter.add()
         requests = [one for one in ended if isinstance(one, TrainingRequest)]
         if not train_here(requests):
             train_each(requests, threads)
