@@ -27,7 +27,7 @@ from dataenvgym.config.suites import evaluations_of
 from dataenvgym.environments.iterations import write_completed
 from dataenvgym.episodes.display import showing_progress
 from dataenvgym.episodes.texts import counts, plain, several
-from dataenvgym.errors import DataEnvGymError, EvaluationError, noting_needs
+from dataenvgym.errors import DataEnvGymError, EvaluationError, RunDirectoryError, noting_needs
 from dataenvgym.evaluation import Evaluation, run_evaluation
 from dataenvgym.evaluation.evaluated_run import ALL
 from dataenvgym.evaluation.generation import generate
@@ -148,8 +148,17 @@ def show_summary(directories: Sequence[Path], console: Console) -> list[Evaluati
 
     Returns:
         The rows.
+
+    Raises:
+        RunDirectoryError: after the table, if files of some are damaged.
     """
-    found = {directory: summarize(directory) for directory in directories}
+    found: dict[Path, EvaluationSummary | None] = {}
+    damaged = []
+    for directory in directories:
+        try:
+            found[directory] = summarize(directory)
+        except RunDirectoryError as error:
+            damaged.append(str(error))
     rows = [row for row in found.values() if row is not None]
     if rows:
         console.print(summary_table(rows), crop=False)
@@ -163,6 +172,9 @@ def show_summary(directories: Sequence[Path], console: Console) -> list[Evaluati
             console.print(plain(f"not finished: {directory}"), soft_wrap=True)
     for row in rows:
         console.print(plain(f"{row.task}, {row.split}: {row.directory}"), soft_wrap=True)
+    if damaged:
+        left = f"{len(damaged)} of {len(directories)} evaluations are not shown: " if rows else ""
+        raise RunDirectoryError(left + "; ".join(damaged))
     return rows
 
 

@@ -346,6 +346,12 @@ def test_a_suite_is_shown_as_one_table_and_so_is_a_folder(dataenvgym, talkative)
     (first / "results.json").unlink()
     assert f"not finished: {first.relative_to(talkative)}" in dataenvgym("summary").out
     assert dataenvgym("summary", "nowhere").code == 2
+    (first / "results.json").write_text("{")
+    result = dataenvgym("summary")
+    assert result.code == 2
+    assert "pocket_code" in result.out  # the others are shown
+    assert "1 of 2 evaluations are not shown: " in result.err
+    assert "results.json is damaged" in result.err.replace("\n", " ")
 
 
 def test_a_suite_with_a_part_without_a_score_says_which(dataenvgym, talkative):
