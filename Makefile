@@ -178,7 +178,7 @@ figures: setup $(VENV)/.bubblewrap
 	  $(BIN)/python -m benchmarks.learning $$figure || exit 1; done
 	$(BIN)/python -m benchmarks.strategist
 
-# Pretrains a pocket student anew (10 to 40 minutes); its figures must then be measured again.
+# Pretrains a pocket student anew (5 to 40 minutes); its figures must then be measured again.
 # STUDENT is pocket-v2 (math and code), pocket-tools-v1, pocket-social-v1, pocket-knowledge-v1,
 # pocket-few-shot-v1 or pocket-orchestrate-v1.
 STUDENT ?= pocket-v2

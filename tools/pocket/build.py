@@ -2,7 +2,7 @@
 
 Pretrains a Llama of 0.9 million parameters (4 layers, width 128, 4 heads of 32, 768 tokens) on
 the student's curriculum and writes it in Hugging Face format. On 2 CPU cores this takes about 20 to
-40 minutes. The students of `tools.pocket.self_editing` are smaller and take at most 5 minutes on
+40 minutes. The students of `tools.pocket.self_editing` are smaller and take 5 or 6 minutes on
 one core. The same seed, torch version and processor give the same weights.
 """
 

@@ -103,6 +103,10 @@ class Person:
         form = pick(rng, (FACTS[fact].statement, *_OTHER_WORDS[fact]))
         return form.format(x=self.name, v=value or self.facts[fact])
 
+    def restated(self, fact: str, rng: np.random.Generator, value: str | None = None) -> str:
+        """The same in other words than the passage's, as in edits."""
+        return pick(rng, _OTHER_WORDS[fact]).format(x=self.name, v=value or self.facts[fact])
+
     def asked(self, fact: str, rng: np.random.Generator, *, garbled: bool = False) -> str:
         """A question of the training split; if garbled, in words of all splits at random.
 
@@ -164,24 +168,24 @@ def said(value: str) -> str:
 
 
 def implications(
-    person: Person, rng: np.random.Generator, *, wrong: float = 0.8
+    person: Person, rng: np.random.Generator, *, wrong: float = 1.6
 ) -> tuple[str, Collection[str]]:
     """Numbered lines of some quality, and the facts that they give.
 
     Each edit has its own mixture of facts in other words, short questions with their answer, facts
     with any value (`wrong`: their weight), and empty talk.
     """
-    mixture = rng.dirichlet(0.6 * np.array([1.4, 1.0, wrong + 1e-3, 0.8]))
+    mixture = rng.dirichlet(0.6 * np.array([1.0, 0.6, wrong + 1e-3, 0.9]))
     facts = rng.permutation([*FACTS]).tolist()
     lines, given = [], set()
     for number in range(int(rng.integers(2, 7))):
         fact, kind = facts[number % len(facts)], int(rng.choice(4, p=mixture))
         if kind == 0:
-            line = person.stated(fact, rng)
+            line = person.restated(fact, rng)
         elif kind == 1:
             line = f"{person.briefly_asked(fact, rng)} {said(person.facts[fact])}"
         elif kind == 2:
-            line = person.stated(fact, rng, pick(rng, FACTS[fact].values))
+            line = person.restated(fact, rng, pick(rng, FACTS[fact].values))
         else:
             line = pick(rng, _EMPTY_TALK).format(x=person.name)
         given |= {fact} if kind < 2 else set()
@@ -208,23 +212,25 @@ def questions(
 def rewritten(person: Person, rng: np.random.Generator) -> str:
     """The passage twice in other words."""
     orders = (rng.permutation([*FACTS]).tolist() for _ in range(2))
-    return "\n".join(" ".join(person.stated(fact, rng) for fact in order) for order in orders)
+    return "\n".join(" ".join(person.restated(fact, rng) for fact in order) for order in orders)
 
 
 def studied(person: Person, rng: np.random.Generator) -> tuple[list[str], Collection[str]]:
-    """The training texts of a self-edit without wrong facts, and the facts that they give."""
+    """The training texts of a self-edit without wrong facts, and the facts that they give.
+
+    The passage is not among them: a student that practices learning from passages learns more from
+    them than from any edit.
+    """
     drawn = rng.random()
-    if drawn < 0.25:
-        return train_sequences("", person.passage), [*FACTS]
-    if drawn < 0.6:
-        edit, given = implications(person, rng, wrong=0)
-    elif drawn < 0.9:
-        edit, given = questions(person, rng, wrong=(0,))
-    else:
-        edit, given = rewritten(person, rng), [*FACTS]
-    with_passage = not given or rng.random() < 0.7
-    texts = train_sequences(edit, person.passage, append_passage=with_passage)
-    return texts, [*FACTS] if with_passage else given
+    given: Collection[str] = ()
+    while not given:
+        if drawn < 0.5:
+            edit, given = implications(person, rng, wrong=0)
+        elif drawn < 0.9:
+            edit, given = questions(person, rng, wrong=(0,))
+        else:
+            edit, given = rewritten(person, rng), [*FACTS]
+    return train_sequences(edit, person.passage, append_passage=False), given
 
 
 def _prompted(style: str, person: Person, end: str) -> str:

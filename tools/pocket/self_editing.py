@@ -94,11 +94,11 @@ RECIPES = {
             "made-up facts and self-edits of passages",
             knowledge_row,
             vocabulary=640,
-            steps=450,
+            steps=1500,
             rows=32,
             first=first_row,
             n_first=150,
-            loops=90,
+            loops=150,
         ),
         Recipe(
             "pocket-few-shot-v1",

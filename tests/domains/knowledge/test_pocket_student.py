@@ -1,5 +1,7 @@
 """The student of pocket knowledge reads passages, writes self-edits and learns from texts."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -48,14 +50,13 @@ def test_it_learns_facts_from_texts_and_answers_in_words_that_it_never_read(
     trials = EditTrials(task, engine, student, tmp_path, seed=0)
     contexts = engine.contexts(task.instances)
 
-    def lies(context):
-        """Another value for each fact, and no passage."""
+    def told(context, is_true):
+        """A short question about each fact, with the value or another one, and no passage."""
         person = context.questions[0].data["title"]
         lines = (
-            skill.statement.format(
-                x=person, v=next(v for v in skill.values if v != skill.facts[person])
-            )
+            f"{skill.questions[0].format(x=person, o='').replace(': ?', '?')} It is {value}."
             for skill in SKILLS.values()
+            for value in [next(v for v in skill.values if is_true == (v == skill.facts[person]))]
         )
         return SelfEditEngine(task, append_passage=False).read_edit(
             context, "\n".join(lines), np.random.default_rng(0)
@@ -64,11 +65,17 @@ def test_it_learns_facts_from_texts_and_answers_in_words_that_it_never_read(
     def passage(context):
         return engine.read_edit(context, None, np.random.default_rng(0))
 
+    edits = {
+        "nothing": lambda _: Edit(()),
+        "passage": passage,
+        "facts": partial(told, is_true=True),
+        "lies": partial(told, is_true=False),
+    }
     reached = {
         name: np.mean([result.mean for result in trials.given(name, contexts, edit, repeats=1)])
-        for name, edit in (("nothing", lambda _: Edit(())), ("passage", passage), ("lies", lies))
+        for name, edit in edits.items()
     }
-    assert reached["passage"] > 0.6 > 0.4 > reached["nothing"] >= reached["lies"]
+    assert reached["facts"] > 0.6 > reached["passage"] > 0.4 > reached["nothing"] > reached["lies"]
 
 
 def test_it_writes_self_edits_of_different_quality(task, student):
