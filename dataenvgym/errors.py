@@ -104,6 +104,10 @@ class TrainingError(DataEnvGymError):
     """A training that ended without a usable adapter."""
 
 
+class DivergedError(TrainingError):
+    """A training whose loss or gradients were not finite: its own options are the reason."""
+
+
 class PredictionError(DataEnvGymError):
     """A predictor that could not answer at all (a single failed call is a `Failure`)."""
 

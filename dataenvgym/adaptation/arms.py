@@ -99,6 +99,19 @@ class Arms:
                 "teacher=openai teacher.model=NAME, or leave teacher_edits out"
             )
 
+    @property
+    def writes(self) -> bool:
+        """Whether an arm needs edits that a model writes."""
+        return bool({"self_edits", "teacher_edits", "rest_em"} & {*self.names})
+
+    def check_at_once(self, engine: WritesEdits) -> None:
+        """Raise ConfigurationError if one adapter would learn edits that choose their training."""
+        if self.writes and self.at_once is not None and getattr(engine, "chooses_training", False):
+            raise ConfigurationError(
+                f"arms.at_once is {self.at_once}, and edits choose options of their own training: "
+                "an adapter of several edits has those of the trainer. Leave arms.at_once out"
+            )
+
     def chosen(
         self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int
     ) -> tuple[list[Context], list[Context]]:

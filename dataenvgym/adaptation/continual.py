@@ -21,7 +21,13 @@ from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
 from dataenvgym.adaptation.inner_loop import Answer, accuracy, trained_by, trainer_of
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf, write_merged_student
 from dataenvgym.adaptation.trials import Work, asked
-from dataenvgym.errors import ConfigurationError, TrainingError, check_at_least, check_one_of
+from dataenvgym.errors import (
+    ConfigurationError,
+    RunDirectoryError,
+    TrainingError,
+    check_at_least,
+    check_one_of,
+)
 from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface, TrainingRun
 from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.predictors.checkpoints import kind_of
@@ -214,20 +220,28 @@ class _Sequence:
 
     def rows(self) -> Iterator[Row]:
         """Learn the contexts that were not learned yet; the rows of the matrix, in their order."""
+        has_learned = False
         for number in range(len(self._contexts) + 1):
             folder = self._step(number)
             file, before = folder / "row.json", self._newest
             is_done, failure = file.exists(), ""
-            if number and not is_done and kind_of(folder / "student") is None:
+            learns = number > 0 and not is_done and kind_of(folder / "student") is None
+            if learns and has_learned and self._newest is None:
+                raise RunDirectoryError(
+                    f"{file} is missing, and the students from before that step were removed: "
+                    f"remove {self._directory}, and the same command does the sequence again"
+                )
+            if learns:
                 failure = self._learn(number)
             if kind_of(folder / "student") is not None:
                 self._newest = folder / "student"
             if is_done:
-                with naming_damage(file, "remove it, and the same command asks again"):
+                with naming_damage(file, f"remove {self._directory}: the same command repeats it"):
                     row = Row.model_validate(read_json(file))
             else:
                 row = self._asked(self._contexts[:number] or self._contexts, failure)
                 write_json(file, row.model_dump(mode="json"))
+            has_learned = has_learned or (number > 0 and not row.failure)
             if before is not None and before != self._newest:
                 remove_folder(before)
             yield row

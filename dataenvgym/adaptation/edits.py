@@ -56,6 +56,9 @@ class Edit:
 class WritesEdits(Protocol):
     """An engine whose records come from texts that a model writes about single contexts.
 
+    An engine whose edits have options of their training says so by `chooses_training = True`; such
+    edits are not learned together (`arms.at_once`).
+
     Attributes:
         sampling: of the texts; the seed is replaced.
     """

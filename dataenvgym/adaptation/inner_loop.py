@@ -4,11 +4,13 @@
 
 The untouched student (the base) answers each question once. A loop without records trains nothing:
 its answers are those of the base. Each loop has a folder, with `adapted.json` when it is done, so
-that a killed call is continued by the same call.
+that a killed call is continued by the same call, and `loop.json` with a hash of what is trained and
+asked: another loop of the same name starts anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
 from pydantic import TypeAdapter
 
 from dataenvgym.errors import (
@@ -35,13 +38,14 @@ from dataenvgym.interfaces import (
 from dataenvgym.progress import counting
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.storage import read_json, write_json
+from dataenvgym.storage import read_json, remove_folder, write_json
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
 from dataenvgym.trainers import TrainerInterface
+from dataenvgym.trainers.interface import options_of
 from dataenvgym.workspace import naming_damage
 
-_BASE, _ADAPTED = "base_answers.json", "adapted.json"
+_BASE, _ADAPTED, _LOOP = "base_answers.json", "adapted.json", "loop.json"
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,18 @@ class InnerLoop:
     records: Sequence[TrainingDatum]
     seed: int = 0
     trainer: TrainerInterface | None = None
+
+    @property
+    def hash(self) -> str:
+        """Of all but the name."""
+        options = None if self.trainer is None else options_of(self.trainer)
+        content = [
+            [record.model_dump(mode="json") for record in self.records],
+            [question.model_dump(mode="json") for question in self.questions],
+            self.seed,
+            None if options is None else options.model_dump(mode="json"),
+        ]
+        return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
 
 class Answer(Model):
@@ -164,7 +180,9 @@ def adapt(
         directory: gets a folder for each loop, and the answers of the base. Another call with the
             same student may use it again.
         keep_adapters: keep `NAME/adapter` of each loop, in PEFT format.
-        retry_errors: run the loops again that have an error or an unscored answer.
+        retry_errors: run the loops again that have an error or an unscored answer. Those of a group
+            that was interrupted are all run again, so that they are asked in the same batches as in
+            an undisturbed run.
         at_once: the most adapters that are on disk if they are not kept.
 
     Raises:
@@ -183,17 +201,21 @@ def adapt(
     with counting("inner loops", len(loops)) as count:
         for start in range(0, len(loops), at_once):
             group = loops[start : start + at_once]
+            for loop in group:
+                _begin(loop, directory / loop.name)
             files = [directory / loop.name / _ADAPTED for loop in group]
             found = [_read(file) if file.exists() else None for file in files]
-            if all(one and not (retry_errors and one.n_unscored) for one in found):
-                count.skip(len(group))
-            else:
-                # all of them, so that they are asked in the same batches as in an undisturbed run
-                found = [*_run(tried, predictor, group, base, directory)]
-                for file, result in zip(files, found, strict=True):
-                    assert result is not None
-                    write_json(file, result.model_dump(mode="json"))
-                count.add(len(group))
+            is_open = [one is None or (retry_errors and one.n_unscored > 0) for one in found]
+            again = range(len(group)) if None in found else [i for i, o in enumerate(is_open) if o]
+            count.skip(len(group) - len(again))
+            for i, result in zip(
+                again,
+                _run(tried, predictor, [group[i] for i in again], base, directory),
+                strict=True,
+            ):
+                write_json(files[i], result.model_dump(mode="json"))
+                found[i] = result
+                count.add(1)
             if not keep_adapters:
                 for file in files:
                     shutil.rmtree(file.with_name("adapter"), ignore_errors=True)
@@ -205,6 +227,19 @@ def adapt(
             f"not be compared with the base, the first because of this: {next(reasons)}"
         )
     return results
+
+
+def _begin(loop: InnerLoop, folder: Path) -> None:
+    """Make the folder of a loop, and remove what another loop of its name left there."""
+    file, content = folder / _LOOP, {"hash": loop.hash}
+    if file.exists():
+        with naming_damage(file, "remove it, and the same command runs the loop again"):
+            if read_json(file) == content:
+                return
+    if folder.exists():
+        remove_folder(folder)
+    folder.mkdir(parents=True)
+    write_json(file, content)
 
 
 def _read(file: Path) -> Adapted:
@@ -250,11 +285,11 @@ def _run(
     trained = [loop for loop in loops if loop.records]
     jobs = []
     for loop in trained:
-        folder = directory / loop.name
-        folder.mkdir(parents=True, exist_ok=True)
-        run = TrainingRun(directory=folder, seed=loop.seed)
+        run = TrainingRun(directory=directory / loop.name, seed=loop.seed)
         jobs.append(AdapterJob(loop.records, run, loop.trainer))
     questions = [loop.questions for loop in trained]
+    if not loops:
+        return
     try:
         each = _together if isinstance(predictor, ManyAdapters) else _in_turn
         found = {

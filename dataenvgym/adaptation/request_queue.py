@@ -10,6 +10,7 @@ adapter that was not complete is trained anew, from the untouched student.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -19,19 +20,24 @@ from typing import Any
 
 from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt
 from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
-from dataenvgym.errors import ServerError, TrainingError
-from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
+from dataenvgym.environments.identity import read_identity, refuse_another, write_identity
+from dataenvgym.errors import InvalidInstanceError, ServerError, TrainingError
+from dataenvgym.interfaces import Describes, TaskInterface, TrainablePredictorInterface
+from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.run_warnings import warn_run
+from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, remove_folder, write_json
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.threads import ContextThreadPool
-from dataenvgym.trainers.interface import trainer_with
+from dataenvgym.trainers.interface import options_of, trainer_with
 from dataenvgym.workspace import opened
 
 MOST_WAITING = 256
 """Largest number of requests that wait; more are refused."""
 MOST_TOGETHER = 32
 """Largest number of requests that are answered together."""
+MOST_STEPS = 100_000
+"""Largest number of training steps of a request."""
 _Future = Future[dict[str, Any]]
 
 
@@ -111,12 +117,16 @@ class RequestQueue:
         completes = getattr(self._predictor, "format", "chat") == "completion"
         options = request.options()
         own: Any = getattr(self._predictor, "trainer", None)
+        trainer = trainer_with(own, options) if options else None
+        records = request.records(completes=completes)
+        if own is not None:
+            _refuse_long(len(records), options_of(trainer or own))
         return InnerLoop(
             name=request.id,
             questions=request.problems(self._task.domain),
-            records=request.records(completes=completes),
+            records=records,
             seed=request.seed,
-            trainer=trainer_with(own, options) if options else None,
+            trainer=trainer,
         )
 
     def _answer_waiting(self) -> None:
@@ -174,6 +184,18 @@ class RequestQueue:
                 )
 
 
+def _refuse_long(n_records: int, config: TrainingConfig) -> None:
+    batches = math.ceil(n_records / config.per_device_train_batch_size)
+    steps = config.num_train_epochs * math.ceil(batches / config.gradient_accumulation_steps)
+    if config.max_steps > 0:
+        steps = config.max_steps
+    if steps > MOST_STEPS:
+        raise InvalidInstanceError(
+            f"the request takes {steps:.3g} training steps, expected {MOST_STEPS} at most: set "
+            "finetune_epochs lower, or batch_size higher"
+        )
+
+
 @contextmanager
 def opened_queue(
     task: TaskInterface, predictor: TrainablePredictorInterface, directory: Path
@@ -181,9 +203,17 @@ def opened_queue(
     """A queue over a folder, which no other process uses meanwhile; at the end it is cancelled.
 
     Raises:
-        RunDirectoryError: if another process uses it.
+        RunDirectoryError: if another process uses it, or it has answers of another student.
     """
     with opened(directory):
+        identity: dict[str, Any] = {"environment": "adaptation server", "instances": None}
+        identity["task"] = attemptable(task).name
+        if isinstance(predictor, Describes):
+            identity["predictor"] = without_secrets(predictor.describe())
+        if read_identity(directory) is None:
+            write_identity(directory, identity)
+        else:
+            refuse_another(directory, identity)
         queue = RequestQueue(task, predictor, directory)
         try:
             yield queue

@@ -72,7 +72,7 @@ class AdaptationRequest(Model):
 
     train_sequences: tuple[_NonEmpty, ...] = ()
     eval_questions: tuple[EvalQuestion, ...] = Field(min_length=1)
-    lora_rank: int | None = Field(default=None, ge=1)
+    lora_rank: int | None = Field(default=None, ge=1, le=1024)
     lora_alpha: int | None = Field(default=None, ge=1)
     lora_dropout: Finite | None = Field(default=None, ge=0.0, lt=1.0)
     finetune_epochs: Finite | None = Field(default=None, gt=0.0)
@@ -152,7 +152,8 @@ class AdaptationRequest(Model):
         """
         problems = []
         for number, asked in enumerate(self.eval_questions, start=1):
-            name = hashlib.sha256(f"{asked.question}\n{asked.answer}".encode()).hexdigest()[:32]
+            pair = orjson.dumps([asked.question, asked.answer])
+            name = hashlib.sha256(pair).hexdigest()[:32]
             record = SupervisedDatum(
                 instruction=asked.question, output=asked.answer, provenance=Provenance(id=name)
             )

@@ -25,7 +25,7 @@ from dataenvgym.progress import tell
 from dataenvgym.records import ChatDatum, Conversation, Message
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
-from dataenvgym.storage import write_jsonl
+from dataenvgym.storage import read_jsonl, remove_folder, write_jsonl
 from dataenvgym.tasks.source import SPLITS, Split
 from dataenvgym.trainers import TrainerInterface
 
@@ -43,7 +43,8 @@ def kept_edits(
 
     Args:
         keep: "best" keeps for each context the edit with the highest mean accuracy, the first one
-            of equal ones. "successes" keeps every edit with which all answers were right.
+            of equal ones; one with unscored answers only if there is no other. "successes" keeps
+            every edit with which all answers were right.
         needs_gain: keep only edits whose mean is above the accuracy of the untouched student.
     """
     possible = [
@@ -55,13 +56,17 @@ def kept_edits(
         and not (needs_gain and _rank(result.mean) <= _rank(result.baseline))
     ]
     if keep == "successes":
-        return [result for result in possible if result.mean == 1.0]
+        return [result for result in possible if result.mean == 1.0 and not result.n_unscored]
     best: dict[str, EditResult] = {}
     for result in possible:
         known = best.get(result.context)
-        if known is None or _rank(result.mean) > _rank(known.mean):
+        if known is None or _worth(result) > _worth(known):
             best[result.context] = result
     return [result for result in possible if best[result.context] is result]
+
+
+def _worth(result: EditResult) -> tuple[bool, float]:
+    return not result.n_unscored, _rank(result.mean)
 
 
 def _rank(accuracy: float | None) -> float:
@@ -128,7 +133,8 @@ class RestEM:
 
         Args:
             trials: of the student that writes.
-            directory: of the round: gets the records, the training and the merged student.
+            directory: of the round: gets the records, the training and the merged student. If other
+                edits were kept there before, it is removed, with the folders of later rounds.
             of: makes the predictor of the merged student. The old one is closed before.
         """
         writer = StudentTeacher(trials.student)
@@ -143,24 +149,23 @@ class RestEM:
                 f"(keep={self.keep}, needs_gain={self.needs_gain}): the student stays as it is"
             )
             return trials.student, kept
-        folder = directory / "student"
+        prompts = {context.id: trials.engine.edit_prompt(context) for context in contexts}
+        records = [policy_record(prompts[edit.context], edit.text or "") for edit in kept]
+        folder, rows = directory / "student", [r.model_dump(mode="json") for r in records]
+        if (file := directory / "records.jsonl").exists() and list(read_jsonl(file)) != rows:
+            tell("RestEM: other edits are kept than before, so this round starts anew")
+            for later in directory.parent.glob("round-*"):
+                if int(later.name.removeprefix("round-")) >= int(directory.name[6:]):
+                    remove_folder(later)
         if not folder.is_dir():
             tell(f"RestEM: the student learns {len(kept)} of {len(results)} edits")
-            self._learn(trials, contexts, kept, directory)
+            write_jsonl(file, rows)
+            self._learn(trials, records, directory)
         if isinstance(trials.student, Closes):
             trials.student.close()
         return of(folder), kept
 
-    def _learn(
-        self,
-        trials: EditTrials,
-        contexts: Sequence[Context],
-        kept: Sequence[EditResult],
-        directory: Path,
-    ) -> None:
-        prompts = {context.id: trials.engine.edit_prompt(context) for context in contexts}
-        records = [policy_record(prompts[edit.context], edit.text or "") for edit in kept]
-        write_jsonl(directory / "records.jsonl", (r.model_dump(mode="json") for r in records))
+    def _learn(self, trials: EditTrials, records: Sequence[ChatDatum], directory: Path) -> None:
         student = trials.student
         (training := directory / "training").mkdir(parents=True, exist_ok=True)
         run = TrainingRun(directory=training, seed=derive_seed(trials.seed, "policy"))

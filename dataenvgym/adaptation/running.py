@@ -167,6 +167,8 @@ def prepared_adaptation(
         stack.callback(close_speakers, task.others)
         task = task.on(arms.split)
         first = build_predictor(config, task=task)
+        if isinstance(first, Closes):
+            stack.callback(first.close)
 
         def student(folder: Path | None) -> TrainablePredictorInterface:
             of_round = config if folder is None else _with_student(config, folder, first)
@@ -185,8 +187,14 @@ def prepared_adaptation(
         given = {"task": task, "teacher": teacher or StudentTeacher(first)}
         engine: WritesEdits = build_value(_plain(config.agent.engine), _ENGINE, given)
         each = range(config.seed, config.seed + seeds)
-        for seed in each:
-            arms.chosen(task, engine, rest_em, seed)  # raises before any model is asked
+        for seed in each:  # all that follows raises before any model is asked
+            if isinstance(arms, Continual):
+                context, *_ = arms.chosen(task, engine, rest_em, seed)
+            else:
+                (context, *_), _ = arms.chosen(task, engine, rest_em, seed)
+                arms.check_at_once(engine)
+            if isinstance(arms, Continual) or arms.writes:
+                engine.edit_prompt(context)
         yield Prepared(
             directory, settings, task, arms, rest_em, engine, first, student, teacher, each
         )

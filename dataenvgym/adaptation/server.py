@@ -160,7 +160,9 @@ class AdaptationServer:
     def _has_token(self, given: Any) -> bool:
         if self._token is None:
             return True
-        return isinstance(given, str) and hmac.compare_digest(given.encode(), self._token.encode())
+        return isinstance(given, str) and hmac.compare_digest(
+            given.encode("utf-8", "surrogateescape"), self._token.encode()
+        )
 
     # --- HTTP ---
 

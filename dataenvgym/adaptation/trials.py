@@ -201,7 +201,7 @@ class EditTrials:
             n_unscored, failure = sum(one.n_unscored for one in each), edit.failure
             # an edit that asks for a training that diverges has failed like one that cannot be read
             for i, one in enumerate(each):
-                if edit.options and (one.error or "").startswith("TrainingError"):
+                if edit.options and (one.error or "").startswith("DivergedError"):
                     accuracies[i], failure = one.baseline_accuracy, failure or str(one.error)
                     n_unscored -= sum(answer.error is None for answer in one.base)
             results.append(
@@ -220,7 +220,10 @@ class EditTrials:
     def _tried_at_once(
         self, name: str, drafts: Sequence[_Draft], repeats: int, at_once: int
     ) -> list[EditResult]:
-        """Train one adapter on all edits of so many contexts; the result of each context."""
+        """Train one adapter on all edits of so many contexts; the result of each context.
+
+        A context one of whose edits was not written does not count.
+        """
         of_context: dict[str, list[_Draft]] = {}
         for draft in drafts:
             of_context.setdefault(draft[0].context, []).append(draft)
@@ -251,7 +254,7 @@ class EditTrials:
             each = [next(adapted) for _ in range(repeats)]
             begin = 0
             for tries in group:
-                first, context, _ = tries[0]
+                _, context, _ = tries[0]
                 end = begin + len(context.questions)
                 own = [
                     one.model_copy(
@@ -261,12 +264,14 @@ class EditTrials:
                 ]
                 begin = end
                 edits = [edit for _, _, edit in tries if edit is not None]
+                if error := next((draft.error for draft, _, _ in tries if draft.error), None):
+                    results.append(EditResult(context=context.id, sample=0, error=error))
+                    continue
                 learned = any(edit.records for edit in edits)
                 results.append(
                     EditResult(
                         context=context.id,
                         sample=0,
-                        error=None if edits else first.error,
                         failure=next((e.failure for e in edits if not learned), ""),
                         n_records=each[0].n_records,
                         baseline=own[0].baseline_accuracy,

@@ -78,8 +78,12 @@ def trainer_with(trainer: TrainerInterface, options: Mapping[str, Any]) -> Train
     config, changed = options_of(trainer), copy.copy(trainer)
     own = {name: value for name, value in options.items() if name in TrainingConfig.model_fields}
     extra = {**config.extra, **{n: value for n, value in options.items() if n not in own}}
-    if config.effective_batch_size is not None:  # it decides again
+    if "gradient_accumulation_steps" in own:
+        own = {"effective_batch_size": None, **own}
+    elif config.effective_batch_size is not None:  # it decides again
         own = {"gradient_accumulation_steps": 1, **own}
+    if "num_train_epochs" in own:
+        own = {"max_steps": -1, **own}
     new = config.with_options(**{"extra": extra, **own})
     n_devices = len(getattr(trainer, "gpus", None) or (0,))
     changed.config = new.accumulating(n_devices)  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from transformers import get_scheduler
 
-from dataenvgym.errors import TrainingError
+from dataenvgym.errors import DivergedError
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.progress import Count, counting
 from dataenvgym.trainers.compute import Run, is_large, precision
@@ -58,7 +58,7 @@ def optimize(
         run: computes the parts.
 
     Raises:
-        TrainingError: if a loss or gradient is not finite, naming the step.
+        DivergedError: if a loss or gradient is not finite, naming the step.
     """
     computed = _Gradients(model, objective, config, parts, run)
     optimizer = Optimizer(computed.weights, objective, config)
@@ -118,7 +118,7 @@ class Optimizer:
         """Take the next step, with the loss and gradients of its update.
 
         Raises:
-            TrainingError: if they are not finite.
+            DivergedError: if they are not finite.
         """
         update, number = self.updates[self._n_done], self._n_done + 1
         for weight, gradient in zip(self._weights, gradients, strict=True):
@@ -126,7 +126,7 @@ class Optimizer:
         limit = self._config.max_grad_norm or math.inf
         norm = float(torch.nn.utils.clip_grad_norm_(self._weights, limit))
         if not (math.isfinite(loss) and math.isfinite(norm)):
-            raise TrainingError(
+            raise DivergedError(
                 f"step {number} of {len(self.updates)}: the loss is {loss} and the gradient's norm "
                 f"{norm}, expected finite numbers; a lower learning_rate (now "
                 f"{self._config.learning_rate}) often helps"

@@ -146,6 +146,8 @@ _HERE: ContextVar[tuple[Meeting, int] | None] = ContextVar("meeting", default=No
 
 def train_here(requests: Sequence[TrainingRequest]) -> bool:
     """Train with the other members of this context's meeting; False if there is none."""
+    if not requests:
+        return True  # others wait for no one who has nothing to train
     if (here := _HERE.get()) is None:
         return False
     meeting, number = here

@@ -2,12 +2,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from dataenvgym.adaptation import Arms, Context, Edit, RestEM
+from dataenvgym.adaptation import Arms, Context, Edit, RestEM, rest_em
 from dataenvgym.adaptation.report import AdaptationReport
-from dataenvgym.errors import ConfigurationError, PredictionError, TrainingError
+from dataenvgym.errors import ConfigurationError, DivergedError, PredictionError, TrainingError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.records import Message, SupervisedDatum, TaskInstance, TextDatum
+from dataenvgym.records import ChatDatum, Message, SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import read_json
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
@@ -174,6 +174,39 @@ def test_failed_calls_for_edits_are_made_again_on_demand_and_no_others(tmp_path)
     assert teacher.sizes == [2, 1]
 
 
+def test_a_round_whose_kept_edits_changed_is_done_again(tmp_path, monkeypatch):
+    def write(student, checkpoint, folder):
+        folder.mkdir(parents=True)
+
+    class Taught(Writer):
+        trainer = InProcessTrainer(threads=1)
+        lost = ""
+
+        def reply(self, conversation):
+            asked = conversation[0].content
+            if asked.startswith("write"):
+                return Failure(reason="gone") if asked.endswith(self.lost or "?") else "good"
+            return super().reply(conversation)
+
+        def train(self, training_data, run):
+            learned.extend(
+                [r.messages[0].content for r in training_data if isinstance(r, ChatDatum)]
+            )
+            super().train(training_data, run)
+
+    monkeypatch.setattr(rest_em, "write_merged_student", write)
+    learned, student = [], Taught()
+    one_round = RestEM(InProcessTrainer(threads=1), contexts=2, rounds=1, edits=1)
+    _, others = Arms(contexts=2).chosen(TASK, Engine(), one_round, 0)
+    student.lost, kept = others[0].id, f"write {others[1].id}"
+    *_, before = run(tmp_path, student, ["rest_em"], one_round)
+    assert (before.kept, learned) == (1, [kept])
+    student.lost = ""
+    *_, after = run(tmp_path, student, ["rest_em"], one_round, retry_errors=True)
+    assert after.kept == 2
+    assert learned[1:] == [f"write {context.id}" for context in others]
+
+
 def test_if_no_edit_is_written_the_run_fails_and_can_be_continued(tmp_path):
     lost = Teacher(lambda text, sampling: Failure(reason="the server is gone"))
     with pytest.raises(PredictionError, match=r"none of 2 self-edits was written.*server is gone"):
@@ -183,7 +216,12 @@ def test_if_no_edit_is_written_the_run_fails_and_can_be_continued(tmp_path):
     assert [edit.mean for edit in found.edits] == [1.0, 1.0]
 
 
-def test_an_edit_whose_training_diverges_has_failed(tmp_path):
+@pytest.mark.parametrize(
+    ("error", "expected"), [(DivergedError, (0.0, 0.0, 0)), (TrainingError, (None, 0.0, 2))]
+)
+def test_an_edit_whose_training_diverges_has_failed_and_a_lost_training_is_open(
+    error, expected, tmp_path
+):
     class Daring(Engine):
         def read_edit(self, context, text, rng):
             told = super().read_edit(context, "good", rng)
@@ -194,12 +232,14 @@ def test_an_edit_whose_training_diverges_has_failed(tmp_path):
 
         def train(self, training_data, run):
             assert self.trainer.config.learning_rate == 1e6
-            raise TrainingError("the loss is not finite")
+            raise error("the loss is not finite")
 
     student, arms = Diverges(), Arms(["self_edits"], contexts=2)
     *_, found = arms.run(TASK, Daring(), lambda _: student, tmp_path, rest_em=RestEM(None))
-    assert [(e.mean, e.baseline, e.n_unscored) for e in found.edits] == [(0.0, 0.0, 0)] * 2
-    assert all("the loss is not finite" in edit.failure for edit in found.edits)
+    assert [(e.mean, e.baseline, e.n_unscored) for e in found.edits] == [expected] * 2
+    is_own_fault = error is DivergedError
+    assert all(("the loss is not finite" in edit.failure) == is_own_fault for edit in found.edits)
+    assert all(edit.is_complete == is_own_fault for edit in found.edits)
     assert student.trainer is Diverges.trainer
 
 

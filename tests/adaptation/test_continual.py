@@ -8,12 +8,14 @@ import pytest
 from dataenvgym.adaptation import Arms, Context, Continual, Edit, RestEM
 from dataenvgym.adaptation.continual import Row, SequenceResult
 from dataenvgym.adaptation.continual_report import ContinualReport
-from dataenvgym.errors import ConfigurationError, TrainingError
-from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.errors import ConfigurationError, RunDirectoryError, TrainingError
+from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance, TextDatum
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.trainers import InProcessTrainer
+
+from ..fakes import Teacher
 
 WORDS = ("ab", "cd", "ef", "gh")
 
@@ -148,6 +150,28 @@ def test_all_contexts_and_all_edits_train_one_adapter_and_failures_stay_with_the
         Arms(at_once=0)
 
 
+def test_a_context_without_an_edit_does_not_count_until_it_is_written(tmp_path):
+    lost = "cd"
+
+    def say(text, sampling):
+        return Failure(reason="gone") if text.endswith(lost) else "good"
+
+    def run(directory, **options):
+        arms = Arms(["teacher_edits"], contexts=4, edits=2, at_once=4)
+        (*_, found) = arms.run(
+            TASK, Engine(), lambda folder: Reader(), directory, rest_em=RestEM(None),
+            teacher=Teacher(say), **options,
+        )  # fmt: skip
+        return found
+
+    found = run(tmp_path / "a")
+    means = {edit.context: (edit.mean, edit.error) for edit in found.edits}
+    assert means.pop("cd") == (None, "gone")
+    assert {*means.values()} == {(1.0, None)}
+    lost = "nothing"
+    assert run(tmp_path / "a", retry_errors=True) == run(tmp_path / "b")
+
+
 def test_a_failed_training_of_contexts_at_once_is_unscored_for_all_of_them(tmp_path):
     student = Reader(failing=["ab"])
     arms = Arms(["self_edits"], contexts=4, at_once=4)
@@ -211,6 +235,17 @@ def test_a_killed_sequence_is_continued_with_the_same_student(student_of, tmp_pa
         one, other = (tmp_path / run / join / "step-03/student" for run in "ab")
         (weights,) = (path.name for path in one.glob("*.safetensors"))
         assert (one / weights).read_bytes() == (other / weights).read_bytes()
+
+
+def test_a_lost_row_whose_student_is_gone_is_not_made_up(student_of, tmp_path):
+    before = sequences(tmp_path, student_of)
+    last = tmp_path / "merged/step-03/row.json"
+    last.unlink()
+    assert sequences(tmp_path, student_of) == before  # its student is still there
+    (tmp_path / "merged/step-02/row.json").unlink()
+    with pytest.raises(RunDirectoryError, match=r"step-02/row.json is missing.*remove .*merged,"):
+        sequences(tmp_path, student_of)
+    assert last.exists()
 
 
 def test_stacked_adapters_start_from_the_untouched_student_and_merged_ones_do_not(

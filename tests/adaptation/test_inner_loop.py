@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,31 @@ def test_a_killed_call_is_continued_and_errors_are_tried_again_on_demand(tmp_pat
     adapt(TASK, Learner(failing={(3, 0), (0, 1)}), loops(3), tmp_path / "c")
     (again,) = adapt(TASK, student, loops(3), tmp_path / "c", retry_errors=True)
     assert again.gains == (1, 1, 1, 0)
+
+
+def test_only_the_open_loops_are_tried_again(tmp_path):
+    adapt(TASK, Learner(failing={(2, 0)}), loops(1, 2, 3), tmp_path)
+    student = Learner()
+    found = adapt(TASK, student, loops(1, 2, 3), tmp_path, retry_errors=True)
+    assert [one.n_unscored for one in found] == [0, 0, 0]
+    assert student.trained == 1
+
+
+def test_another_loop_with_the_name_of_an_earlier_one_starts_anew(tmp_path):
+    first, *_ = loops(1)
+    for changed in (
+        replace(first, records=[RECORD] * 2),
+        replace(first, questions=first.questions[:2]),
+        replace(first, seed=8),
+    ):
+        adapt(TASK, Learner(), [first], tmp_path)
+        student = Learner()
+        (found,) = adapt(TASK, student, [changed], tmp_path)
+        assert student.trained == 1
+        assert (found.n_records, len(found.answers)) == (
+            len(changed.records),
+            len(changed.questions),
+        )
 
 
 def test_loops_are_told_apart(tmp_path):

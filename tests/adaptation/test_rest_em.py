@@ -47,6 +47,14 @@ def test_every_success_is_kept_where_the_score_is_binary():
     assert samples(kept_edits(edits(1.0, 0.0, 1.0, (1.0, 0.0)), "successes")) == [0, 2]
 
 
+def test_answers_that_were_lost_make_no_edit_better():
+    lucky, plain = edits(1.0, 0.5)
+    lucky = lucky.model_copy(update={"n_unscored": 4})
+    assert samples(kept_edits([lucky, plain])) == [1]
+    assert samples(kept_edits([lucky])) == [0]  # there is no other
+    assert kept_edits([lucky], "successes") == []
+
+
 def test_an_edit_that_failed_or_was_not_scored_is_never_kept():
     bad, empty, unscored, best = edits(1.0, 1.0, None, 0.1)
     bad = bad.model_copy(update={"failure": "there is no JSON object"})

@@ -180,6 +180,8 @@ def test_32_clients_at_once_get_their_own_answers_and_equal_requests_one_trainin
         (asking(), "eval_questions: Tuple should have at least 1 item"),
         (asking(*AB, lora_ranks=8), "'lora_ranks'. Did you mean 'lora_rank'?"),
         (asking(*AB, lora_rank=0), "lora_rank is 0, expected 1 or more"),
+        (asking(*AB, lora_rank=10**5), "lora_rank is 100000, expected 1024 or less"),
+        (asking(*AB, finetune_epochs=1e308), "training steps, expected 100000 at most"),
         (asking(*AB, finetune_lr="fast"), "finetune_lr"),
         (asking(*AB, finetune_epochs=0), "finetune_epochs is 0"),
         (asking(*AB, sequences=["a", ""]), "train_sequences.1"),
@@ -289,6 +291,24 @@ def test_one_server_at_a_time_uses_a_folder(student, tmp_path):
         pass
 
 
+def test_a_folder_with_answers_of_another_student_is_refused(tmp_path):
+    class Known(Reader):
+        weights = "a"
+
+        def describe(self):
+            return {"weights": self.weights}
+
+    with serving(Known(), tmp_path) as (url, _):
+        assert post(url, asking(*AB))[0] == 200
+    other = Known()
+    other.weights = "b"
+    with (
+        pytest.raises(RunDirectoryError, match="was begun with predictor"),
+        serving(other, tmp_path),
+    ):
+        pass
+
+
 def test_a_server_for_other_machines_needs_a_token(student, tmp_path):
     with opened_queue(TASK, student, tmp_path) as queue:
         for host in ("0.0.0.0", "::", "192.168.1.1", "example.org"):
@@ -300,6 +320,7 @@ def test_a_server_for_other_machines_needs_a_token(student, tmp_path):
         url = url.replace("0.0.0.0", "127.0.0.1")
         assert post(url, asking(*AB))[0] == 401
         assert post(url, {"cmd": "shutdown"}, Authorization="Bearer a-long-secre")[0] == 401
+        assert post(url, asking(*AB), Authorization="Bearer \xff\xfe")[0] == 401
         assert post(url, asking(*AB), Authorization="Bearer a-long-secret")[0] == 200
 
 

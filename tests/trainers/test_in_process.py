@@ -402,3 +402,8 @@ def test_an_effective_batch_size_also_holds_after_a_change_of_options():
         assert trainer_with(trainer, options).config.gradient_accumulation_steps == steps
     with pytest.raises(ConfigurationError, match="expected a multiple of 5"):
         trainer_with(trainer, {"per_device_train_batch_size": 5})
+    own = trainer_with(trainer, {"gradient_accumulation_steps": 3}).config
+    assert (own.effective_batch_size, own.gradient_accumulation_steps) == (None, 3)
+    limited = InProcessTrainer(max_steps=3)
+    assert trainer_with(limited, {"num_train_epochs": 2.0}).config.max_steps == -1
+    assert trainer_with(limited, {"learning_rate": 1e-3}).config.max_steps == 3

@@ -243,6 +243,8 @@ class GridSelfEditEngine(GridEditEngine):
         at_test_time, examples_per_problem: as for `GridEditEngine`.
     """
 
+    chooses_training = True
+
     def __init__(
         self,
         teacher: TeacherInterface,

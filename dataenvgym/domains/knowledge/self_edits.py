@@ -276,6 +276,8 @@ class SelfEditEngine:
             return Edit((), failure="it is empty")
         else:
             sequences = self._edit(passage, text.strip()).sequences
+        if not sequences:
+            return Edit((), failure="it has no text to train on")
         return Edit([TextDatum(text=text) for text in dict.fromkeys(sequences)])
 
     # --- passages ---

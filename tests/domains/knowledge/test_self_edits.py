@@ -263,5 +263,7 @@ def test_an_edit_is_trained_as_its_sequences_and_an_empty_one_has_failed(task):
     assert [record.text for record in alone.records] == [f"{title}\n{passage}"]
     empty = engine.read_edit(context, " \n", rng)
     assert (empty.records, empty.failure) == ((), "it is empty")
+    bare = SelfEditEngine(task, append_passage=False).read_edit(context, "---", rng)
+    assert (bare.records, bare.failure) == ((), "it has no text to train on")
     with pytest.raises(ConfigurationError, match="context_only learns the passage alone"):
         SelfEditEngine(task, style="passage").edit_prompt(context)
