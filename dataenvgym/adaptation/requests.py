@@ -72,16 +72,16 @@ class AdaptationRequest(Model):
 
     train_sequences: tuple[_NonEmpty, ...] = ()
     eval_questions: tuple[EvalQuestion, ...] = Field(min_length=1)
-    lora_rank: int | None = Field(default=None, ge=1, le=1024)
-    lora_alpha: int | None = Field(default=None, ge=1)
+    lora_rank: int | None = Field(default=None, ge=1, le=1024, strict=True)
+    lora_alpha: int | None = Field(default=None, ge=1, strict=True)
     lora_dropout: Finite | None = Field(default=None, ge=0.0, lt=1.0)
     finetune_epochs: Finite | None = Field(default=None, gt=0.0)
     finetune_lr: Finite | None = Field(default=None, gt=0.0)
-    batch_size: int | None = Field(default=None, ge=1)
-    gradient_accumulation_steps: int | None = Field(default=None, ge=1)
+    batch_size: int | None = Field(default=None, ge=1, strict=True)
+    gradient_accumulation_steps: int | None = Field(default=None, ge=1, strict=True)
     end_mask_substring: Text | None = None
     skip_training: bool = False
-    seed: int = Field(default=0, ge=0, lt=2**32)
+    seed: int = Field(default=0, ge=0, lt=2**32, strict=True)
 
     @classmethod
     def read(cls, fields: Any) -> AdaptationRequest:

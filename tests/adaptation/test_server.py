@@ -180,6 +180,7 @@ def test_32_clients_at_once_get_their_own_answers_and_equal_requests_one_trainin
         (asking(), "eval_questions: Tuple should have at least 1 item"),
         (asking(*AB, lora_ranks=8), "'lora_ranks'. Did you mean 'lora_rank'?"),
         (asking(*AB, lora_rank=0), "lora_rank is 0, expected 1 or more"),
+        (asking(*AB, lora_rank=True), "lora_rank"),
         (asking(*AB, lora_rank=10**5), "lora_rank is 100000, expected 1024 or less"),
         (asking(*AB, finetune_epochs=1e308), "training steps, expected 100000 at most"),
         (asking(*AB, finetune_lr="fast"), "finetune_lr"),
