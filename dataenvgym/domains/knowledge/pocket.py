@@ -296,8 +296,11 @@ class PocketKnowledgeDomain(Domain):
         return named(_skill_of(instance), reply)
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
-        if instance.answer:
-            yield f"{instance.answer.capitalize()}."
+        if not instance.answer:
+            return
+        if self.prompt_template == PLAIN:  # else another form may be asked for
+            yield f"It is {instance.answer}."  # in the pocket student's words
+        yield f"{instance.answer.capitalize()}."
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record's question, with the value that its output names, if it is of the family."""
