@@ -33,6 +33,7 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.sandbox import Limits
+from dataenvgym.scoring.code.syntax import parse
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.options import PocketOptions
@@ -171,7 +172,7 @@ class PocketCode(PocketFamily[PocketCodeProblem]):
     def holds(self, exercise: Exercise, output: str) -> bool:
         """Whether it is the family's own solution, except for layout."""
         try:
-            return ast.dump(ast.parse(output)) == ast.dump(ast.parse(exercise.output))
+            return ast.dump(parse(output)) == ast.dump(parse(exercise.output))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
 

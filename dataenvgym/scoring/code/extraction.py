@@ -26,7 +26,7 @@ from dataenvgym.scoring.code.replies import (
     texts_of,
     visible,
 )
-from dataenvgym.scoring.code.syntax import parsed, with_helpers
+from dataenvgym.scoring.code.syntax import parse, parsed, with_helpers
 
 _BEGINS = re.compile(
     r"^(?:def|class|import|from|async|@|(?:for|while|if|with|try)\b.*:|"
@@ -140,7 +140,7 @@ class _Parser:
             text = "".join(lines)
             self.left -= len(before) + len(text)
             try:
-                ast.parse(before + text)
+                parse(before + text)
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                 bad = (error.lineno or 0) if isinstance(error, SyntaxError) else 0
             else:

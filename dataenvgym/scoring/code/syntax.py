@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import ast
 import builtins
+import threading
 from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+_PARSING = threading.Lock()
+
+
+def parse(code: str, mode: str = "exec") -> Any:
+    """`ast.parse`, in one thread at a time.
+
+    CPython counts the depth of a tree for all threads together, and raises SystemError at random
+    where another one parses meanwhile (https://github.com/python/cpython/issues/106905).
+    """
+    with _PARSING:
+        return ast.parse(code, mode=mode)
 
 
 def parsed(code: str) -> ast.Module | None:
     """The code's syntax tree, or None if it is not Python."""
     try:
-        return ast.parse(code)
+        return cast(ast.Module, parse(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -1,9 +1,9 @@
-import ast
 import textwrap
 from itertools import product
 
 import pytest
 
+from dataenvgym.scoring.code import extraction, syntax
 from dataenvgym.scoring.code.extraction import extract_code
 
 GOOD = "def f(x):\n    return x + 1\n"
@@ -185,9 +185,16 @@ UNCLOSED = ("x = (1,\n" + "    2,\n" * 100) * 150
 @pytest.mark.parametrize("text", [UNCLOSED, f"```python\n{UNCLOSED}"])
 def test_the_search_for_code_parses_a_bounded_number_of_characters(text, entry_point, monkeypatch):
     parsed = []
-    parse = ast.parse
-    monkeypatch.setattr(ast, "parse", lambda code: parsed.append(len(code)) or parse(code))
+    parse = syntax.parse
+
+    def counting(code, mode="exec"):
+        parsed.append(len(code))
+        return parse(code, mode)
+
+    for module in (syntax, extraction):
+        monkeypatch.setattr(module, "parse", counting)
     extract_code(text, entry_point, starter=STARTER)
+    assert parsed
     assert sum(parsed) < 2_000_000
 
 
