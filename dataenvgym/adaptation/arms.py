@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
-from dataenvgym.adaptation.trials import EditResult, EditTrials, Work, asked
+from dataenvgym.adaptation.trials import EditResult, EditTrials, Work, asked, refuse_own_training
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import TeacherInterface
 from dataenvgym.llm.student_teacher import StudentTeacher
@@ -107,10 +107,7 @@ class Arms:
     def check_at_once(self, engine: WritesEdits) -> None:
         """Raise ConfigurationError if one adapter would learn edits that choose their training."""
         if self.writes and self.at_once is not None and getattr(engine, "chooses_training", False):
-            raise ConfigurationError(
-                f"arms.at_once is {self.at_once}, and edits choose options of their own training: "
-                "an adapter of several edits has those of the trainer. Leave arms.at_once out"
-            )
+            refuse_own_training(self.at_once)
 
     def chosen(
         self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int

@@ -16,9 +16,10 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, get_args
 
+from dataenvgym.adaptation.answers import Answer, accuracy
 from dataenvgym.adaptation.arms import shuffled_contexts
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
-from dataenvgym.adaptation.inner_loop import Answer, accuracy, trained_by, trainer_of
+from dataenvgym.adaptation.inner_loop import trained_by, trainer_of
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf, write_merged_student
 from dataenvgym.adaptation.trials import Work, asked
 from dataenvgym.errors import (

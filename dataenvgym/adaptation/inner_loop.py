@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter
 
+from dataenvgym.adaptation.answers import Adapted, Answer
 from dataenvgym.errors import (
     ConfigurationError,
     DataEnvGymError,
@@ -36,7 +37,7 @@ from dataenvgym.interfaces import (
     TrainingRun,
 )
 from dataenvgym.progress import counting
-from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
+from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_json, remove_folder, write_json
 from dataenvgym.tasks.adapted_task import attemptable
@@ -66,10 +67,10 @@ class InnerLoop:
     seed: int = 0
     trainer: TrainerInterface | None = None
 
-    @property
-    def hash(self) -> str:
-        """Of all but the name."""
-        options = None if self.trainer is None else options_of(self.trainer)
+    def content_hash(self, trainer: TrainerInterface | None) -> str:
+        """The hash of all but the name; `trainer` is the student's."""
+        own = self.trainer or trainer
+        options = None if own is None else options_of(own)
         content = [
             [record.model_dump(mode="json") for record in self.records],
             [question.model_dump(mode="json") for question in self.questions],
@@ -77,88 +78,6 @@ class InnerLoop:
             None if options is None else options.model_dump(mode="json"),
         ]
         return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
-
-
-class Answer(Model):
-    """A student's answer to a question.
-
-    Attributes:
-        question: the id of the problem.
-        text: its last message, or None if it never answered.
-        was_correct: False if `error` is set.
-        error: why it could not be scored; such an answer is neither right nor wrong.
-    """
-
-    question: str
-    text: str | None
-    was_correct: bool
-    error: str | None = None
-
-    @classmethod
-    def of(cls, completed: CompletedTaskInstance) -> Answer:
-        return cls(
-            question=completed.instance.id,
-            text=completed.response,
-            was_correct=completed.was_correct,
-            error=completed.error,
-        )
-
-
-class Adapted(Model):
-    """The answers of the base and of an adapter to the same questions, in their order.
-
-    Attributes:
-        n_records: the number of records that the adapter was trained on.
-        error: why there is no adapter although there are records; `answers` is then empty.
-    """
-
-    name: str
-    n_records: int
-    base: tuple[Answer, ...]
-    answers: tuple[Answer, ...]
-    error: str | None = None
-
-    @property
-    def tried(self) -> tuple[Answer, ...]:
-        """All answers."""
-        return (*self.base, *self.answers)
-
-    @property
-    def baseline_accuracy(self) -> float | None:
-        """The share of scored answers of the base that are right; None without any."""
-        return accuracy(self.base)
-
-    @property
-    def adapter_accuracy(self) -> float | None:
-        """The share of scored answers of the adapter that are right; None without any."""
-        return accuracy(self.answers)
-
-    @property
-    def gains(self) -> tuple[int | None, ...]:
-        """For each question 1 (only the adapter is right), -1 (only the base), 0, or None."""
-        if self.error is not None:
-            return (None,) * len(self.base)
-        return tuple(
-            None if before.error or after.error else after.was_correct - before.was_correct
-            for before, after in zip(self.base, self.answers, strict=True)
-        )
-
-    @property
-    def gain(self) -> float | None:
-        """The mean of `gains` over the questions that both were scored on."""
-        known = [gain for gain in self.gains if gain is not None]
-        return sum(known) / len(known) if known else None
-
-    @property
-    def n_unscored(self) -> int:
-        """The number of questions without a gain: a training or a call failed."""
-        return self.gains.count(None)
-
-
-def accuracy(answers: Sequence[Answer]) -> float | None:
-    """The share of right answers among those that were scored; None if there are none."""
-    scored = [answer.was_correct for answer in answers if answer.error is None]
-    return sum(scored) / len(scored) if scored else None
 
 
 def adapt(
@@ -197,12 +116,13 @@ def adapt(
         twice = next(name for name in names if names.count(name) > 1)
         raise ConfigurationError(f"two inner loops have the name {twice!r}, expected one each")
     base = _base_answers(tried, predictor, loops, directory / _BASE, retry_errors=retry_errors)
+    trainer = getattr(predictor, "trainer", None)
     results: list[Adapted] = []
     with counting("inner loops", len(loops)) as count:
         for start in range(0, len(loops), at_once):
             group = loops[start : start + at_once]
             for loop in group:
-                _begin(loop, directory / loop.name)
+                _begin(directory / loop.name, loop.content_hash(trainer))
             files = [directory / loop.name / _ADAPTED for loop in group]
             found = [_read(file) if file.exists() else None for file in files]
             is_open = [one is None or (retry_errors and one.n_unscored > 0) for one in found]
@@ -229,9 +149,9 @@ def adapt(
     return results
 
 
-def _begin(loop: InnerLoop, folder: Path) -> None:
+def _begin(folder: Path, content_hash: str) -> None:
     """Make the folder of a loop, and remove what another loop of its name left there."""
-    file, content = folder / _LOOP, {"hash": loop.hash}
+    file, content = folder / _LOOP, {"hash": content_hash}
     if file.exists():
         with naming_damage(file, "remove it, and the same command runs the loop again"):
             if read_json(file) == content:

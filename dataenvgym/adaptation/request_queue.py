@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt
+from dataenvgym.adaptation.answers import Adapted
+from dataenvgym.adaptation.inner_loop import InnerLoop, adapt
 from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
 from dataenvgym.environments.identity import read_identity, refuse_another, write_identity
 from dataenvgym.errors import InvalidInstanceError, ServerError, TrainingError

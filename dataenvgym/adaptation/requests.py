@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import orjson
 from pydantic import Field, ValidationError
 
-from dataenvgym.adaptation.inner_loop import Adapted, Answer
+from dataenvgym.adaptation.answers import Adapted, Answer
 from dataenvgym.errors import InvalidInstanceError, did_you_mean, first_fault
 from dataenvgym.records import (
     Model,

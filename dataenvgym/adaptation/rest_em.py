@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from dataenvgym.adaptation.edits import Context
 from dataenvgym.adaptation.inner_loop import trained_by
@@ -142,6 +142,9 @@ class RestEM:
             "selection", contexts, writer, edits=self.edits, repeats=self.repeats
         )
         kept = kept_edits(results, self.keep, needs_gain=self.needs_gain)
+        prompts = {context.id: trials.engine.edit_prompt(context) for context in contexts}
+        records = [policy_record(prompts[edit.context], edit.text or "") for edit in kept]
+        _begin(directory, [record.model_dump(mode="json") for record in records])
         if not kept:
             warn_run(
                 f"RestEM kept none of {several(len(results), 'edit')} of "
@@ -149,17 +152,9 @@ class RestEM:
                 f"(keep={self.keep}, needs_gain={self.needs_gain}): the student stays as it is"
             )
             return trials.student, kept
-        prompts = {context.id: trials.engine.edit_prompt(context) for context in contexts}
-        records = [policy_record(prompts[edit.context], edit.text or "") for edit in kept]
-        folder, rows = directory / "student", [r.model_dump(mode="json") for r in records]
-        if (file := directory / "records.jsonl").exists() and list(read_jsonl(file)) != rows:
-            tell("RestEM: other edits are kept than before, so this round starts anew")
-            for later in directory.parent.glob("round-*"):
-                if int(later.name.removeprefix("round-")) >= int(directory.name[6:]):
-                    remove_folder(later)
+        folder = directory / "student"
         if not folder.is_dir():
             tell(f"RestEM: the student learns {len(kept)} of {len(results)} edits")
-            write_jsonl(file, rows)
             self._learn(trials, records, directory)
         if isinstance(trials.student, Closes):
             trials.student.close()
@@ -176,6 +171,24 @@ class RestEM:
             write_merged_student(student, training / "adapter", directory / "student")
         finally:
             student.reset()
+
+
+def _begin(directory: Path, rows: Sequence[Any]) -> None:
+    """Write a round's records; if it had others before, remove it and the rounds after it."""
+    file = directory / "records.jsonl"
+    if file.exists():
+        if list(read_jsonl(file)) == rows:
+            return
+        tell("RestEM: other edits are kept than before, so this round starts anew")
+        for later in directory.parent.glob("round-*"):
+            if _number(later) >= _number(directory):
+                remove_folder(later)
+    directory.mkdir(parents=True, exist_ok=True)
+    write_jsonl(file, rows)
+
+
+def _number(of_round: Path) -> int:
+    return int(of_round.name.removeprefix("round-"))
 
 
 def write_merged_student(student: object, checkpoint: Path, folder: Path) -> None:

@@ -161,7 +161,7 @@ class AdaptationServer:
         if self._token is None:
             return True
         return isinstance(given, str) and hmac.compare_digest(
-            given.encode("utf-8", "surrogateescape"), self._token.encode()
+            given.encode("utf-8", "surrogatepass"), self._token.encode()
         )
 
     # --- HTTP ---

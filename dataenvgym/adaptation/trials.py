@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from pydantic import TypeAdapter
 
@@ -80,6 +80,14 @@ def asked(contexts: Sequence[Context]) -> int:
 
 _Draft = tuple[EditResult, Context, Edit | None]
 """An edit before it is tried; without an edit if the call for it failed."""
+
+
+def refuse_own_training(at_once: int | str) -> NoReturn:
+    """Raise ConfigurationError: one adapter would learn edits that choose their training."""
+    raise ConfigurationError(
+        f"arms.at_once is {at_once}, and edits choose options of their own training: an adapter of "
+        "several edits has those of the trainer. Leave arms.at_once out"
+    )
 
 
 @dataclass(frozen=True)
@@ -230,10 +238,7 @@ class EditTrials:
         contexts = [*of_context.values()]
         groups = [contexts[i : i + at_once] for i in range(0, len(contexts), at_once)]
         if any(edit is not None and edit.options for _, _, edit in drafts):
-            raise ConfigurationError(
-                f"arms.at_once is {at_once}, and edits choose options of their own training: an "
-                "adapter of several edits has those of the trainer. Leave arms.at_once out"
-            )
+            refuse_own_training(at_once)
         if failed := [edit.failure for _, _, edit in drafts if edit is not None and edit.failure]:
             warn_run(f"{len(failed)} of {len(drafts)} edits failed, the first one: {failed[0]}")
         loops = [

@@ -37,37 +37,41 @@ def train_jobs(
         threads: CPU cores to compute on.
         check: raises for records that the predictor cannot be trained on.
     """
+
+    def begun(job: AdapterJob) -> Path | Failure | TrainingRequest:
+        own = job.trainer or trainer
+        shares = isinstance(own, InProcessTrainer) and type(own).train is InProcessTrainer.train
+        do: Callable[..., Path | None] = write_training if shares else train_on
+        try:
+            check(job.records)
+            if job.trainer is not None:  # the predictor has checked its own
+                is_bare = tool_format is COMPLETION
+                checked_kwargs(chat_template_kwargs, student, own, is_bare=is_bare)
+            path = do(
+                job.records,
+                replace(job.run, start="base"),
+                trainer=own,
+                student=student,
+                current=lambda: None,
+                initial=initial,
+                tool_format=tool_format,
+                chat_template_kwargs=chat_template_kwargs,
+            )
+        except DataEnvGymError as error:
+            counter.add()
+            return _failure(error)
+        if path is None:  # it was trained before
+            counter.skip(1)
+            return job.run.directory / "adapter"
+        if not shares:
+            counter.add()
+            return path
+        request = TrainingRequest(cast(InProcessTrainer, own), path)
+        request.done.add_done_callback(lambda _: request.context.run(counter.add))
+        return request
+
     with counting("adapters", len(jobs)) as counter:  # before the requests, which copy the context
-        ended: list[Path | Failure | TrainingRequest] = []
-        for job in jobs:
-            own = job.trainer or trainer
-            shares = isinstance(own, InProcessTrainer) and type(own).train is InProcessTrainer.train
-            do: Callable[..., Path | None] = write_training if shares else train_on
-            try:
-                check(job.records)
-                if job.trainer is not None:  # the predictor has checked its own
-                    is_bare = tool_format is COMPLETION
-                    checked_kwargs(chat_template_kwargs, student, own, is_bare=is_bare)
-                path = do(
-                    job.records,
-                    replace(job.run, start="base"),
-                    trainer=own,
-                    student=student,
-                    current=lambda: None,
-                    initial=initial,
-                    tool_format=tool_format,
-                    chat_template_kwargs=chat_template_kwargs,
-                )
-            except DataEnvGymError as error:
-                ended.append(_failure(error))
-                counter.add()
-                continue
-            if shares and path is not None:
-                ended.append(request := TrainingRequest(cast(InProcessTrainer, own), path))
-                request.done.add_done_callback(lambda _, one=request: one.context.run(counter.add))  # type: ignore[misc]
-            else:
-                ended.append(path or job.run.directory / "adapter")
-                counter.skip(1) if path is None else counter.add()
+        ended = list(map(begun, jobs))
         requests = [one for one in ended if isinstance(one, TrainingRequest)]
         if not train_here(requests):
             train_each(requests, threads)

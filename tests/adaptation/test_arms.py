@@ -207,6 +207,40 @@ def test_a_round_whose_kept_edits_changed_is_done_again(tmp_path, monkeypatch):
     assert learned[1:] == [f"write {context.id}" for context in others]
 
 
+def test_a_round_that_kept_nothing_is_done_again_once_an_edit_is_kept(tmp_path, monkeypatch):
+    """What the untouched student wrote after it is not taken for the trained one's."""
+    monkeypatch.setattr(
+        rest_em, "write_merged_student", lambda student, checkpoint, folder: folder.mkdir()
+    )
+    one_round = RestEM(InProcessTrainer(threads=1), contexts=2, rounds=1, edits=1)
+    _, others = Arms(contexts=2).chosen(TASK, Engine(), one_round, 0)
+
+    class Taught(Writer):
+        trainer = InProcessTrainer(threads=1)
+        lost, has_learned = others[0].id, False
+
+        def reply(self, conversation):
+            asked = conversation[0].content
+            if not asked.startswith("write"):
+                return super().reply(conversation)
+            if asked.endswith(self.lost):
+                return Failure(reason="gone")
+            is_good = self.has_learned or asked.endswith(others[0].id)
+            return "good" if is_good else "bad"
+
+        def train(self, training_data, run):
+            Taught.has_learned |= isinstance(training_data[0], ChatDatum)
+            super().train(training_data, run)
+
+    *_, before = run(tmp_path, Taught(), ["rest_em"], one_round)
+    assert before.kept == 0
+    assert {edit.text for edit in before.edits} == {"bad"}
+    Taught.lost = "nothing"
+    *_, after = run(tmp_path, Taught(), ["rest_em"], one_round, retry_errors=True)
+    assert after.kept == 1
+    assert {edit.text for edit in after.edits} == {"good"}
+
+
 def test_if_no_edit_is_written_the_run_fails_and_can_be_continued(tmp_path):
     lost = Teacher(lambda text, sampling: Failure(reason="the server is gone"))
     with pytest.raises(PredictionError, match=r"none of 2 self-edits was written.*server is gone"):

@@ -144,6 +144,14 @@ def test_another_loop_with_the_name_of_an_earlier_one_starts_anew(tmp_path):
         )
 
 
+def test_another_trainer_of_the_student_trains_again(tmp_path):
+    student = Learner()
+    for rate in (1e-3, 1e-2):
+        student.trainer = InProcessTrainer(learning_rate=rate)
+        adapt(TASK, student, loops(1), tmp_path)
+    assert student.trained == 2
+
+
 def test_loops_are_told_apart(tmp_path):
     with pytest.raises(ConfigurationError, match="two inner loops have the name 'loop-1'"):
         adapt(TASK, Learner(), loops(1, 1), tmp_path)

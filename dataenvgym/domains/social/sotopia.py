@@ -24,6 +24,7 @@ from dataenvgym.domains.social.profiles import (
 )
 from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.scoring.code.syntax import parse_expression
 
 CHARACTER_NAMES = {name: name for name in Character.model_fields} | {
     "id": "pk",
@@ -273,7 +274,9 @@ def _literal(value: Any, place: str) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return None if value.strip() in _NOTHING else ast.literal_eval(value)
+        if value.strip() in _NOTHING:
+            return None
+        return ast.literal_eval(parse_expression(value.lstrip(" \t")))
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise InvalidInstanceError(f"{place}: got {value!r:.80}, expected a list") from error
 

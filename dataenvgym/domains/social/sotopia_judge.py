@@ -27,6 +27,7 @@ from dataenvgym.domains.social.scene import Cast, Event, SceneState
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.judging.verdicts import Schema, verdict_schema
 from dataenvgym.records import Conversation, Message
+from dataenvgym.scoring.code.syntax import parse
 
 INSTALLED = "sotopia"
 """The value of `judge_prompt` for the installed package."""
@@ -174,7 +175,7 @@ def _tree(path: Path) -> ast.Module:
             f"judge_prompt needs Sotopia's sources, and there is no {path}: give 'sotopia' for the "
             "installed package, or the folder of a clone of https://github.com/sotopia-lab/sotopia"
         )
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return parse(path.read_text(encoding="utf-8"))
 
 
 Part = str | Callable[[str, str], str]

@@ -6,25 +6,30 @@ import ast
 import builtins
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, cast
 
-_PARSING = threading.Lock()
+_PARSING = threading.RLock()
 
 
-def parse(code: str, mode: str = "exec") -> Any:
+def parse(code: str) -> ast.Module:
     """`ast.parse`, in one thread at a time.
 
     CPython counts the depth of a tree for all threads together, and raises SystemError at random
     where another one parses meanwhile (https://github.com/python/cpython/issues/106905).
     """
     with _PARSING:
-        return ast.parse(code, mode=mode)
+        return ast.parse(code)  # noqa: TID251
+
+
+def parse_expression(code: str) -> ast.Expression:
+    """The same for an expression."""
+    with _PARSING:
+        return ast.parse(code, mode="eval")  # noqa: TID251
 
 
 def parsed(code: str) -> ast.Module | None:
     """The code's syntax tree, or None if it is not Python."""
     try:
-        return cast(ast.Module, parse(code))
+        return parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -187,9 +187,9 @@ def test_the_search_for_code_parses_a_bounded_number_of_characters(text, entry_p
     parsed = []
     parse = syntax.parse
 
-    def counting(code, mode="exec"):
+    def counting(code):
         parsed.append(len(code))
-        return parse(code, mode)
+        return parse(code)
 
     for module in (syntax, extraction):
         monkeypatch.setattr(module, "parse", counting)

@@ -1,4 +1,4 @@
-"""What the LLM engine asks a teacher besides records: hypotheses, outputs, names of subskills."""
+"""The LLM engine's requests for hypotheses, for outputs of records, and for names of subskills."""
 
 from __future__ import annotations
 

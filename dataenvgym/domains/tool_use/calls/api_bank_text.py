@@ -21,7 +21,7 @@ from dataenvgym.domains.tool_use.calls.search import spaced
 from dataenvgym.domains.tool_use.matching import KINDS
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.records.model import Json
-from dataenvgym.scoring.code.syntax import parse
+from dataenvgym.scoring.code.syntax import parse_expression
 
 _TYPES = {
     "str": "string", "string": "string", "int": "integer", "integer": "integer",
@@ -76,7 +76,7 @@ def call_in(text: str) -> ToolCall:
     if (named := _CALL.search(text)) is None or (end := text.rfind(")]")) < named.end():
         raise ValueError(f"{text[:200]!r} is not a call, expected [Name(argument='value')]")
     try:
-        parsed = parse(f"_({text[named.end() : end]})", mode="eval").body
+        parsed = parse_expression(f"_({text[named.end() : end]})").body
         assert isinstance(parsed, ast.Call)
         if parsed.args or any(word.arg is None for word in parsed.keywords):
             raise ValueError("an argument has no name")

@@ -35,6 +35,7 @@ from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_on
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
+from dataenvgym.scoring.code.syntax import parse
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
@@ -214,7 +215,7 @@ class BFCLMultiTurnTask(Task):
 def _more_tools(prompts: Path) -> str:
     """The sentence of a turn with more functions, from BFCL's source."""
     name = "DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC"
-    for node in ast.parse(prompts.read_text(encoding="utf-8")).body:
+    for node in parse(prompts.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
             return str(ast.literal_eval(node.value))
     raise ConfigurationError(f"{prompts} has no {name}: BFCL has changed since commit 6ea5797")
@@ -252,7 +253,7 @@ def _rows(place: Path | HubDataset, *, category: Category) -> Iterator[SourceRow
 def _mapping(place: Path) -> str:
     """BFCL's files of tools by class, as JSON."""
     config = place / "bfcl_eval" / "constants" / "executable_backend_config.py"
-    for node in ast.parse(config.read_text(encoding="utf-8")).body:
+    for node in parse(config.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith("FILE_MAPPING"):
             return json.dumps(ast.literal_eval(node.value))
     raise ConfigurationError(f"{config} has no mapping of classes to files")

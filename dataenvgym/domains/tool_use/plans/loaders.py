@@ -47,6 +47,7 @@ from dataenvgym.errors import (
     need,
 )
 from dataenvgym.records import Model, TaskInstance
+from dataenvgym.scoring.code.syntax import parse_expression
 from dataenvgym.tasks.rows import SourceRow
 
 
@@ -208,7 +209,7 @@ def _value(row: SourceRow, field: str) -> Any:
     except orjson.JSONDecodeError:
         pass
     try:
-        return ast.literal_eval(value)
+        return ast.literal_eval(parse_expression(value.lstrip(" \t")))
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         raise _invalid(
             row, field, f"found the text {value!r:.60}, expected a list in JSON or in Python"
