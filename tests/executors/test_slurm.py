@@ -22,8 +22,9 @@ def test_a_job_at_its_time_limit_goes_on_in_another_one(executor_of, scripted, f
     assert contents(episode.directory) == contents(undisturbed.directory)
 
 
-def test_without_slurm_it_is_refused_before_anything_starts(scripted, folder):
+def test_without_slurm_it_is_refused_before_anything_starts(scripted, folder, monkeypatch):
     pytest.importorskip("submitit", reason="needs the extra [slurm]")
+    monkeypatch.setenv("PATH", str(folder))  # this machine may have a Slurm
     with pytest.raises(ConfigurationError, match=r"no srun.*executor\.cluster=local"):
         SlurmExecutor().run([scripted()])
     assert not (folder / "runs").exists()
