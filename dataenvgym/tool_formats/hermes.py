@@ -4,7 +4,8 @@
 {"name": "search", "arguments": {"query": "x"}}
 </tool_call>
 
-At the end of a text, or before the next call, the closing tag may be missing.
+A list of such objects, as SmolLM2 writes it, is several calls, and a call without arguments may
+leave them out. At the end of a text, or before the next call, the closing tag may be missing.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dataenvgym.records import Message, Tool, ToolCall
+from dataenvgym.tool_formats.json_calls import calls_of
 from dataenvgym.tool_formats.json_faults import fault_at
-from dataenvgym.tool_formats.json_objects import parsed_arguments, read_object, to_json
+from dataenvgym.tool_formats.json_objects import read_value, to_json
 from dataenvgym.tool_formats.text import Span, TextFormat
 
 MARK, _END = "<tool_call>", "</tool_call>"
@@ -78,24 +80,17 @@ def _results(results: Sequence[str]) -> str:
 def _spans(text: str, at: int) -> Iterator[Span]:
     while opening := _OPEN.search(text, at):
         at = opening.end()
-        found = read_object(text, at)
+        found = read_value(text, at)
         closing = _CLOSE.match(text, found[1]) if found else None
-        if found and closing and (call := _call(found[0])):
+        if found and closing and (calls := calls_of(found[0], is_marked=True)):
             at = closing.end()
-            yield opening.start(), at, call
+            yield opening.start(), at, calls[0]
+            yield from ((at, at, call) for call in calls[1:])
 
 
 def _fault(text: str, at: int) -> str | None:
     opening = _OPEN.search(text, at)
-    return fault_at(text, opening.end(), MARK, closing=_END) if opening else None
-
-
-def _call(value: dict[str, Any]) -> ToolCall | None:
-    try:
-        given = value["arguments"] if "arguments" in value else value["parameters"]
-        return ToolCall(name=value["name"], arguments=parsed_arguments(given))
-    except (KeyError, ValueError, RecursionError):  # pydantic's is a ValueError
-        return None
+    return fault_at(text, opening.end(), MARK, closing=_END, several=True) if opening else None
 
 
 HERMES = TextFormat(_tools, _calls, _results, _spans, marks=(MARK,), fault=_fault, between="\n")

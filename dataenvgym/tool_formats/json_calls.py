@@ -63,9 +63,14 @@ def last_spans(text: str, at: int, read: Callable[[Any], Sequence[ToolCall]]) ->
         yield from spans
 
 
-def calls_of(value: Any) -> list[ToolCall]:
-    """The calls in an object, or in a list of such objects; none if it is not a call."""
-    calls = [_call(one) for one in value] if isinstance(value, list) else [_call(value)]
+def calls_of(value: Any, *, is_marked: bool = False) -> list[ToolCall]:
+    """The calls in an object, or in a list of such objects; none if it is not a call.
+
+    Args:
+        is_marked: the text around it says that it is a call. Then an object may have other fields,
+            and a call without arguments may leave them out.
+    """
+    calls = [_call(one, is_marked) for one in (value if isinstance(value, list) else [value])]
     return [] if None in calls else [call for call in calls if call is not None]
 
 
@@ -97,15 +102,15 @@ def _unwrap(value: Any) -> Any:
     return value["function"] if is_wrapper else value
 
 
-def _call(value: Any) -> ToolCall | None:
+def _call(value: Any, is_marked: bool) -> ToolCall | None:
     value = _unwrap(value)
-    if not isinstance(value, dict) or not value.keys() <= _KEYS:
+    if not isinstance(value, dict) or not (is_marked or value.keys() <= _KEYS):
         return None
     given = [value[name] for name in ("arguments", "parameters") if name in value]
     name: Any = value.get("name")
-    if len(given) != 1:
+    if len(given) != 1 and not is_marked:
         return None
     try:
-        return ToolCall(name=name, arguments=parsed_arguments(given[0]))
+        return ToolCall(name=name, arguments=parsed_arguments(given[0] if given else None))
     except (ValueError, RecursionError):  # pydantic's is a ValueError
         return None

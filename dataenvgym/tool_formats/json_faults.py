@@ -32,7 +32,7 @@ def fault_at(
         several: it may be a list of calls.
     """
     if not text.startswith(("{", "[") if several else "{", start):
-        return f"no JSON {'list' if several else 'object'} follows {mark}"
+        return f"no JSON {'object or list' if several else 'object'} follows {mark}"
     try:
         value, end = parse_from(text, start)
     except json.JSONDecodeError as error:
@@ -58,8 +58,7 @@ def call_fault(value: Any) -> str | None:
     if not isinstance(name, str) or not name:
         return 'the call has no "name" that is the name of a tool'
     given = value.get("arguments", value.get("parameters"))
-    if given is None:
-        return f'the call of {shown(name)} has no "arguments"'
+    given = {} if given in (None, "") else given
     if not isinstance(given, dict):
         return f"the arguments of {shown(name)} are not a JSON object"
     try:

@@ -59,7 +59,12 @@ def parse_json(text: str) -> Any:
 
 
 def parsed_arguments(given: Any) -> Any:
-    """The arguments of a call; they may be JSON text, as in OpenAI's API (see `parse_json`)."""
+    """The arguments of a call; they may be JSON text, as in OpenAI's API (see `parse_json`).
+
+    Null and empty text, as models write them for a tool without parameters, are no arguments.
+    """
+    if given is None or (isinstance(given, str) and not given.strip()):
+        return {}
     return parse_json(given) if isinstance(given, str) else given
 
 

@@ -52,7 +52,8 @@ def _spans(text: str, at: int) -> Iterator[Span]:
         if found is None or (name and not _NEXT.match(text, found[1])):
             continue
         value, end = found
-        if calls := calls_of({"name": name, "arguments": value} if name else value):
+        named = {"name": name, "arguments": value} if name else value
+        if calls := calls_of(named, is_marked=True):
             at = end
             yield opening.start(), at, calls[0]
             for call in calls[1:]:

@@ -279,3 +279,31 @@ def test_an_unknown_format_is_refused_with_a_hint_and_native_is_not_for_training
         tool_format("hermse")
     with pytest.raises(ConfigurationError, match=r"'native', which is for API models.*hermes"):
         training_format("native")
+
+
+@pytest.mark.parametrize("format", ["hermes", "mistral"])
+def test_marked_calls_are_read_one_by_one_and_in_lists_with_or_without_arguments(format):
+    """Lists between tags are how SmolLM2 writes calls."""
+    rng = random.Random(0)
+    before, behind = {"hermes": ("<tool_call>", "</tool_call>"), "mistral": ("[TOOL_CALLS]", "")}[
+        format
+    ]
+    spare = ({"name": "now"}, {"name": "now", "arguments": None}, {"name": "now", "arguments": ""},
+             {"name": "now", "arguments": {}}, {"name": "now", "arguments": "{}"})  # fmt: skip
+    add = ({"name": "add", "arguments": {"a": 2}}, {"name": "add", "parameters": {"a": 2}},
+           {"name": "add", "arguments": '{"a": 2}', "id": "c1"},
+           {"type": "function", "function": {"name": "add", "arguments": {"a": 2}}})  # fmt: skip
+    for _ in range(300):
+        names = rng.choices(["now", "add"], k=rng.randint(1, 4))
+        calls = [rng.choice(spare if name == "now" else add) for name in names]
+        value = calls if len(calls) > 1 or rng.random() < 0.5 else calls[0]
+        text = (
+            f"{before}{rng.choice(['', chr(10)])}{json.dumps(value, indent=rng.choice([None, 2]))}"
+        )
+        message = read_reply(
+            (user("?").model_copy(update={"tools": (ADD,)}),), f"Go.\n{text}{behind}"
+        )
+        expected = [(name, {"a": 2} if name == "add" else {}) for name in names]
+        assert [(call.name, call.arguments) for call in message.tool_calls] == expected, text
+    broken = f'{before}[{json.dumps(add[0])}, {{"arguments": {{}}}}]{behind}'
+    assert not read_reply((user("?").model_copy(update={"tools": (ADD,)}),), broken).tool_calls

@@ -31,6 +31,15 @@ LARGEST = 30
 """The most rows, and the most columns, of a grid."""
 _IN_ROWS = frozenset("0123456789[], \t")
 _ARRAY = re.compile(r"\[([^\[\]]*)\]")
+_NESTED = re.compile(r"\[\s*+(?:\[[\d\s,]*+\][\s,]*+)++\]")
+_MATRIX = re.compile(
+    r"\\(?:begin|end)\{(?:[a-z]?matrix|array)\}(?:\{[clr|]*\})?+|\\\\\s*+|(?<=\d)\\n(?=\d)"
+)
+_BEFORE = re.compile(
+    r"^.*(?:\\\w{1,9}\{|<\w{1,20}>|\b(?:output|answer|grid)\b\W{1,9}|[`*$])(?=[\d\[])",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(r"(?<=[\d\]])[ ]?(?:</\w{1,20}>|[}\"`*$])+\.?$")
 
 
 def _fault_of(rows: Sequence[Sequence[object]]) -> str | None:
@@ -107,13 +116,17 @@ def grid_of(cells: Cells) -> Grid:
 
 
 def read_grid(text: str) -> Grid | str:
-    """The last grid in a reply; if there is none, or it is malformed, the reason.
+    r"""The last grid in a reply; if there is none, or it is malformed, the reason.
 
     Rows are lines of digits, with or without spaces or commas between them, or arrays as in JSON.
-    Other lines may come before and after the grid.
+    Other lines may come before and after the grid. It may be in `\boxed{}`, tags, emphasis or a
+    LaTeX matrix, behind "Output:", and an array anywhere in a text.
     """
+    if "\\begin{" in text:
+        text = text.replace("&", " ")
+    lines = _NESTED.sub(r"\n\n\g<0>\n\n", _MATRIX.sub("\n", text)).splitlines()
     block: list[str] = []
-    for line in reversed(text.splitlines()):
+    for line in (_BEHIND.sub("", _BEFORE.sub("", line)) for line in reversed(lines)):
         if line.strip() and _IN_ROWS.issuperset(line):
             block.append(line)
         elif block:

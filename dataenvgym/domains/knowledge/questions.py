@@ -13,19 +13,18 @@ With choices, the student reads them as "A) Paris", and its reply is read by `re
 
 from __future__ import annotations
 
-import re
 import string
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple, cast, get_args
 
+from dataenvgym.domains.knowledge.choice import read_choice
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import (
     GradedBy,
     KnowledgeEnvironment,
     golds_of,
-    normalized,
 )
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, need
 from dataenvgym.interfaces import Ask, Reply
@@ -45,28 +44,6 @@ _QUESTIONS = ("question", "problem", "prompt", "input")
 _CHOICES = ("choices", "options")
 _ANSWERS = ("answer", "answers", "answerKey", "target")
 _SKILLS = ("subject", "category", "skill")
-_SAID = (
-    re.compile(r"\\boxed\{ ?(?:\\text\{ ?)?\(?([A-Z])[).]? ?\}"),
-    re.compile(r"(?i:answer)(?: is)?:? ?\*{0,2}:?\*{0,2} ?\(?([A-Z])\)?(?![A-Za-z])"),
-    re.compile(r"^\*{0,2}\(?([A-Z])(?:[).:]\*{0,2}(?:[ ]|$)|\)?\*{0,2}\.?$)", re.MULTILINE),
-)
-"""Where a reply says its choice, the surest first; the last match counts."""
-
-
-def read_choice(reply: str, choices: Sequence[str]) -> str | None:
-    r"""The letter of the choice that a reply gives; None if it gives none.
-
-    It is the last one in \boxed{}, or behind "answer is" or "Answer:", or at the beginning of a
-    line, as "B", "(B)" or "B) Rome"; or that of the choice whose text is all that the reply says.
-    """
-    letters = string.ascii_uppercase[: len(choices)]
-    for pattern in _SAID:
-        found = [letter for letter in pattern.findall(reply) if letter in letters]
-        if found:
-            return str(found[-1])
-    said = normalized(reply)
-    same = [a for a, choice in zip(letters, choices, strict=True) if normalized(choice) == said]
-    return same[0] if len(same) == 1 and said else None
 
 
 def _choices_of(instance: TaskInstance) -> list[str]:

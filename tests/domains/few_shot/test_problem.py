@@ -109,3 +109,41 @@ def test_skills_are_read_off_the_demonstrations(pairs, expected):
 
 def test_a_grid_is_written_as_rows_of_digits():
     assert text_of(HERE) == "0 1\n2 3"
+
+
+WRITTEN = (
+    "4 7\n5 2",
+    "47\n52",
+    "4,7\n5,2",
+    "[[4,7],[5,2]]",
+    "[[4 7]\n [5 2]]",
+    "[\n  [4, 7],\n  [5, 2]\n]",
+    r"\begin{bmatrix}4 & 7 \\ 5 & 2\end{bmatrix}",
+    "\\begin{array}{cc}\n4 & 7 \\\\\n5 & 2\n\\end{array}",
+)
+AROUND = (
+    r"\boxed{%s}", "<answer>%s</answer>", "<output>\n%s\n</output>", "**%s**", "$$%s$$",
+    "Output: %s", "**Output:**\n%s", "```\n%s\n```", "Row 1 mirrors.\n\n%s\n\nThat is it.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_grid_is_read_in_every_wrapper_and_no_other_grid_is(written, around):
+    reply = "First: [[1, 2], [3, 4]]\n\n" + around % written
+    assert read_grid(reply) == ((4, 7), (5, 2))
+    assert read_grid(reply.replace("7", "8")) == ((4, 8), (5, 2))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"output": [[4,7],[5,2]]}',
+        '```json\n{\n  "output": [\n    [4, 7],\n    [5, 2]\n  ]\n}\n```',
+        '{"output": "4 7\\n5 2"}',
+        "array([[4, 7],\n       [5, 2]])",
+        "So the output is [[4, 7], [5, 2]].",
+    ],
+)
+def test_a_grid_is_read_in_json_and_in_a_sentence(reply):
+    assert read_grid(reply) == ((4, 7), (5, 2))
