@@ -5,24 +5,27 @@
 The ID is that of the request's content. So an equal request has the same answer, also from a server
 that was killed and started anew, and is trained once: one that arrives while the other waits gets
 the same answer, and one whose adapter was complete when the server was killed is only asked. An
-adapter that was not complete is trained anew, from the untouched student.
+adapter that was not complete is trained anew, from the untouched student. A request without a seed
+has a new ID and a new seed each time, and its answer is not kept.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import randbelow
 from typing import Any
 
 from dataenvgym.adaptation.answers import Adapted
 from dataenvgym.adaptation.inner_loop import InnerLoop, adapt
 from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
 from dataenvgym.environments.identity import read_identity, refuse_another, write_identity
-from dataenvgym.errors import InvalidInstanceError, ServerError, TrainingError
+from dataenvgym.errors import InvalidInstanceError, PredictionError, ServerError, TrainingError
 from dataenvgym.interfaces import Describes, TaskInterface, TrainablePredictorInterface
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.run_warnings import warn_run
@@ -39,6 +42,12 @@ MOST_TOGETHER = 32
 """Largest number of requests that are answered together."""
 MOST_STEPS = 100_000
 """Largest number of training steps of a request."""
+MOST_TOKENS = 2**16
+"""Largest number of tokens of a batch, with padding."""
+MOST_BYTES = 64
+"""Largest number of bytes of a text for each token that is learned of it (`cutoff_len`)."""
+_ONCE = "once-"
+"""Begins the ID of a request without a seed."""
 _Future = Future[dict[str, Any]]
 
 
@@ -121,12 +130,12 @@ class RequestQueue:
         trainer = trainer_with(own, options) if options else None
         records = request.records(completes=completes)
         if own is not None:
-            _refuse_long(len(records), options_of(trainer or own))
+            _refuse_long(request.train_sequences[: len(records)], options_of(trainer or own))
         return InnerLoop(
-            name=request.id,
+            name=f"{_ONCE}{uuid.uuid4().hex}" if request.seed is None else request.id,
             questions=request.problems(self._task.domain),
             records=records,
-            seed=request.seed,
+            seed=randbelow(2**32) if request.seed is None else request.seed,
             trainer=trainer,
         )
 
@@ -159,8 +168,10 @@ class RequestQueue:
         """The answer; one that another try might change is not kept."""
         if adapted.error is not None:
             return TrainingError(adapted.error)
+        if adapted.answers and all(answer.error for answer in adapted.answers):
+            return PredictionError(f"no question could be scored: {adapted.answers[0].error}")
         answer = answer_of(adapted)
-        if not adapted.n_unscored:
+        if not (adapted.n_unscored or adapted.name.startswith(_ONCE)):
             write_json(self._answers / f"{adapted.name}.json", answer)
         return answer
 
@@ -185,8 +196,9 @@ class RequestQueue:
                 )
 
 
-def _refuse_long(n_records: int, config: TrainingConfig) -> None:
-    batches = math.ceil(n_records / config.per_device_train_batch_size)
+def _refuse_long(texts: Sequence[str], config: TrainingConfig) -> None:
+    size, cutoff = config.per_device_train_batch_size, config.cutoff_len
+    batches = math.ceil(len(texts) / size)
     steps = config.num_train_epochs * math.ceil(batches / config.gradient_accumulation_steps)
     if config.max_steps > 0:
         steps = config.max_steps
@@ -194,6 +206,18 @@ def _refuse_long(n_records: int, config: TrainingConfig) -> None:
         raise InvalidInstanceError(
             f"the request takes {steps:.3g} training steps, expected {MOST_STEPS} at most: set "
             "finetune_epochs lower, or batch_size higher"
+        )
+    longest = max((len(text.encode()) for text in texts), default=0)  # a token has a byte or more
+    if longest > (most := MOST_BYTES * cutoff):
+        raise InvalidInstanceError(
+            f"a text of train_sequences has {longest} bytes, expected {most} at most: {cutoff} "
+            "tokens of it are learned. Divide it, or start the server with a larger "
+            "trainer.cutoff_len"
+        )
+    if (tokens := min(size, len(texts)) * min(longest, cutoff)) > MOST_TOKENS:
+        raise InvalidInstanceError(
+            f"a batch of the request has up to {tokens} tokens, expected {MOST_TOKENS} at most: "
+            "set batch_size lower, and gradient_accumulation_steps higher"
         )
 
 
@@ -215,6 +239,8 @@ def opened_queue(
             write_identity(directory, identity)
         else:
             refuse_another(directory, identity)
+        for left in (directory / "adapters").glob(f"{_ONCE}*"):  # by a killed server
+            remove_folder(left)
         queue = RequestQueue(task, predictor, directory)
         try:
             yield queue

@@ -8,20 +8,22 @@
     {"baseline_accuracy", "adapter_accuracy", "adapter_gain", "baseline_texts", "adapter_texts",
      "baseline_correct", "adapter_correct", "gains"}
 
-A question is put and judged by the server's task, so all tasks whose problems are a question and an
-answer can be asked. The clients are those of https://github.com/Continual-Intelligence/SEAL.
+Other fields are ignored, and the answer names them (`ignored_fields`). A question is put and judged
+by the server's task, so all tasks whose problems are a question and an answer can be asked. The
+clients are those of https://github.com/Continual-Intelligence/SEAL.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import orjson
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from dataenvgym.adaptation.answers import Adapted, Answer
-from dataenvgym.errors import InvalidInstanceError, did_you_mean, first_fault
+from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.records import (
     Model,
     Provenance,
@@ -50,6 +52,8 @@ _OPTIONS = {
 class EvalQuestion(Model):
     """One question; its title and passage are not shown to the student."""
 
+    model_config = ConfigDict(extra="ignore")
+
     title: Text = ""
     context: Text = ""
     question: _NonEmpty
@@ -59,19 +63,21 @@ class EvalQuestion(Model):
 class AdaptationRequest(Model):
     """One adapter to train, and the questions to ask with it and without it.
 
-    Fields that are None are the options of the server's trainer.
+    Options that are None are those of the server's trainer. Other fields are ignored.
 
     Attributes:
         train_sequences: texts, all of whose tokens are learned; none trains nothing.
         end_mask_substring: the text of a sequence up to its end is not learned. Needs a student
             that completes bare texts (student.format=completion).
         skip_training: ask the untouched student only.
-        seed: of the training. An equal request has an equal answer; to repeat a training, change
-            the seed.
+        seed: of the training. Equal requests with a seed have equal answers; None draws one, so
+            that a repeated request is a repeated training.
     """
 
+    model_config = ConfigDict(extra="ignore")
+
     train_sequences: tuple[_NonEmpty, ...] = ()
-    eval_questions: tuple[EvalQuestion, ...] = Field(min_length=1)
+    eval_questions: tuple[EvalQuestion, ...] = Field(default=(), max_length=100_000)
     lora_rank: int | None = Field(default=None, ge=1, le=1024, strict=True)
     lora_alpha: int | None = Field(default=None, ge=1, strict=True)
     lora_dropout: Finite | None = Field(default=None, ge=0.0, lt=1.0)
@@ -81,7 +87,7 @@ class AdaptationRequest(Model):
     gradient_accumulation_steps: int | None = Field(default=None, ge=1, strict=True)
     end_mask_substring: Text | None = None
     skip_training: bool = False
-    seed: int = Field(default=0, ge=0, lt=2**32, strict=True)
+    seed: int | None = Field(default=None, ge=0, lt=2**32, strict=True)
 
     @classmethod
     def read(cls, fields: Any) -> AdaptationRequest:
@@ -95,14 +101,10 @@ class AdaptationRequest(Model):
                 f"the request is a {type(fields).__name__}, expected a JSON object with "
                 "train_sequences and eval_questions"
             )
-        for name in fields:
-            if name not in cls.model_fields:
-                raise InvalidInstanceError(
-                    f"there is no field {name!r:.80}.{did_you_mean(name, cls.model_fields)} "
-                    f"There are: {', '.join(cls.model_fields)}"
-                )
-        try:
-            return cls.model_validate(fields)
+        try:  # null is as good as left out
+            return cls.model_validate(
+                {n: value for n, value in fields.items() if value is not None}
+            )
         except ValidationError as error:
             raise InvalidInstanceError(first_fault(error)) from None
 
@@ -168,16 +170,23 @@ class AdaptationRequest(Model):
         return problems
 
 
+def ignored_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What an answer says about fields that a request does not have; nothing if there are none."""
+    unknown = [name[:80] for name in fields if name not in AdaptationRequest.model_fields]
+    return {"ignored_fields": unknown[:20]} if unknown else {}
+
+
 def answer_of(adapted: Adapted) -> dict[str, Any]:
     """The answer to a request.
 
     A question that could not be scored has null in place of true or false and of a gain, and does
-    not count in the accuracies, which are null without any scored question.
+    not count in the accuracies, which are null if none was scored. Without questions, they are 0.
     """
+    none = None if adapted.base else 0.0
     return {
-        "baseline_accuracy": _rounded(adapted.baseline_accuracy),
-        "adapter_accuracy": _rounded(adapted.adapter_accuracy),
-        "adapter_gain": _rounded(adapted.gain),
+        "baseline_accuracy": _rounded(adapted.baseline_accuracy, none),
+        "adapter_accuracy": _rounded(adapted.adapter_accuracy, none),
+        "adapter_gain": _rounded(adapted.gain, none),
         "baseline_texts": [answer.text or "" for answer in adapted.base],
         "adapter_texts": [answer.text or "" for answer in adapted.answers],
         "baseline_correct": [_verdict(answer) for answer in adapted.base],
@@ -190,5 +199,5 @@ def _verdict(answer: Answer) -> bool | None:
     return answer.was_correct if answer.error is None else None
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+def _rounded(value: float | None, none: float | None) -> float | None:
+    return none if value is None else round(value, 4)

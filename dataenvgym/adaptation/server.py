@@ -1,7 +1,8 @@
 """The adaptation server: takes requests over HTTP or ZeroMQ, and sends their answers.
 
     HTTP      POST / with a JSON object; the answer comes when it is there. GET / tells how many
-              requests wait. Errors are {"error": TEXT}, with status 400, 401, 500 or 503.
+              requests wait. Errors are {"error": TEXT}, with status 400, 401, 500 or 503. A
+              connection is for one request, which must arrive within `SLOWEST` seconds.
     ZeroMQ    a JSON object to a ROUTER socket, from a REQ or DEALER socket; needs pyzmq.
 
 `{"cmd": "shutdown"}` ends the server: requests that were accepted are answered before, others are
@@ -15,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import importlib.util
+import resource
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -27,6 +29,7 @@ import orjson
 from aiohttp import web
 
 from dataenvgym.adaptation.request_queue import RequestQueue
+from dataenvgym.adaptation.requests import ignored_fields
 from dataenvgym.errors import (
     ConfigurationError,
     DataEnvGymError,
@@ -38,6 +41,8 @@ from dataenvgym.errors import (
 Transport = Literal["http", "zmq"]
 LARGEST_REQUEST = 64 * 2**20
 """In bytes."""
+SLOWEST = 60.0
+"""Seconds within which a request must arrive; the slowest are cut off if there are too many."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _Answer = tuple[HTTPStatus, dict[str, Any]]
 
@@ -139,7 +144,8 @@ class AdaptationServer:
         try:
             answering = await asyncio.to_thread(self._queue.submit, fields)
             # equal requests wait for the same answer, which none of them may cancel
-            return HTTPStatus.OK, await asyncio.shield(asyncio.wrap_future(answering))
+            answer = await asyncio.shield(asyncio.wrap_future(answering))
+            return HTTPStatus.OK, {**answer, **ignored_fields(fields)}
         except (ConfigurationError, InvalidInstanceError) as error:
             return HTTPStatus.BAD_REQUEST, {"error": str(error)}
         except ServerError as error:
@@ -168,52 +174,72 @@ class AdaptationServer:
 
     @asynccontextmanager
     async def _http(self, host: str, port: int) -> AsyncIterator[str]:
+        loop, most = asyncio.get_running_loop(), resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
+        arrived: set[Any] = set()  # the connections whose request is here
+
+        async def respond(request: web.Request) -> web.Response:
+            refusal = self._refusal(request)
+            try:
+                body = b"" if refusal else await request.read()
+            except web.HTTPRequestEntityTooLarge as error:
+                text = f"the request has more than {LARGEST_REQUEST} bytes, which is the most"
+                refusal = HTTPStatus(error.status), {"error": text}
+            arrived.add(request.protocol)
+            if refusal or request.method != "POST":
+                status, said = refusal or (HTTPStatus.OK, {"waiting": self._queue.n_waiting})
+            else:
+                status, said = await self._answer(body, lambda fields: True)
+            response = web.Response(
+                body=orjson.dumps(said), status=status, content_type="application/json"
+            )
+            response.force_close()
+            return response
+
+        def cut_off(connection: Any) -> None:
+            if connection not in arrived:
+                connection.force_close()
+
+        def connect() -> asyncio.BaseProtocol:
+            assert runner.server is not None
+            known = runner.server.connections  # in the order in which they began
+            arrived.intersection_update(known)
+            slow = [one for one in known if one not in arrived]
+            for one in slow[: max(0, len(known) - most + 1)]:  # there are too many
+                one.force_close()
+            connection = runner.server()
+            loop.call_later(SLOWEST, cut_off, connection)
+            return connection
+
         app = web.Application(client_max_size=LARGEST_REQUEST)
-        app.router.add_post("/", self._post)
-        app.router.add_get("/", self._get)
+        app.router.add_post("/", respond)
+        app.router.add_get("/", respond)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0)
         await runner.setup()
         try:
             try:
-                await web.TCPSite(runner, host, port).start()
+                server = await loop.create_server(connect, host, port)
             except (OSError, OverflowError) as error:
                 raise _cannot_listen(host, port, error) from None
-            bound = runner.addresses[0]
-            yield f"http://{_in_url(host)}:{bound[1]}"
+            try:
+                yield f"http://{_in_url(host)}:{server.sockets[0].getsockname()[1]}"
+            finally:
+                server.close()
         finally:
             await runner.cleanup()
 
-    async def _get(self, request: web.Request) -> web.Response:
-        if (refusal := self._refusal(request)) is not None:
-            return refusal
-        return web.json_response({"waiting": self._queue.n_waiting})
-
-    async def _post(self, request: web.Request) -> web.Response:
-        if (refusal := self._refusal(request)) is not None:
-            return refusal
-        if request.content_type != "application/json":
-            # a browser sends other types to any address without asking
-            said = f"Content-Type is {request.content_type!r}, expected 'application/json'"
-            return web.json_response({"error": said}, status=HTTPStatus.BAD_REQUEST)
-        try:
-            body = await request.read()
-        except web.HTTPRequestEntityTooLarge:
-            said = f"the request has more than {LARGEST_REQUEST} bytes, which is the most"
-            return web.json_response({"error": said}, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        status, answer = await self._answer(body, lambda fields: True)
-        return web.Response(
-            body=orjson.dumps(answer), status=status, content_type="application/json"
-        )
-
-    def _refusal(self, request: web.Request) -> web.Response | None:
+    def _refusal(self, request: web.Request) -> _Answer | None:
         """Refuse a request without the token, or from a web page with a name for this machine."""
         kind, _, given = request.headers.get("Authorization", "").partition(" ")
         if self._token is None and not _is_loopback(request.url.host or ""):
             said = f"the server's name is {request.url.host!r} here, expected that of this machine"
-            return web.json_response({"error": said}, status=HTTPStatus.FORBIDDEN)
+            return HTTPStatus.FORBIDDEN, {"error": said}
         if not self._has_token(given if kind.lower() == "bearer" else None):
             said = "the request has not the server's token: Authorization: Bearer TOKEN"
-            return web.json_response({"error": said}, status=HTTPStatus.UNAUTHORIZED)
+            return HTTPStatus.UNAUTHORIZED, {"error": said}
+        if request.method == "POST" and request.content_type != "application/json":
+            # a browser sends other types to any address without asking
+            said = f"Content-Type is {request.content_type!r}, expected 'application/json'"
+            return HTTPStatus.BAD_REQUEST, {"error": said}
         return None
 
     # --- ZeroMQ ---

@@ -96,7 +96,7 @@ class Answering:
         sampling: SamplingParameters,
         adapters: RowAdapters | None,
         of_rows: Sequence[int],
-    ) -> list[Reply]:
+    ) -> list[Reply | Failure]:
         if not prompts:
             return []
         import torch
@@ -165,8 +165,11 @@ class Answering:
             generated = [reply for replies in run(answer, batches) for reply in replies]
         tokens = [reply.tokens for reply in generated]
         texts = tokenizer.batch_decode(tokens, skip_special_tokens=True)
-        replies: dict[int, Reply] = {}
+        replies: dict[int, Reply | Failure] = {}
         for i, text, reply in zip(order, texts, generated, strict=True):
+            if reply.diverged:
+                replies[i] = Failure(reason="the student's logits are not numbers: it has diverged")
+                continue
             kept = sampling.until_stop(text)
             has_ended = reply.ended or len(kept) < len(text)
             replies[i] = Reply(

@@ -173,10 +173,12 @@ class Generated:
 
     Attributes:
         ended: whether the model ended it; otherwise it was cut off, or stopped by a text.
+        diverged: whether the model's logits were not numbers, so there is no reply.
     """
 
     tokens: list[int]
     ended: bool
+    diverged: bool
 
 
 @torch.inference_mode()
@@ -213,13 +215,15 @@ def generate(
     blocks = [] if adapters is None else adapters.blocks(of_rows)
     rows = torch.arange(len(prompts), device=device)
     live = torch.ones_like(rows, dtype=torch.bool)
+    diverged = torch.zeros_like(live)
     for step in range(max(limits)):
         with row_adapters(blocks, device) if blocks else nullcontext():
             logits = inputs.next_logits()
         tokens = draw(logits, rows, step)
+        diverged[rows] |= live & logits.isnan().any(-1)
         # until the batch is rearranged, finished sequences continue; `_cut` removes the rest
         replies[rows, step] = tokens
-        live = live & ~torch.isin(tokens, ends) & (limit[rows] > step + 1)
+        live = live & ~torch.isin(tokens, ends) & (limit[rows] > step + 1) & ~diverged[rows]
         if stops is not None:
             last = replies[rows, max(0, step + 1 - stops.window) : step + 1].tolist()
             live = live & ~torch.tensor(stops.are_in(last), device=device)
@@ -233,14 +237,15 @@ def generate(
             if adapters is not None:
                 blocks = adapters.blocks([of_rows[i] for i in rows.tolist()])
     ended = set(end_tokens)
-    return [_cut(reply[:n], ended) for reply, n in zip(replies.tolist(), limits, strict=True)]
+    found = zip(replies.tolist(), limits, diverged.tolist(), strict=True)
+    return [_cut(reply[:n], ended, is_broken) for reply, n, is_broken in found]
 
 
-def _cut(tokens: list[int], ends: set[int]) -> Generated:
+def _cut(tokens: list[int], ends: set[int], diverged: bool) -> Generated:
     for i, token in enumerate(tokens):
         if token in ends or token == _NONE:
-            return Generated(tokens[:i], ended=token in ends)
-    return Generated(tokens, ended=False)
+            return Generated(tokens[:i], token in ends, diverged)
+    return Generated(tokens, ended=False, diverged=diverged)
 
 
 class _Inputs:

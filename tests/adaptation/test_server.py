@@ -1,17 +1,23 @@
 """The adaptation server in a thread, with a student by rule."""
 
 import json
+import re
+import shutil
 import threading
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from socket import create_connection
+from urllib.parse import urlsplit
 
 import pytest
 
 from dataenvgym.adaptation import request_queue
 from dataenvgym.adaptation.request_queue import opened_queue
 from dataenvgym.adaptation.server import AdaptationServer
+from dataenvgym.config import build_predictor, build_task, compose
 from dataenvgym.domains.knowledge.task import KnowledgeTask
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, TrainingError
 from dataenvgym.interfaces import Failure
@@ -80,7 +86,8 @@ def serving(student, directory, **options):
         try:
             yield addresses[0], queue
         finally:
-            student.may_train.set()
+            if isinstance(student, Reader):
+                student.may_train.set()
             server.stop()
             thread.join(60)
             assert not thread.is_alive()
@@ -100,7 +107,7 @@ def post(url, fields, **headers):
 def asking(*questions, sequences=("a? one", "b? two"), **fields):
     """A request with questions, each with its answer."""
     asked = [{"question": question, "answer": answer} for question, answer in questions]
-    return {"train_sequences": list(sequences), "eval_questions": asked, **fields}
+    return {"train_sequences": list(sequences), "eval_questions": asked, "seed": 0, **fields}
 
 
 AB = (("a?", "one"), ("b?", "three"), ("c?", "nothing"))
@@ -176,9 +183,9 @@ def test_32_clients_at_once_get_their_own_answers_and_equal_requests_one_trainin
     [
         (b"{", "not JSON"),
         ([1], "a list, expected a JSON object"),
-        ({}, "eval_questions"),
-        (asking(), "eval_questions: Tuple should have at least 1 item"),
-        (asking(*AB, lora_ranks=8), "'lora_ranks'. Did you mean 'lora_rank'?"),
+        (asking(*AB, sequences=["a " * 2_000_000]), "4000000 bytes"),
+        (asking(*AB, sequences=["a? one"] * 20_000, batch_size=10**6), "tokens"),
+        (asking(*AB, sequences=["a? " + "one " * 500] * 129, batch_size=129), "tokens"),
         (asking(*AB, lora_rank=0), "lora_rank is 0, expected 1 or more"),
         (asking(*AB, lora_rank=True), "lora_rank"),
         (asking(*AB, lora_rank=10**5), "lora_rank is 100000, expected 1024 or less"),
@@ -211,6 +218,107 @@ def test_the_part_of_a_sequence_before_the_end_of_the_mask_is_not_learned():
         request = AdaptationRequest.read({**fields, "train_sequences": ["a? b", sequence]})
         with pytest.raises(InvalidInstanceError, match="sequence 2 of train_sequences"):
             request.records(completes=True)
+
+
+def test_what_seals_clients_send_is_accepted(student, tmp_path):
+    with serving(student, tmp_path) as (url, _):
+        seal = asking(*AB, sequences=(), lora_rank=32, end_mask_substring=None, seed=None)
+        for fields in (seal, {**seal, "train_sequences": None, "skip_training": None}):
+            status, answer = post(url, fields)
+            assert (status, answer["adapter_correct"]) == (200, [False, False, True])
+        nothing = {"baseline_accuracy": 0.0, "adapter_accuracy": 0.0, "adapter_gain": 0.0} | {
+            f"{whose}_{what}": []
+            for whose in ("baseline", "adapter")
+            for what in ("texts", "correct")
+        }
+        for fields in ({}, asking(sequences=())):
+            assert post(url, fields) == (200, {**nothing, "gains": []})
+        assert student.trainings == []
+        assert post(url, {**asking(), "seed": None})[0] == 200
+        unknown = {**asking(*AB), "lora_ranks": 8, "note": {"x": 1}}
+        unknown["eval_questions"] = [{"id": 7, **asked} for asked in unknown["eval_questions"]]
+        status, answer = post(url, unknown)
+        assert (status, answer.pop("ignored_fields")) == (200, ["lora_ranks", "note"])
+        assert (200, answer) == post(url, asking(*AB))
+    assert len(student.trainings) == 2
+
+
+def test_a_request_without_a_seed_is_trained_anew_each_time(student, tmp_path):
+    request = {**asking(*AB), "seed": None}
+    with serving(student, tmp_path) as (url, _), ThreadPoolExecutor(3) as clients:
+        answers = list(clients.map(lambda _: post(url, request), range(3)))
+        del request["seed"]
+        answers.append(post(url, request))
+    assert [status for status, _ in answers] == [200] * 4
+    assert len({seed for seed, *_ in student.trainings}) == 4
+    assert not list((tmp_path / "answers").glob("*"))
+    (tmp_path / "adapters" / "once-killed" / "adapter").mkdir(parents=True)
+    with serving(student, tmp_path):
+        assert not list((tmp_path / "adapters").glob("*/"))
+
+
+def test_slow_clients_are_cut_off_before_they_take_all_connections(student, tmp_path, monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (4 * 8, 4 * 8))
+    head = "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    student.may_train.clear()
+    with (
+        serving(student, tmp_path) as (url, queue),
+        ThreadPoolExecutor(1) as clients,
+        ExitStack() as s,
+    ):
+        answer = clients.submit(post, url, asking(*AB))
+        wait_for(lambda: queue.n_waiting == 1)
+        address = urlsplit(url).hostname, urlsplit(url).port
+        slow = [s.enter_context(create_connection(address, 60)) for _ in range(40)]
+        for number, connection in enumerate(slow):
+            with suppress(OSError):  # it is cut off already
+                connection.send(f"{head}Content-Length: 100\r\n\r\n{{"[:number].encode())
+        assert json.load(urllib.request.urlopen(url, timeout=60)) == {"waiting": 1}
+        with suppress(ConnectionResetError):
+            assert slow[0].recv(1) == b""
+        student.may_train.set()
+        assert answer.result(60)[0] == 200
+
+
+def test_a_request_that_does_not_arrive_in_time_is_cut_off(student, tmp_path, monkeypatch):
+    monkeypatch.setattr("dataenvgym.adaptation.server.SLOWEST", 1.0)
+    begun = (b"", b"GET / HTTP/1.1\r\n", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n{")
+    student.may_train.clear()
+    with (
+        serving(student, tmp_path) as (url, queue),
+        ThreadPoolExecutor(1) as clients,
+        ExitStack() as opened,
+    ):
+        answer = clients.submit(post, url, asking(*AB))
+        wait_for(lambda: queue.n_waiting == 1)
+        address = urlsplit(url).hostname, urlsplit(url).port
+        slow = [opened.enter_context(create_connection(address, 60)) for _ in begun]
+        for connection, data in zip(slow, begun, strict=True):
+            connection.sendall(data)
+        for connection in slow:
+            with suppress(ConnectionResetError):
+                while connection.recv(9999):
+                    pass
+        student.may_train.set()
+        assert answer.result(60)[0] == 200  # it has waited for longer
+
+
+def test_the_first_request_of_the_page_has_the_answer_on_the_page(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "adaptation_server.md").read_text()
+    command = re.search(r"    dataenvgym serve-adaptation (.*)", page)[1]
+    request, expected = map(json.loads, re.findall(r"```json\n(.*?)```", page, re.DOTALL))
+    config = compose(command.split())
+    task = build_task(config)
+    monkeypatch.setattr("tests.adaptation.test_server.TASK", task)
+    with serving(build_predictor(config, task=task), tmp_path) as (url, _):
+        assert post(url, request) == (200, expected)
+        for rate in (1e308, 1e30):
+            status, answer = post(url, {**request, "finetune_epochs": 0.1, "finetune_lr": rate})
+            assert (status, [*answer]) == (500, ["error"])
+        assert post(url, {**request, "skip_training": True})[1]["gains"] == [0]
+        assert post(url, {**request, "seed": 1})[1]["baseline_texts"] == expected["baseline_texts"]
+        shutil.rmtree(tmp_path / "answers")
+        assert post(url, request) == (200, expected)
 
 
 def test_a_failed_training_fails_alone_and_may_be_tried_again(student, tmp_path):
