@@ -189,7 +189,8 @@ def test_the_orchestrator_has_its_published_options(tmp_path):
     assert config.student.path == "Qwen/Qwen3-8B"
     assert (trainer.learning_rate, trainer.finetuning_type, trainer.bf16) == (1e-6, "full", True)
     assert trainer.cutoff_len == config.predictor.max_model_len == 24_000 + 8_768
-    assert (task.sampling.max_tokens, task.sampling.temperature, task.max_turns) == (8_768, 1, 50)
+    assert (task.sampling.max_tokens, task.sampling.temperature, task.max_turns) == (8_768, 1, 30)
+    assert task.documents == 30
     engine = config.agent.engine
     assert config.agent.records_per_iteration == 16 * engine.samples * engine.turns == 1_024
     assert trainer.scored_reduction == "token_mean"

@@ -76,6 +76,7 @@ SETTINGS = {
         ("trainer.per_device_train_batch_size", 2, "self-edit.py: batch_size"),
         ("trainer.gradient_accumulation_steps", 1, "self-edit.py"),
         ("trainer.lr_scheduler_type", "cosine", "self-edit.py"),
+        ("trainer.warmup_steps", 11, "arclib/update_model.py: TrainingArguments"),
         ("trainer.cutoff_len", 8192, "arclib/update_model.py: max_length"),
         ("arms.split", "test", "README.md, step 4: the evaluation tasks"),
         ("arms.contexts", 10, "README.md, step 4: --n_tasks"),

@@ -4,7 +4,7 @@ A row of a source has a question ("question", "problem", "prompt" or "input"), a
 
     choices         {"question", "choices": ["Paris", "Rome"], "answer": 0, "A" or "Paris"}; ARC's
                     {"choices": {"text": [...], "label": [...]}, "answerKey": "B"}, and "options"
-    answers         {"question", "answer" or "answers": one text or several}
+    answers         {"question", "answer", "expected_answer" or "answers": one text or several}
     instructions    IFEval's {"prompt", "instruction_id_list": [...], "kwargs": [...]}
 
 With choices, the student reads them as "A) Paris", and its reply is read by `read_choice`. The
@@ -42,7 +42,7 @@ Grader = Literal["choice", "exact_match", "f1", "instructions", "judge"]
 
 _QUESTIONS = ("question", "problem", "prompt", "input")
 _CHOICES = ("choices", "options")
-_ANSWERS = ("answer", "answers", "answerKey", "target")
+_ANSWERS = ("answer", "answers", "answerKey", "target", "expected_answer")
 _SKILLS = ("subject", "category", "skill")
 
 

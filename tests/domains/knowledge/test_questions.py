@@ -50,6 +50,7 @@ def test_choices_of_several_forms_are_the_same_problem(tmp_path):
         {"choices": CITIES, "answer": 1},
         {"choices": CITIES, "answer": "B"},
         {"options": CITIES, "answer": "Rome"},
+        {"choices": CITIES, "expected_answer": "B"},
         {"choices": {"text": CITIES, "label": ["1", "2", "3", "4"]}, "answerKey": "2"},
     ]
     write_jsonl(tmp_path / "q.jsonl", [{**asked, **answer} for answer in answers])
@@ -63,7 +64,7 @@ def test_choices_of_several_forms_are_the_same_problem(tmp_path):
     assert (first.answer, first.skill) == ("B", "geography")
     for reply, reward in (("Rome is it.\nAnswer: B", 1.0), ("A", 0.0)):
         completed = task.evaluate(ScriptedPredictor(lambda c, reply=reply: reply))
-        assert [c.reward for c in completed] == [reward] * 4
+        assert [c.reward for c in completed] == [reward] * 5
     assert task.domain.gold_record(first).output == "B"
     assert task.domain.answer_class(first, "I say (C)\nC") == "C"
 
