@@ -28,7 +28,7 @@ from typing import Any, Literal
 import orjson
 from aiohttp import web
 
-from dataenvgym.adaptation.request_queue import RequestQueue
+from dataenvgym.adaptation.request_queue import MOST_WAITING, RequestQueue
 from dataenvgym.adaptation.requests import ignored_fields
 from dataenvgym.errors import (
     ConfigurationError,
@@ -174,7 +174,9 @@ class AdaptationServer:
 
     @asynccontextmanager
     async def _http(self, host: str, port: int) -> AsyncIterator[str]:
-        loop, most = asyncio.get_running_loop(), resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
+        loop = asyncio.get_running_loop()
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] % 2**32  # no limit is -1
+        most = min(files // 4, 2 * MOST_WAITING)
         arrived: set[Any] = set()  # the connections whose request is here
 
         async def respond(request: web.Request) -> web.Response:
@@ -199,14 +201,17 @@ class AdaptationServer:
             if connection not in arrived:
                 connection.force_close()
 
-        def connect() -> asyncio.BaseProtocol:
-            assert runner.server is not None
-            known = runner.server.connections  # in the order in which they began
+        def cut_off_slowest() -> None:
+            known = runner.server.connections if runner.server else []  # the oldest first
             arrived.intersection_update(known)
             slow = [one for one in known if one not in arrived]
-            for one in slow[: max(0, len(known) - most + 1)]:  # there are too many
+            for one in slow[: max(0, len(known) - most)]:
                 one.force_close()
+
+        def connect() -> asyncio.BaseProtocol:
+            assert runner.server is not None
             connection = runner.server()
+            loop.call_soon(cut_off_slowest)  # several connections may begin at once
             loop.call_later(SLOWEST, cut_off, connection)
             return connection
 
