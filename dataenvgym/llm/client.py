@@ -32,9 +32,11 @@ class ChatClient:
     to another process, starts unconnected. It is a context manager, and closes itself when it is
     garbage-collected or the process ends.
 
-    A call with a temporary failure (status 408, 409, 429 or 5xx, a timeout, a lost connection) is
-    retried after a pause. The pause doubles each time, or is what the server asks for with
-    `Retry-After`. A permanent failure, or one too many, is a `Failure`, never an answer. If the
+    A call with a temporary failure (status 408, 409, 429 or 5xx, or 200 with an error or without
+    choices, a timeout, a lost connection) is retried after a pause. The pause doubles each time, or
+    is what the server asks for with `retry-after-ms` or `Retry-After`. A permanent failure, also
+    that of a content filter whatever its status, or one too many, is a `Failure` of this call,
+    never an answer. A reply that was cut off before it said anything is an empty reply. If the
     server refuses the key (401, or 403 before its first answer), this call and all waiting ones
     raise a `ServerError`; so they do if the model does not exist (404), unless `on_disconnect` is
     given to handle that.

@@ -29,7 +29,13 @@ from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.budget import Price, cost_of
 from dataenvgym.llm.loop import LoopThread
 from dataenvgym.llm.outages import Revival, Scout, Trouble, backoff, is_transient, refuses_all
-from dataenvgym.llm.payloads import RequestForm, chat_payload, parse_reply, server_message
+from dataenvgym.llm.payloads import (
+    RequestForm,
+    chat_payload,
+    is_of_one,
+    parse_reply,
+    server_message,
+)
 from dataenvgym.llm.session import HttpAnswer, Session
 from dataenvgym.records import Conversation
 from dataenvgym.secrets import without_secrets
@@ -274,23 +280,29 @@ class Dispatcher:
         answer = await self._session.ask(body, self._options.timeout)
         if not isinstance(answer, HttpAnswer):
             return answer
-        if answer.status == 200:
-            self._has_answered = True
-            return parse_reply(answer.body)
+        status = answer.status
+        if status == 200:
+            found = parse_reply(answer.body)
+            if not isinstance(found, int):
+                self._has_answered = True
+                return found
+            status = found
         reason = f"HTTP {answer.status}: {server_message(answer.body)}"
-        if is_transient(answer.status):
+        if is_of_one(answer.body):
+            return Failure(reason=reason)
+        if is_transient(status):
             return Trouble(reason, retry_after=answer.retry_after)
-        if answer.status == 404 and self._revival is not None:
+        if status == 404 and self._revival is not None:
             return Trouble(reason, disconnected=True)  # restarted, it has forgotten the model
-        if refuses_all(answer.status, has_answered=self._has_answered):
+        if refuses_all(status, has_answered=self._has_answered):
             to_check = (
                 "the model's name and base_url"
-                if answer.status == 404
+                if status == 404
                 else "the key in the environment variable that api_key_variable names"
             )
             url = without_secrets(self._options.url)
             return ServerError(
-                f"the server at {url} refuses: {reason}. Check {to_check}", status=answer.status
+                f"the server at {url} refuses: {reason}. Check {to_check}", status=status
             )
         return Failure(reason=reason)
 

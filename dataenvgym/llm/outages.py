@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
@@ -132,18 +133,14 @@ def refuses_all(status: int, *, has_answered: bool) -> bool:
     return status == 401 or (status in (403, 404) and not has_answered)
 
 
-def parse_retry_after(value: str | None) -> float | None:
-    """Seconds to wait from the header, which has seconds or a date; None if it has neither."""
-    if value is None:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait from `retry-after-ms`, or from `Retry-After`, which has seconds or a date."""
+    for name, unit in (("retry-after-ms", 0.001), ("Retry-After", 1.0)):
+        with suppress(KeyError, ValueError):
+            return max(0.0, float(headers[name]) * unit)
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        return max(0.0, parsedate_to_datetime(headers["Retry-After"]).timestamp() - time.time())
+    return None
 
 
 def backoff(first: float, tries: int, jitter: random.Random) -> float:

@@ -11,9 +11,11 @@ of `tool_formats.hermes`.
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 from pydantic import JsonValue
@@ -24,6 +26,12 @@ from dataenvgym.records import Conversation
 from dataenvgym.tool_formats import COMPLETION, NATIVE, ToolFormat, as_function, calls_text
 
 _NO_ANSWER = ("abort", "error", "content_filter")
+_CUT_OFF = ("length", "max_tokens")
+_THOUGHTS = ("reasoning_content", "reasoning")
+_OF_ONE = re.compile(
+    rb'"(content_filter|content_policy_violation|flagged_input|context_length_exceeded)"'
+)
+"""Codes of errors that concern one conversation."""
 _SHOWN = 500
 
 
@@ -122,21 +130,33 @@ def to_messages(conversation: Conversation, call_id: str = PLAIN.call_id) -> lis
     return messages
 
 
-def parse_reply(body: bytes) -> Reply | Failure:
-    """The reply in an answer with status 200, or why there is none; tool calls are a reply."""
+def parse_reply(body: bytes) -> Reply | Failure | int:
+    """The reply in an answer with status 200, or why there is none; tool calls are a reply.
+
+    A reply without content is empty if it was cut off, or if it has a thought: the model has spent
+    its tokens on that. An error, which some servers send like that, is the status that it means.
+    """
     try:
-        answer = orjson.loads(body)
-        choice = answer["choices"][0]
+        answer = _loaded(body)
+        error = answer if answer.get("object") == "error" else answer.get("error")
+        choices = () if error else answer["choices"] or ()
+        if error or not choices or (error := choices[0].get("error")):
+            code = error.get("code") if isinstance(error, dict) else None
+            return code if type(code) is int and 400 <= code < 600 else 502
+        choice = choices[0]
         message = choice.get("message") or {"content": choice["text"]}
-        text = _with_calls(message["content"], message.get("tool_calls"))
-        ended = choice.get("finish_reason")
-    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError, RecursionError):
+        calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
+        ended = str(choice.get("finish_reason")).lower()
+        text = _with_calls(_said(message), calls if calls[0].get("function") else ())
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Failure(reason=f"the server's answer is not a completion: {_shown(body)}")
+    is_cut = ended in _CUT_OFF
+    if text is None and (is_cut or any(message.get(name) for name in _THOUGHTS)):
+        text = ""
     if not isinstance(text, str) or ended in _NO_ANSWER:
         return Failure(
             reason=f"the server gave no answer (finish_reason {ended!r}): {_shown(body)}"
         )
-    finish_reason: Literal["stop", "length"] = "length" if ended == "length" else "stop"
     usage = answer.get("usage")  # if the server reports it
     counts = (
         usage.get(name) if isinstance(usage, dict) else None
@@ -144,11 +164,28 @@ def parse_reply(body: bytes) -> Reply | Failure:
     )
     prompt, completion = (n if type(n) is int and n >= 0 else None for n in counts)
     return Reply(
-        text=text,
-        finish_reason=finish_reason,
+        text=text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
+        finish_reason="length" if is_cut else "stop",
         prompt_tokens=prompt,
         completion_tokens=completion,
     )
+
+
+def _loaded(body: bytes) -> Any:
+    """The JSON value; lone surrogates, which a model may have written, are accepted."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return json.loads(body)
+
+
+def _said(message: Mapping[str, Any]) -> Any:
+    """The content of a message, which may be a list of parts, or else its refusal."""
+    content = message.get("content")
+    if isinstance(content, list):
+        said = (part.get("text") or part.get("refusal") for part in content)
+        content = "".join(text for text in said if isinstance(text, str))
+    return message.get("refusal") or content if content in (None, "") else content
 
 
 def _with_calls(text: Any, calls: Any) -> Any:
@@ -162,6 +199,11 @@ def _with_calls(text: Any, calls: Any) -> Any:
             arguments = orjson.loads(arguments) if isinstance(arguments, str) else arguments
         named.append((function["name"], arguments))
     return (text + "\n" if text else "") + calls_text(named)
+
+
+def is_of_one(body: bytes) -> bool:
+    """Whether an error concerns this conversation alone, as that of a content filter does."""
+    return _OF_ONE.search(body) is not None
 
 
 def server_message(body: bytes) -> str:

@@ -90,7 +90,7 @@ class Session:
             return Trouble(lost_connection(error), disconnected=True)
         except aiohttp.ClientError as error:
             return Failure(reason=redact(f"the server's answer is not HTTP: {error}"))
-        wait = parse_retry_after(response.headers.get("Retry-After"))
+        wait = parse_retry_after(response.headers)
         return HttpAnswer(response.status, answer, wait)
 
     async def request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import gc
+import json
 import pickle
 import random
 import socket
@@ -11,6 +12,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,7 +24,7 @@ from dataenvgym.llm import ChatClient, ask_all, outages
 from dataenvgym.llm.payloads import RequestForm, to_messages
 from dataenvgym.records import Message, Tool
 from dataenvgym.run_warnings import listening, warn_run
-from dataenvgym.tool_formats import HERMES, NATIVE
+from dataenvgym.tool_formats import HERMES, NATIVE, read_reply
 
 from ..processes import python
 from .conftest import GREEDY, completion, echo, say, status
@@ -159,7 +161,74 @@ def test_calls_of_tools_are_an_answer(server, connect, content, arguments, text)
     assert ask(connect()) == Reply(text=f"{head}{call}\n{call}")
 
 
+CUT = {"finish_reason": "length"}
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+CALLED = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("message", "choice", "text"),
+    [
+        ({"content": None}, CUT, ""),
+        ({"content": None, "reasoning_content": "let me see"}, CUT, ""),
+        ({"content": "", "reasoning_content": "let me see"}, CUT, ""),
+        ({"reasoning": "let me see"}, CUT, ""),
+        ({"content": None, "reasoning_content": "let me"}, {"finish_reason": "MAX_TOKENS"}, ""),
+        ({"content": None, "reasoning_content": "I am done."}, {}, ""),
+        ({"content": None, "refusal": "I cannot do that."}, {}, "I cannot do that."),
+        ({"content": ""}, {}, ""),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, {}, "ab"),
+        ({"content": [{"type": "thinking", "thinking": [{"text": "hm"}]}]}, CUT, ""),
+        ({"content": [{"type": "refusal", "refusal": "No."}]}, {}, "No."),
+        ({"content": []}, {}, ""),
+        ({"content": "a", "tool_calls": None, "function_call": None}, {}, "a"),
+        ({"content": "a"}, {"finish_reason": None}, "a"),
+        ({"tool_calls": [CALL]}, {"finish_reason": "tool_calls"}, CALLED),
+        ({"content": None, "function_call": CALL["function"]}, {}, CALLED),
+        ({"content": "a\ud800b"}, {}, "a\ufffdb"),
+        ({"content": "\ud83d\ude00"}, {}, "\U0001f600"),
+    ],
+)
+def test_what_a_model_said_is_a_reply_in_whatever_field_it_is(
+    server, connect, message, choice, text
+):
+    choices = [{"finish_reason": "stop", **choice, "message": {"role": "assistant", **message}}]
+    server.script(body(json.dumps({"choices": choices})))
+    finish = "length" if choice == CUT or "MAX" in str(choice) else "stop"
+    assert ask(connect()) == Reply(text=text, finish_reason=finish)
+
+
+@pytest.mark.parametrize("arguments", [None, "", {}, "{}"])
+def test_a_call_without_arguments_is_a_call(server, connect, arguments):
+    call = {"function": {"name": "f", "arguments": arguments}}
+    server.script(body(json.dumps({"choices": [{"message": {"tool_calls": [call]}}]})))
+    asked = Message(role="user", content="?", tools=(Tool(name="f"),))
+    (read,) = read_reply([asked], ask(connect()).text).tool_calls
+    assert (read.name, read.arguments) == ("f", {})
+
+
 # --- what is tried again ---
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"choices": []},
+        {"choices": None},
+        {"error": {"message": "overloaded"}},
+        {"error": {"message": "slow down", "code": 429}, "choices": []},
+        {"error": "overloaded"},
+        {"object": "error", "message": "overloaded", "code": 503},
+        {"choices": [{"error": {"code": 502}, "finish_reason": "error", "message": {}}]},
+    ],
+)
+def test_an_error_with_status_200_is_tried_again(server, connect, answer):
+    server.script(body(json.dumps(answer)))
+    assert ask(connect(retries=1)) == Reply(text="hello")
+    server.respond = body(json.dumps(answer))
+    failure = ask(connect(retries=1))
+    assert isinstance(failure, Failure)
+    assert failure.outage
 
 
 @pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 504])
@@ -170,9 +239,18 @@ def test_a_server_that_is_busy_is_asked_again(server, connect, code):
     assert server.requests[0] == server.requests[2]
 
 
-@pytest.mark.parametrize("when", ["0", "Wed, 21 Oct 2015 07:28:00 GMT"])
-def test_the_pause_is_the_one_that_the_server_requests(server, connect, when):
-    server.script(status(429, **{"Retry-After": when}), status(503, **{"Retry-After": when}))
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Retry-After": "0"},
+        {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"},
+        {"retry-after-ms": "0.5"},
+        {"retry-after-ms": "1", "Retry-After": "7200"},
+        {"retry-after-ms": "soon", "Retry-After": "0"},
+    ],
+)
+def test_the_pause_is_the_one_that_the_server_requests(server, connect, headers):
+    server.script(status(429, **headers), status(503, **headers))
     # the client's own pause would be longer than the test waits
     assert ask(connect(backoff=10_000.0)) == Reply(text="hello")
 
@@ -327,8 +405,8 @@ def test_the_others_follow_a_first_call_that_takes_its_time(server, connect):
         "<html>",
         "null",
         "[]",
-        '{"choices": []}',
         '{"choices": [{"message": {"content": null}, "finish_reason": "stop"}]}',
+        '{"choices": [{"message": {"content": "half"}, "finish_reason": "content_filter"}]}',
         '{"choices": [{"message": {"content": 7}, "finish_reason": "stop"}]}',
         '{"choices": [{"message": {"content": "half an"}, "finish_reason": "abort"}]}',
         '{"choices": [{"message": null}]}',
@@ -344,6 +422,31 @@ def test_an_answer_without_a_reply_is_a_failure(server, connect, text):
     assert isinstance(reply, Failure)
     assert (text or "(nothing)") in reply.reason
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (400, {"code": "content_filter", "message": "filtered", "status": 400}),
+        (403, {"code": 403, "message": "filtered", "metadata": {"flagged_input": "x"}}),
+        (500, {"message": "filtered", "innererror": {"code": "content_policy_violation"}}),
+        (200, {"code": "content_filter", "message": "filtered"}),
+        (200, {"code": 400, "message": "filtered"}),
+        (429, {"code": "context_length_exceeded", "message": "filtered"}),
+    ],
+)
+def test_a_conversation_that_is_refused_for_good_fails_alone(server, connect, code, error):
+    async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
+        if (text := payload["messages"][-1]["content"]) == "0":
+            return web.json_response({"error": error}, status=code)
+        return completion(text)
+
+    server.respond = respond
+    client = connect(scout=True)
+    first, *replies = ask_all(partial(client.submit, model="m"), [*map(say, range(4))], GREEDY)
+    assert first == Failure(reason=f"HTTP {code}: filtered")
+    assert replies == [Reply(text=str(n)) for n in (1, 2, 3)]
+    assert len(server.requests) == 4
 
 
 def test_one_failure_leaves_the_other_conversations_alone(server, connect):
