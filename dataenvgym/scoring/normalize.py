@@ -68,6 +68,7 @@ _COMMANDS = {
     **dict.fromkeys(("varnothing", "emptyset"), r"\emptyset "),
     **dict.fromkeys(("ldots", "dots", "cdots", "dotsc"), "..."),
     "div": " / ",
+    "bmod": r"\mod ",
     "lt": "<",
     "gt": ">",
     "lbrace": r"\{",

@@ -72,7 +72,7 @@ def is_grouped(text: str) -> bool:
 
 
 def _decimal(text: str) -> Quantity:
-    places = len(text.partition(".")[2])
+    places = len(re.split("[eE]", text)[0].partition(".")[2])
     return Quantity(Fraction(text.rstrip(".")), text, rounded=places >= ROUNDED_PLACES)
 
 

@@ -6,6 +6,8 @@ because they use an alarm in the calling thread; callers limit the time from out
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import sympy
@@ -21,10 +23,16 @@ _TARGET = LatexExtractionConfig(
     ),
 )
 _DIGITS = 60
+_float = partial(sympy.Float, dps=_DIGITS)
+_CERTAIN_DIGITS = 4_000
+"""Exact numbers that agree to so many digits are equal."""
 _NEGLIGIBLE = sympy.Float("1e-50", _DIGITS)
-_EXACT = sympy.Float("1e-25", _DIGITS)
+_CLOSE = sympy.Float("1e-25", _DIGITS)
 _ROUNDING = sympy.Float("5e-7", _DIGITS)
 _RELATIVE_ROUNDING = sympy.Float("1e-4", _DIGITS)
+_LARGE_EXPONENT = 1_000_000
+_SLOW = (sympy.Integral, sympy.oo)
+_STEPS = (sympy.Mod, sympy.floor, sympy.ceiling)
 
 
 def can_parse(text: str) -> bool:
@@ -35,8 +43,9 @@ def can_parse(text: str) -> bool:
 def symbolically_equal(gold: str, answer: str) -> bool:
     """Whether two LaTeX expressions, without delimiters, are equal.
 
-    math-verify decides, except that numbers are compared by their relative difference: it rounds
-    absolutely, which makes all tiny numbers equal. In such numbers, i is the imaginary unit.
+    math-verify decides, except that numbers are compared exactly (a number with a decimal may be
+    rounded): it rounds absolutely, which makes all tiny numbers equal, and large ones that share
+    their first digits. In numbers, i is the imaginary unit.
     """
     one, other = _parse(gold), _parse(answer)
     if one is None or other is None:
@@ -45,7 +54,7 @@ def symbolically_equal(gold: str, answer: str) -> bool:
     if by_value is not None:
         return by_value
     if verify([one], [other], allow_set_relation_comp=True, timeout_seconds=None):
-        return True
+        return not _differ_by_little(one, other)
     return _equals_symbol(one, other)
 
 
@@ -68,26 +77,64 @@ def _equals_symbol(one: Any, other: Any) -> bool:
     return both and sympy.simplify(one - other) == 0
 
 
+def _differ_by_little(one: Any, other: Any) -> bool:
+    """Whether two formulas differ where their variables have values, but only in late digits."""
+    if not isinstance(one, sympy.Expr) or not isinstance(other, sympy.Expr):
+        return False
+    names = sorted(one.free_symbols | other.free_symbols, key=str)
+    point = {name: sympy.Rational(3 * k + 7, 3) for k, name in enumerate(names)}
+    one, other = one.subs(point), other.subs(point)
+    left, right = _number(one), _number(other)
+    if left is None or right is None or abs(left - right) > _RELATIVE_ROUNDING * abs(left):
+        return False
+    return _numerically_equal(one, other) is False
+
+
 def _numerically_equal(one: Any, other: Any) -> bool | None:
-    """Whether two numbers are equal; None if one is not a number, or if digits cannot decide."""
+    """Whether two numbers are equal; None if one is not a number."""
     left, right = _number(one), _number(other)
     if left is None or right is None:
         return None
     distance, size = abs(left - right), max(abs(left), abs(right))
-    if size < _NEGLIGIBLE:
-        return None
-    if one.has(sympy.Float) or other.has(sympy.Float):
-        return bool(distance <= _ROUNDING and distance <= _RELATIVE_ROUNDING * size)
-    return bool(distance <= _EXACT * size)
+    is_rounded = one.has(sympy.Float) or other.has(sympy.Float)
+    if is_rounded and distance <= _ROUNDING and distance <= _RELATIVE_ROUNDING * size:
+        return True
+    if size > _NEGLIGIBLE and distance > _CLOSE * size:
+        return False
+    difference = _read(_named(one), sympy.Rational) - _read(_named(other), sympy.Rational)
+    return bool(difference.free_symbols) or _is_zero(difference)
+
+
+def _is_zero(number: Any) -> bool:
+    """Whether a number is 0: sympy adds digits until two are certain; without these, it is 0."""
+    limit = 2 * _DIGITS if number.has(*_SLOW) else _CERTAIN_DIGITS
+    parts = number.evalf(2, maxn=limit).as_real_imag()
+    return all(part == 0 or part._prec == 1 for part in parts)
+
+
+def _named(number: Any) -> Any:
+    """The number with a variable for each power that is too large to be computed."""
+    powers = [power for power in number.atoms(sympy.Pow) if power.exp.is_number]
+    sizes = {power: sympy.N(power.exp, _DIGITS) for power in powers}
+    return number.xreplace(
+        {p: sympy.Symbol(f"{p.base}^{e}") for p, e in sizes.items() if abs(e) > _LARGE_EXPONENT}
+    )
+
+
+def _read(expression: Any, decimal: Callable[[str], Any]) -> Any:
+    """The number with its decimals read from their text, and the imaginary unit for i."""
+    values = {number: decimal(str(number)) for number in expression.atoms(sympy.Float)}
+    values |= {name: sympy.I for name in expression.free_symbols if name.name == "i"}
+    number = expression.xreplace(values)
+    return number.doit() if number.has(*_STEPS) else number
 
 
 def _number(expression: Any) -> Any | None:
     """The value of a number to `_DIGITS` digits; None if sympy cannot evaluate it."""
     if not isinstance(expression, sympy.Expr):
         return None
-    imaginary = {name: sympy.I for name in expression.free_symbols if name.name == "i"}
     try:
-        value = sympy.N(expression.subs(imaginary), _DIGITS)
+        value = sympy.N(_read(expression, _float), _DIGITS)
     except (TypeError, ValueError, ArithmeticError):
         return None
     return value if value.is_number and value.is_finite is True else None
