@@ -18,6 +18,7 @@ from dataenvgym.domains.tool_use.calls import api_bank_process
 from dataenvgym.domains.tool_use.calls.api_bank_text import described_tool
 from dataenvgym.domains.tool_use.calls.checkout import Checkout
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, best_tools
+from dataenvgym.errors import EvaluationError
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.records.model import Json, Model
 from dataenvgym.run_warnings import warn_run
@@ -93,8 +94,10 @@ class ApiBankApis:
         whether this is a search that finds the tool of the gold search by the words of names and
         descriptions (`search.best_tools`). {} if a package that another API needs is missing.
 
+        A call that the process has not enough time or memory for is not accepted.
+
         Raises:
-            EvaluationError: if the API does not answer, or the process with the APIs dies.
+            EvaluationError: if the process does not judge the gold call either.
         """
         if len(calls) != 1:
             return {"found_tool" if self._checkout is None else "accepted_by_api": False}
@@ -109,7 +112,12 @@ class ApiBankApis:
             "gold_name": gold.name,
             "gold": gold.result,
         }
-        answer = self._checkout.ask(request)
+        try:
+            answer = self._checkout.ask(request)
+        except EvaluationError:
+            own = {"name": gold.name, "arguments": gold.result.get("input") or {}}
+            self._checkout.ask(request | own)
+            answer = {"accepts": False}
         if (package := answer.get("missing")) is None:
             return {"accepted_by_api": bool(answer["accepts"])}
         if package not in self._warned_of:

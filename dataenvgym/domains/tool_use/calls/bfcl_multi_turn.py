@@ -8,7 +8,8 @@ In each turn of the user the student calls tools until it writes a message witho
 next turn begins. The tools are methods of BFCL's classes (files, tickets, trades, ...), which run
 in a process of their own. After the last turn BFCL's checker decides: in each turn, the objects
 have the state that the gold calls give them, and the results contain those of the gold calls. A
-turn with more than `MOST_STEPS` messages with calls ends the conversation, and it is wrong.
+turn with more than `MOST_STEPS` messages with calls ends the conversation, and it is wrong; so do
+calls for which the process has not enough time or memory, if it has for the gold calls.
 
 In `miss_func` some tools are withheld at first; their turn has no user message, and BFCL's sentence
 that there are more functions follows their descriptions.
@@ -31,7 +32,12 @@ from dataenvgym.domains.tool_use.calls import bfcl_process
 from dataenvgym.domains.tool_use.calls.bfcl import json_schema_of
 from dataenvgym.domains.tool_use.calls.checkout import Checkout
 from dataenvgym.domains.tool_use.calls.problem import declaring, parsed
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of
+from dataenvgym.errors import (
+    ConfigurationError,
+    EvaluationError,
+    InvalidInstanceError,
+    check_one_of,
+)
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
@@ -114,7 +120,7 @@ class MultiTurnEnvironment(TaskEnvironment):
         self._problem = instance.data_as(MultiTurnProblem)
         withheld = itertools.chain.from_iterable(self._problem.withheld.values())
         self._callable = [*self._problem.tools, *withheld]  # as in BFCL, whenever it is called
-        self._session, self._since = f"session_{next(self._sessions)}", self._checkout.n_ended
+        self._session = f"session_{next(self._sessions)}"
         self._made: list[list[list[str]]] = [[]]
         *before, last = self._problem.turns[0]
         *system, framed = self.prompt_template.conversation(last.content)
@@ -125,7 +131,11 @@ class MultiTurnEnvironment(TaskEnvironment):
         if calls:
             step = [as_source(call, self._callable) for call in calls]
             self._made[-1].append(step)
-            results = self._ask(calls=step)["results"]
+            found = self._ask(steps=[step for turn in self._made for step in turn])
+            if "failed" in found:
+                return Outcome(info={"note": found["failed"]})
+            # a result may repeat a lone surrogate of the call
+            results = [result.encode(errors="replace").decode() for result in found["results"]]
             messages = tuple(Message(role="tool", content=result) for result in results)
             if len(self._made[-1]) <= MOST_STEPS:
                 return Outcome(messages, done=False)
@@ -134,10 +144,9 @@ class MultiTurnEnvironment(TaskEnvironment):
             self._made.append([])
             return Outcome(self._next(turn), done=False)
         found = self._ask(turns=self._made, gold=problem.gold)
-        valid = bool(found["valid"])
-        return Outcome(
-            reward=float(valid), was_correct=valid, info={} if valid else {"note": found["why"]}
-        )
+        valid = bool(found.get("valid"))
+        note = {} if valid else {"note": found.get("why", found.get("failed", ""))}
+        return Outcome(reward=float(valid), was_correct=valid, info=note)
 
     def _next(self, turn: int) -> tuple[Message, ...]:
         if not (more := self._problem.withheld.get(turn)):
@@ -146,9 +155,19 @@ class MultiTurnEnvironment(TaskEnvironment):
         return (Message(role="user", content=f"{listed}\n{self._more_tools}"),)
 
     def _ask(self, **request: Any) -> Any:
-        entry = self._problem.entry.model_dump(mode="json")
-        asked = {"session": self._session, "entry": entry, **request}
-        return self._checkout.ask(asked, since=self._since)
+        """The answer; if the student's calls are why there is none, the reason is in "failed".
+
+        Raises:
+            EvaluationError: if the process cannot run the gold calls either.
+        """
+        asked = {"session": self._session, "entry": self._problem.entry.model_dump(mode="json")}
+        try:
+            return self._checkout.ask(asked | request)
+        except EvaluationError as error:
+            gold = [[[*calls]] if calls else [] for calls in self._problem.gold]
+            alone = {"session": f"{self._session}_gold", "turns": gold, "gold": self._problem.gold}
+            self._checkout.ask(asked | alone)
+            return {"failed": str(error)}
 
 
 class MultiTurnDomain(Domain):

@@ -14,42 +14,36 @@ from typing import Any
 SECONDS = 60
 
 
-class TooLong(BaseException):
-    """A call does not return in time; BFCL catches each Exception."""
+def answer(utils: Any, checker: Any, request: dict[str, Any], made: dict[str, int]) -> Any:
+    """The results of the last step, or the verdict on a conversation, which is then forgotten.
 
-
-def answer(utils: Any, checker: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """The results of calls, or the verdict on a conversation, whose objects are then forgotten."""
-
-    def end(*args: object) -> None:
-        raise TooLong
-
+    Args:
+        made: how many steps of each session this process has made; the others are made first.
+    """
     entry, session = request["entry"], request["session"]
-    signal.signal(signal.SIGALRM, end)
-    signal.alarm(SECONDS)
-    try:
-        if "calls" in request:
+    if "steps" in request:
+        results: list[str] = []
+        for calls in request["steps"][made.get(session, 0) :]:
             results, _ = utils.execute_multi_turn_func_call(
-                request["calls"],
+                calls,
                 entry["initial_config"],
                 entry["involved_classes"],
                 session,
                 entry["id"],
                 long_context="long_context" in entry["id"],
             )
-            return {"results": results}
+            made[session] = made.get(session, 0) + 1
+        return {"results": results}
+    try:
         category = entry["id"].rsplit("_", 1)[0]
         found = checker.multi_turn_checker(
             request["turns"], request["gold"], entry, category, session
         )
         return {"valid": found["valid"], "why": found.get("error_type", "")}
-    except TooLong:
-        return {"error": f"{entry['id']}: a call did not return within {SECONDS} s"}
     finally:
-        signal.alarm(0)
-        if "calls" not in request:
-            for name in [name for name in vars(utils) if name.startswith(f"{session}_")]:
-                delattr(utils, name)
+        made.pop(session, None)
+        for name in [name for name in vars(utils) if name.startswith(f"{session}_")]:
+            delattr(utils, name)
 
 
 def main() -> None:
@@ -60,11 +54,14 @@ def main() -> None:
     package = "bfcl_eval.eval_checker.multi_turn_eval"
     utils = importlib.import_module(f"{package}.multi_turn_utils")
     checker = importlib.import_module(f"{package}.multi_turn_checker")
+    made: dict[str, int] = {}
     for line in sys.stdin:
+        signal.alarm(SECONDS)  # it ends this process, also within one call of C code
         try:
-            found = answer(utils, checker, json.loads(line))
+            found = answer(utils, checker, json.loads(line), made)
         except Exception as error:  # noqa: BLE001 - a row or a class of BFCL that fails
             found = {"error": f"{type(error).__name__}: {error}"}
+        signal.alarm(0)
         print(json.dumps(found), file=answers, flush=True)
 
 

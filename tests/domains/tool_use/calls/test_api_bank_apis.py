@@ -75,6 +75,14 @@ class AddAlarm(Api):
     def call(self, time, loud="False", note=""):
         if time == "sleep":
             globals()["time"].sleep(60)
+        if time == "power":
+            10 ** 10**9
+        if time == "memory":
+            bytes(10**11)
+        if time == "crash":
+            __import__("os").abort()
+        if time == "leave":
+            raise SystemExit
         self.database[time] = note
         asked = {"time": time, "loud": loud, "note": note}
         return {"input": asked, "output": len(self.database), "exception": None}
@@ -140,18 +148,26 @@ def test_each_call_finds_the_database_as_it_is_in_the_checkout(checkout):
     assert json.loads((checkout / "init_database" / "Alarm.json").read_text()) == {"06:00": "up"}
 
 
-def test_an_api_that_does_not_answer_is_an_error_and_not_a_wrong_answer(checkout, monkeypatch):
+@pytest.fixture
+def hasty(checkout, monkeypatch):
+    """The checkout, in whose process a call may take one second."""
     program = checkout.parent / "program.py"
     with open(api_bank_process.__file__) as stream:
         program.write_text(stream.read().replace("SECONDS = 60", "SECONDS = 1"))
     monkeypatch.setattr(api_bank_process, "__file__", str(program))
-    apis = ApiBankApis(checkout)
-    with pytest.raises(EvaluationError, match="AddAlarm did not answer within"):
-        apis.verdict([alarm(time="sleep")], GOLD)
-    assert accepts(apis, alarm(), GOLD)
-    (checkout / "tool_manager.py").write_text("raise SystemExit(3)")
-    with pytest.raises(EvaluationError, match=r"has ended \(3\)"):
-        ApiBankApis(checkout).verdict([alarm()], GOLD)
+    return ApiBankApis(checkout)
+
+
+@pytest.mark.parametrize("time", ["sleep", "power", "memory", "crash", "leave"])
+def test_what_a_call_does_to_the_process_is_the_students(hasty, time):
+    assert not accepts(hasty, alarm(time=time), GOLD)
+    assert accepts(hasty, alarm(), GOLD)
+
+
+def test_a_gold_call_that_the_process_cannot_judge_is_an_error(hasty):
+    gold = GOLD.model_copy(update={"result": {**GOLD.result, "input": {"time": "sleep"}}})
+    with pytest.raises(EvaluationError, match="in time"):
+        hasty.verdict([alarm(time="sleep")], gold)
 
 
 def test_a_package_that_an_api_needs_is_named_once_and_its_searches_are_judged_by_words(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dataenvgym.domains.tool_use.calls import bfcl_process
 from dataenvgym.domains.tool_use.calls.bfcl_multi_turn import (
     MOST_STEPS,
     BFCLMultiTurnTask,
@@ -17,10 +18,12 @@ from dataenvgym.domains.tool_use.calls.bfcl_multi_turn import (
     as_source,
 )
 from dataenvgym.domains.tool_use.calls.problem import as_calls_text
-from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Tool, ToolCall
+from dataenvgym.records.instances import fault_of
 
 from ....calls_files import write
+from ....fakes import Student
 from .conftest import outside_data
 
 # A checkout with one class, a counter, and a checker that compares its number after each turn.
@@ -43,6 +46,22 @@ class Counter:
     def clear(self):
         self.n = 0
         return "cleared"
+
+    def power(self, base, exponent):
+        return base**exponent
+
+    def fill(self, n):
+        return len(bytes(n))
+
+    def crash(self):
+        import os
+        os.abort()
+
+    def leave(self):
+        raise SystemExit
+
+    def say(self, text):
+        return text
 
 
 def execute_multi_turn_func_call(calls, config, classes, model, id, long_context=False):
@@ -104,7 +123,17 @@ def checkout(tmp_path):
     data = tmp_path / "bfcl_eval" / "data"
     for folder in ("possible_answer", "multi_turn_func_doc"):
         (data / folder).mkdir(parents=True)
-    tools = [described("add", by={"type": "integer"}), described("clear"), described("wait")]
+    whole = {"type": "integer"}
+    tools = [
+        described("add", by=whole),
+        described("clear"),
+        described("wait"),
+        described("power", base=whole, exponent=whole),
+        described("fill", n=whole),
+        described("crash"),
+        described("leave"),
+        described("say", text={"type": "any"}),
+    ]
     write(data / "multi_turn_func_doc" / "counter.json", tools)
     rows = {
         "base": row("multi_turn_base_0", "Add 2.", "Add 1."),
@@ -156,7 +185,7 @@ def test_each_conversation_has_objects_of_its_own(checkout):
 def test_withheld_tools_come_with_a_turn_of_their_own(checkout):
     task = BFCLMultiTurnTask(checkout=checkout, category="miss_func").whole()
     tools = task.instances[0].data_as(MultiTurnProblem).tools
-    assert [tool.name for tool in tools] == ["add", "wait"]
+    assert [tool.name for tool in tools][:2] == ["add", "wait"]
     talk, *_ = play(task, "I cannot.")
     assert '"clear"' in talk[-1].content
     assert talk[-1].content.endswith("\nMore!")
@@ -182,30 +211,70 @@ def test_calls_are_literals_of_declared_tools():
         assert as_source(ToolCall(name=name, arguments=arguments), tools) == "undefined_tool()"
 
 
-def test_a_call_that_does_not_return_is_an_error_and_not_a_wrong_answer(checkout, monkeypatch):
-    from dataenvgym.domains.tool_use.calls import bfcl_process
-
+@pytest.fixture
+def hasty(checkout, monkeypatch):
+    """The checkout, in whose process a request may take one second."""
     program = checkout / "program.py"
     text = Path(bfcl_process.__file__).read_text()
     program.write_text(text.replace("SECONDS = 60", "SECONDS = 1"))
     monkeypatch.setattr(bfcl_process, "__file__", str(program))
+    return checkout
+
+
+HARMFUL = {
+    "one C call without end": call("power", base=10, exponent=10**9),
+    "waiting": call("wait"),
+    "memory": call("fill", n=10**11),
+    "a crash": call("crash"),
+    "leaving": call("leave"),
+    "a long result": call("say", text="x" * 10**6),
+    "digits": call("power", base=10, exponent=5000),
+    "a surrogate": call("say", text="a").replace('"a"', r'"\ud800"'),
+    "nested": call("say", text=1).replace("1}", "[" * 150 + "]" * 150 + "}"),
+    "a bomb": call("say", text=1).replace("1}", "[" * 9000 + "]" * 9000 + "}"),
+    "no number": call("say", text=1).replace("1}", "NaN}"),
+    "a keyword": call("say", **{"class": 1, "None": 2}),
+}
+
+
+@pytest.mark.parametrize("harmful", HARMFUL.values(), ids=HARMFUL)
+def test_what_a_call_does_to_the_process_is_the_students_and_concerns_no_other(hasty, harmful):
+    task = BFCLMultiTurnTask(checkout=hasty, category="base").whole()
+    other = task.domain.make_environment()
+    other.reset(options={"instance": task.instances[0]})
+    other.step(call("add", by=1))
+    student = Student(lambda text, sampling: harmful if text == "Add 2." else "Done.")
+    (completed,) = task.evaluate(student)
+    assert (completed.error, completed.reward) == (None, 0.0)
+    assert other.step(call("add", by=1))[0][-1].content == "5"
+    for reply in ("Done.", call("add"), "Done."):
+        _, reward, *_ = other.step(reply)
+    assert reward == 1.0
+
+
+def test_the_memory_of_a_call_is_limited(checkout):
     task = BFCLMultiTurnTask(checkout=checkout, category="base").whole()
-    with pytest.raises(EvaluationError, match="a call did not return within"):
-        play(task, call("wait"))
+    talk, *_ = play(task, call("fill", n=10**9), call("fill", n=6 * 10**9))
+    assert [m.content for m in talk if m.role == "tool"] == ["1000000000", "Error: "]
 
 
-def test_conversations_of_a_process_that_ended_are_errors_and_new_ones_begin_anew(checkout):
+def test_gold_calls_that_cannot_run_are_an_error_of_the_environment(hasty):
+    answer = {"id": "multi_turn_base_0", "ground_truth": [["wait()"], ["add()"]]}
+    write(hasty / "bfcl_eval/data/possible_answer/BFCL_v4_multi_turn_base.json", [answer])
+    task = BFCLMultiTurnTask(checkout=hasty, category="base").whole()
+    (completed,) = task.evaluate(Student(lambda text, sampling: call("wait")))
+    assert fault_of(completed) == "environment"
+
+
+def test_a_process_that_ended_starts_again_with_what_each_conversation_did(checkout):
     task = BFCLMultiTurnTask(checkout=checkout, category="base").whole()
     first, second = (task.domain.make_environment() for _ in range(2))
     for environment in (first, second):
         environment.reset(options={"instance": task.instances[0]})
         environment.step(call("add", by=5))
-    clone = first._checkout
-    clone._process.kill()
-    with pytest.raises(EvaluationError, match=r"has ended \(-9\)"):
-        first.step(call("add"))
-    with pytest.raises(EvaluationError, match="has ended since this conversation began"):
-        second.step(call("add"))
+    first._checkout._process.kill()
+    for environment in (first, second):
+        assert environment.step(call("add"))[0][-1].content == "9"
     assert play(task, call("add", by=2), "Done.", call("add"), "Done.")[1] == 1.0
 
 
