@@ -46,10 +46,9 @@ def convert(file: Path, folder: Path) -> None:
             "reading GGUF files needs the package gguf: pip install 'dataenvgym[smollm2]'"
         )
     try:
-        tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
-        read = AutoModelForCausalLM.from_pretrained(
-            file.parent, gguf_file=file.name, dtype=torch.float32
-        )
+        options: dict[str, Any] = {"gguf_file": file.name, "trust_remote_code": False}
+        tokenizer = AutoTokenizer.from_pretrained(file.parent, **options)
+        read = AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **options)
     except Exception as error:  # numpy, gguf and transformers raise what they like for a cut file
         raise ExternalError(
             f"{file.name} cannot be read as GGUF, it may be cut: {type(error).__name__}: {error}"

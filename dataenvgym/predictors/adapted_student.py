@@ -126,9 +126,11 @@ class BaseStudent:
             Adapter.read(folder) if folder is not None and kind_of(folder) == "adapter" else None
             for folder in folders
         ]
-        found = [one for one in adapters if one is not None]
-        if any(plain_layers(self.model, one) is None for one in found):
-            return None
+        head = self.model.get_output_embeddings()
+        for adapter in filter(None, adapters):
+            layers = plain_layers(self.model, adapter)
+            if layers is None or any(self.model.get_submodule(name) is head for name in layers):
+                return None
         return RowAdapters(self.model, adapters)
 
 
@@ -207,7 +209,10 @@ class AdaptedStudent:
                 with workers(1, self.base.model.device):
                     return adapter, make(self.base.model, adapter)
             except AdapterError as error:
-                raise AdapterError(f"{folder}: {error}") from error
+                made_for = adapter.config.get("base_model_name_or_path")
+                raise AdapterError(
+                    f"{folder} (base_model_name_or_path: {made_for!r}): {error}"
+                ) from error
 
     def _whole(self, folder: Path) -> tuple[None, Any]:
         from safetensors import SafetensorError

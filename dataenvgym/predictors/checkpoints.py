@@ -192,7 +192,8 @@ def write_merged(student: str, checkpoint: Path, folder: Path) -> None:
     from dataenvgym.trainers.adapters import Adapter, merge
     from dataenvgym.trainers.student import load_base_model, load_tokenizer, without_progress_bar
 
-    dtype = getattr(AutoConfig.from_pretrained(student), "dtype", None) or torch.float32
+    config = AutoConfig.from_pretrained(student, trust_remote_code=False)
+    dtype = getattr(config, "dtype", None) or torch.float32
     model = load_base_model(student, device=torch.device("cpu"), dtype=dtype)
     if kind == "adapter":
         model = merge(model, Adapter.read(checkpoint))

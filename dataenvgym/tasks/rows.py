@@ -177,7 +177,11 @@ def _from_hub(source: HubDataset) -> Iterator[SourceRow]:
     where = f"dataset {source.dataset!r}, split {source.split!r}"
     try:
         rows = datasets.load_dataset(
-            source.dataset, source.config, split=source.split, revision=source.revision
+            source.dataset,
+            source.config,
+            split=source.split,
+            revision=source.revision,
+            trust_remote_code=False,
         )
     except Exception as error:
         lacking = ConfigurationError(

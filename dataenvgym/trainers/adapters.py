@@ -15,18 +15,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
 import torch.nn.functional as F
-from peft import LoraConfig, PeftConfig, get_peft_model, get_peft_model_state_dict
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
 from peft.tuners.lora import Linear
+from peft.tuners.tuners_utils import BaseTunerLayer
 from peft.utils import set_peft_model_state_dict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from dataenvgym.errors import AdapterError, ConfigurationError
+from dataenvgym.errors import AdapterError, ConfigurationError, first_fault
 from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.records.model import Finite
 from dataenvgym.storage import read_json, write_bytes, write_json
 from dataenvgym.trainers.compute import global_rng, is_large
 from dataenvgym.trainers.interface import ADAPTER_FILES
@@ -35,6 +38,39 @@ from dataenvgym.trainers.student import twin
 
 _CONFIG_FILE, _WEIGHTS_FILE = ADAPTER_FILES
 _NAME = "default"
+
+
+_Pattern = Annotated[str, Field(pattern=r"^[\w.^$\\]*$")]  # a regular expression that ends soon
+
+
+class _Options(BaseModel):
+    """PEFT's options with which an adapter is loaded; all others must be off.
+
+    Some of those change the base's own weights (`init_lora_weights`: "pissa"), import a module that
+    they name (`megatron_config`), or cannot be merged (`lora_bias`).
+    """
+
+    model_config = ConfigDict(strict=True)
+
+    peft_type: Literal["LORA"]
+    task_type: Literal["CAUSAL_LM"] | None = None
+    base_model_name_or_path: str | None = None
+    auto_mapping: dict[str, Any] | None = None
+    r: int = Field(ge=1)
+    lora_alpha: Finite
+    lora_dropout: Finite = 0.0
+    init_lora_weights: bool | Literal["gaussian", "orthogonal"] = True
+    use_rslora: bool = False
+    use_dora: bool = False
+    fan_in_fan_out: bool = False
+    bias: Literal["none", "all", "lora_only"] = "none"
+    target_modules: list[str] | str
+    exclude_modules: list[str] | str | None = None
+    layers_to_transform: list[int] | int | None = None
+    layers_pattern: list[str] | str | None = None
+    rank_pattern: dict[_Pattern, Annotated[int, Field(ge=1)]] | None = None
+    alpha_pattern: dict[_Pattern, Finite] | None = None
+    modules_to_save: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,11 +96,17 @@ class Adapter:
             weights = load_file(folder / _WEIGHTS_FILE)
         except (ValueError, OSError, SafetensorError) as error:
             raise AdapterError(f"the adapter in {folder} is broken: {error}") from error
-        if not isinstance(config, dict) or config.get("peft_type") != "LORA":
-            found = config.get("peft_type") if isinstance(config, dict) else config
-            raise AdapterError(f"{folder / _CONFIG_FILE}: peft_type is {found!r}, expected 'LORA'")
-        if config.get("megatron_config"):  # PEFT would import the module that `megatron_core` names
-            raise AdapterError(f"{folder / _CONFIG_FILE}: megatron_config is set, expected null")
+        config = config if isinstance(config, dict) else {"peft_type": config}
+        unknown = sorted(_set_options(config) - _KNOWN)
+        if unknown and config.get("peft_type") == "LORA":
+            raise AdapterError(
+                f"{folder / _CONFIG_FILE}: {unknown[0]} is set, expected null: merge this adapter "
+                "into its student with PEFT, and take that as the student"
+            )
+        try:
+            _Options.model_validate(config)
+        except ValidationError as error:
+            raise AdapterError(f"{folder / _CONFIG_FILE}: {first_fault(error)}") from None
         return cls(config, weights)
 
     @classmethod
@@ -98,12 +140,11 @@ def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
         AdapterError: if the adapter was made for another base: it has layers that this one lacks,
             or of other sizes.
     """
+    refuse_another_base(base, adapter)
     with building():
         try:
-            make: Any = PeftConfig.from_peft_type
-            config = make(**copy.deepcopy(adapter.config))
+            config = _config_for_peft(adapter)
             config.inference_mode = not trainable
-            config.base_model_name_or_path = None
             # on "meta", weights are neither initialized nor drawn at random
             model = get_peft_model(twin(base), config, _NAME, low_cpu_mem_usage=True)
             result: Any = set_peft_model_state_dict(
@@ -123,23 +164,52 @@ def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
     return model.train(trainable)
 
 
+def refuse_another_base(base: Any, adapter: Adapter) -> None:
+    """Raise AdapterError if the adapter names another architecture than the base's."""
+    wanted = (adapter.config.get("auto_mapping") or {}).get("base_model_class")
+    if wanted not in (None, type(base).__name__):
+        raise AdapterError(
+            f"the adapter does not fit the student: auto_mapping names the base {wanted!r}, "
+            f"expected {type(base).__name__!r}"
+        )
+
+
+def _config_for_peft(adapter: Adapter) -> LoraConfig:
+    options = copy.deepcopy({n: v for n, v in adapter.config.items() if n in _Options.model_fields})
+    options["base_model_name_or_path"] = None
+    if isinstance(options.get("init_lora_weights"), str):  # the weights are known
+        options["init_lora_weights"] = True
+    places = ("exclude_modules", "layers_to_transform", "layers_pattern")
+    is_searched = isinstance(options["target_modules"], str)
+    if is_searched or any(options.get(name) is not None for name in places):
+        # the names of the weights say where, without a stranger's regular expressions
+        names = (name.removeprefix("base_model.model.") for name in adapter.weights)
+        targets = {name.partition(".lora_")[0] for name in names if ".lora_" in name}
+        options |= {**dict.fromkeys(places), "target_modules": sorted(targets)}
+    return LoraConfig(**options)
+
+
 def new_adapter(base: Any, config: TrainingConfig) -> Any:
     """A twin of the base model with a new adapter to train, which has no effect yet.
 
     Raises:
         ConfigurationError: if `lora_target` names no layer of the model.
     """
-    targets = config.lora_target.split(",")
+    targets = [target.strip() for target in config.lora_target.split(",")]
+    names = {f".{name}" for name, _ in base.named_modules()}
     lora = LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.lora_alpha,
         lora_dropout=config.lora_dropout,
-        target_modules=_linear_layers(base) if targets == ["all"] else [t.strip() for t in targets],
+        target_modules=_linear_layers(base) if targets == ["all"] else targets,
         use_rslora=config.use_rslora,
         task_type="CAUSAL_LM",
     )
     with global_rng(config.seed, base.device), building():
         try:
+            for target in targets if targets != ["all"] else ():
+                if not any(name.endswith(f".{target}") for name in names):
+                    raise ValueError(f"the student has no layer {target!r}")
             return get_peft_model(twin(base), lora, _NAME)
         except ValueError as error:
             raise ConfigurationError(
@@ -219,14 +289,12 @@ def _folded(layer: Any) -> Callable[[torch.Tensor], torch.Tensor]:
     return forward
 
 
-# The configuration of a plain LoRA: these may be anything, ...
+# The configuration of a plain LoRA: these may be anything, and all others must be off.
 _ANY = {
     *("r", "lora_alpha", "use_rslora", "target_modules", "lora_dropout", "init_lora_weights"),
     *("task_type", "peft_type", "peft_version", "inference_mode"),
     *("base_model_name_or_path", "revision", "auto_mapping"),
 }
-# ... these count only if set to something unusual, and all others must be off.
-_USUAL: dict[str, Any] = {"bias": "none", "megatron_core": "megatron.core", "qalora_group_size": 16}
 
 
 def merge(base: Any, adapter: Adapter) -> Any:
@@ -242,15 +310,19 @@ def merge(base: Any, adapter: Adapter) -> Any:
         return _merge_by_peft(base, adapter)
     model = twin(base)
     for name, (a, b) in layers.items():
-        weight = model.get_submodule(name).weight
+        layer = model.get_submodule(name)
+        weight = layer.weight.data
         delta = (b.to(weight.device) @ a.to(weight.device)) * adapter.scale
-        # a new tensor: the base model's own must not be changed
-        weight.data = weight.data + delta.to(weight.dtype)
-        if not bool(torch.isfinite(weight.data).all()):
+        # a new tensor: neither the base model's own nor a tied layer's must be changed
+        layer.weight = torch.nn.Parameter(weight + delta.to(weight.dtype), requires_grad=False)
+        if not bool(torch.isfinite(layer.weight).all()):
             raise AdapterError(
                 f"the adapter cannot be merged into the student: {name} gets weights that are "
                 "infinite or no numbers (NaN)"
             )
+    first, last = model.get_input_embeddings(), model.get_output_embeddings()
+    if last is not None and first.weight is not last.weight:
+        model.config.tie_word_embeddings = False
     return model
 
 
@@ -281,8 +353,16 @@ def stacked(adapters: Sequence[Adapter]) -> Adapter:
 
 def _unusual(adapter: Adapter) -> set[str]:
     """The options of the adapter that a plain LoRA does not have."""
-    config = adapter.config
-    return {key for key, value in config.items() if value and value != _USUAL.get(key)} - _ANY
+    return _set_options(adapter.config) - _ANY
+
+
+_USUAL: dict[str, Any] = {"bias": "none", "megatron_core": "megatron.core", "qalora_group_size": 16}
+_KNOWN = {*_Options.model_fields, *_ANY}
+
+
+def _set_options(config: dict[str, Any]) -> set[str]:
+    """The options that are neither off nor as usual."""
+    return {name for name, value in config.items() if value and value != _USUAL.get(name)}
 
 
 def plain_layers(
@@ -290,6 +370,7 @@ def plain_layers(
 ) -> dict[str, tuple[torch.Tensor, torch.Tensor]] | None:
     """Matrices A and B by layer, if the adapter is plain and fits the base."""
     config = adapter.config
+    refuse_another_base(base, adapter)
     targets = config.get("target_modules")
     if _unusual(adapter) or not isinstance(targets, list):
         return None
@@ -310,6 +391,10 @@ def plain_layers(
 
 def _merge_by_peft(base: Any, adapter: Adapter) -> Any:
     model = put_on(base, adapter)
+    for layer in model.modules():
+        if isinstance(layer, BaseTunerLayer):  # apart from layers that are tied to it
+            own: Any = layer.get_base_layer()
+            own.weight = torch.nn.Parameter(own.weight.data, requires_grad=False)
     try:
         # "safe" merges into a copy; the base model's own tensors must not be changed
         return model.merge_and_unload(safe_merge=True)

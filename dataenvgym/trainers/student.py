@@ -164,7 +164,7 @@ def _state(student: str) -> tuple[tuple[str | int, ...], ...]:
 def _load(loader: Callable[..., Any], student: str, **options: Any) -> Any:
     with without_progress_bar():
         try:
-            return loader(student, **options)
+            return loader(student, trust_remote_code=False, **options)
         except (OSError, ValueError, KeyError) as error:
             raise ConfigurationError(
                 f"student {student!r} cannot be loaded, expected a folder in Hugging Face format "

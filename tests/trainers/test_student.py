@@ -1,7 +1,9 @@
 import gc
+import json
 import os
 import shutil
 import threading
+from contextlib import suppress
 
 import pytest
 import torch
@@ -137,3 +139,24 @@ def test_a_computation_ends_before_its_next_layer_once_its_block_is_left(
     with pytest.raises(KeyboardInterrupt), workers(2, CPU) as run:
         run(work, ["interrupt", "compute"])
     assert (ended, computed) == (["compute"], [])
+
+
+def test_code_in_a_students_folder_is_not_run(tiny_student, tmp_path, monkeypatch):
+    """Also not if a user at a terminal would answer yes to transformers' question."""
+    folder = shutil.copytree(tiny_student, tmp_path / "student")
+    ran = tmp_path / "ran"
+    code = f"open({str(ran)!r}, 'w').close()\nfrom transformers import PretrainedConfig as Own\n"
+    (folder / "own.py").write_text(code)
+    for name in ("config.json", "tokenizer_config.json"):
+        content = json.loads((folder / name).read_text())
+        content |= {"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}
+        if name == "tokenizer_config.json":
+            content["auto_map"] = {"AutoTokenizer": ["own.Own", "own.Own"]}
+            content["tokenizer_class"] = "Own"
+        (folder / name).write_text(json.dumps(content))
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+        load_base_model(str(folder), device=torch.device("cpu"), dtype=torch.float32)
+    with suppress(ConfigurationError):
+        load_tokenizer(str(folder))
+    assert not ran.exists()
