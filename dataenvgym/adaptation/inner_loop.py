@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter
 
+from dataenvgym import exact_json
 from dataenvgym.adaptation.answers import Adapted, Answer
 from dataenvgym.errors import (
     ConfigurationError,
@@ -77,7 +78,8 @@ class InnerLoop:
             self.seed,
             None if options is None else options.model_dump(mode="json"),
         ]
-        return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+        text = exact_json.dumps(content, option=orjson.OPT_SORT_KEYS)
+        return hashlib.sha256(text).hexdigest()[:32]
 
 
 def adapt(

@@ -22,6 +22,7 @@ from typing import Annotated, Any
 import orjson
 from pydantic import ConfigDict, Field, ValidationError
 
+from dataenvgym import exact_json
 from dataenvgym.adaptation.answers import Adapted, Answer
 from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.records import (
@@ -111,7 +112,7 @@ class AdaptationRequest(Model):
     @property
     def id(self) -> str:
         """The same for equal requests."""
-        fields = orjson.dumps(self.model_dump(), option=orjson.OPT_SORT_KEYS)
+        fields = exact_json.dumps(self.model_dump(), option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(fields).hexdigest()[:32]
 
     def options(self) -> dict[str, Any]:
@@ -154,7 +155,7 @@ class AdaptationRequest(Model):
         """
         problems = []
         for number, asked in enumerate(self.eval_questions, start=1):
-            pair = orjson.dumps([asked.question, asked.answer])
+            pair = exact_json.dumps([asked.question, asked.answer])
             name = hashlib.sha256(pair).hexdigest()[:32]
             record = SupervisedDatum(
                 instruction=asked.question, output=asked.answer, provenance=Provenance(id=name)

@@ -28,6 +28,7 @@ from typing import Any, Literal
 import orjson
 from aiohttp import web
 
+from dataenvgym import exact_json
 from dataenvgym.adaptation.request_queue import MOST_WAITING, RequestQueue
 from dataenvgym.adaptation.requests import ignored_fields
 from dataenvgym.errors import (
@@ -132,7 +133,7 @@ class AdaptationServer:
     async def _answer(self, body: bytes, is_known: Callable[[Any], bool]) -> _Answer:
         """Answer one message; `is_known` says whether it may be answered at all."""
         try:
-            fields = orjson.loads(body)
+            fields = exact_json.loads(body)
         except orjson.JSONDecodeError as error:
             return HTTPStatus.BAD_REQUEST, {"error": f"the request is not JSON: {error}"}
         if not is_known(fields):
@@ -192,7 +193,7 @@ class AdaptationServer:
             else:
                 status, said = await self._answer(body, lambda fields: True)
             response = web.Response(
-                body=orjson.dumps(said), status=status, content_type="application/json"
+                body=exact_json.dumps(said), status=status, content_type="application/json"
             )
             response.force_close()
             return response
@@ -269,7 +270,7 @@ class AdaptationServer:
                     return self._has_token(fields.get("token") if type(fields) is dict else None)
 
                 _, said = await self._answer(body, is_known)
-                await socket.send_multipart([*envelope, orjson.dumps(said)])
+                await socket.send_multipart([*envelope, exact_json.dumps(said)])
 
             async def receive() -> None:
                 while True:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
 from omegaconf import OmegaConf
 from pydantic import ValidationError
 
+from dataenvgym import exact_json
 from dataenvgym.cli.console import open_console, quieten
 from dataenvgym.config.composition import config_folders
 from dataenvgym.config.hydra_files import explaining
@@ -72,7 +72,7 @@ def prepare(arguments: Namespace) -> None:
 
 def _write(path: Path, source: list[HubDataset]) -> int:
     """Write all rows of the data sets to one file; their number."""
-    lines = [orjson.dumps(row.values) + b"\n" for one in source for row in read_rows(one)]
+    lines = [exact_json.dumps(row.values) + b"\n" for one in source for row in read_rows(one)]
     content = b"".join(lines)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)

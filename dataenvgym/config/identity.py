@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.config.class_defaults import class_options, sections
 from dataenvgym.config.instantiation import section_target
 from dataenvgym.config.resolved import literal, mapped
@@ -94,7 +95,7 @@ def digest(values: Mapping[str, Any]) -> str:
     """The hash of decisive values at the end of a default name; 5.0 has the hash of 5."""
     plain = mapped(dict(values), lambda x: int(x) if isinstance(x, float) and x.is_integer() else x)
     options = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS  # {1: 0.5} in an option
-    return hashlib.sha256(orjson.dumps(plain, option=options)).hexdigest()[:8]
+    return hashlib.sha256(exact_json.dumps(plain, option=options)).hexdigest()[:8]
 
 
 def check_folder_name(name: str, option: str) -> None:

@@ -6,8 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from dataenvgym import exact_json
 from dataenvgym.errors import AgentError, RunDirectoryError
 from dataenvgym.interfaces import Stateful
 from dataenvgym.storage import read_json
@@ -23,7 +22,7 @@ def state_of(thing: Stateful) -> dict[str, Any]:
     if (odd := _not_finite(state)) is not None:
         raise AgentError(f"{whose}: {odd}, which JSON does not have; expected a finite number")
     try:
-        orjson.dumps(state)
+        exact_json.dumps(state)
     except (TypeError, ValueError) as error:
         raise AgentError(
             f"{whose} cannot be saved as JSON ({error}): expected a dict of texts, numbers, "

@@ -32,6 +32,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.environments.checks import CheckedRecords
 from dataenvgym.environments.checksums import FileMark, MarkedFolder, refuse_damage
 from dataenvgym.environments.near_duplicates import Bands
@@ -136,7 +137,7 @@ def read_records_file(path: Path, rows: Iterable[int] | None = None) -> list[Tra
         with path.open("rb") as stream:
             lines = (line for line in stream if line.strip())
             return [
-                parse_training_datum(orjson.loads(line), index=i)
+                parse_training_datum(exact_json.loads(line), index=i)
                 for i, line in enumerate(islice(lines, max(wanted, default=-1) + 1))
                 if i in wanted
             ]

@@ -29,6 +29,7 @@ from typing import Any
 
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.warning_log import RunWarning
@@ -119,7 +120,7 @@ class EventLog(EpisodeCallback):
 
     def _write(self, event: str, **facts: Any) -> None:
         value = {"time": time.time(), "event": event, **facts}
-        line = orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+        line = exact_json.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
         with self._lock:
             if self._waiting is None:
                 self._append(line)
@@ -158,5 +159,5 @@ class EventReader:
         events = []
         for line in lines.split(b"\n"):
             with suppress(orjson.JSONDecodeError):  # a kill left half a line
-                events.append(orjson.loads(line))
+                events.append(exact_json.loads(line))
         return events

@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import orjson
 import yaml
 
+from dataenvgym import exact_json
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.texts import cell, change, score
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
@@ -146,7 +146,7 @@ def _row(record: TrainingDatum) -> dict[str, Any]:
         sides = {s: _turns(answer) for s, answer in zip(_SIDES, record.segments, strict=True)}
         fields = {"system": record.system} | sides
     if isinstance(record, ChatDatum | ScoredDatum | PreferenceDatum) and record.messages:
-        fields["tools"] = orjson.dumps(
+        fields["tools"] = exact_json.dumps(
             [tool.model_dump(mode="json") for tool in record.tools]
         ).decode()
         fields["messages"] = _turns(record.messages)
@@ -158,7 +158,7 @@ def _turns(messages: Conversation) -> list[dict[str, Any]]:
         {
             **message.model_dump(mode="json"),
             "content": spoken(message),
-            "tool_calls": orjson.dumps(
+            "tool_calls": exact_json.dumps(
                 [c.model_dump(mode="json") for c in message.tool_calls]
             ).decode(),
         }

@@ -29,6 +29,7 @@ import orjson
 from omegaconf import DictConfig, OmegaConf
 from pydantic import ValidationError
 
+from dataenvgym import exact_json
 from dataenvgym.config.building import build_predictor
 from dataenvgym.config.composition import compose
 from dataenvgym.config.identity import decisive_values, digest
@@ -305,7 +306,7 @@ class _Work:
                     failed[row] = reply.reason
                     continue
                 found[row] = {"row": row, **reply.model_dump()}
-                stream.write(orjson.dumps(found[row]) + b"\n")
+                stream.write(exact_json.dumps(found[row]) + b"\n")
                 stream.flush()
         if failed:
             raise EvaluationError(
@@ -359,7 +360,7 @@ class _Work:
     def _conversation(self, row: int) -> Conversation:
         values = {name: self._rows[row][name] for name in self._prompt.names}
         texts = {
-            name: value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+            name: value if isinstance(value, str | None) else exact_json.dumps(value).decode()
             for name, value in values.items()
         }
         return self._prompt.render(**texts)
@@ -373,7 +374,7 @@ def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The replies in a file to which a killed process appended."""
     for line in path.read_bytes().split(b"\n") if path.exists() else ():
         try:
-            found = orjson.loads(line)
+            found = exact_json.loads(line)
         except orjson.JSONDecodeError:
             continue
         if isinstance(found, dict) and "row" in found and "text" in found:

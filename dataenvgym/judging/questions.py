@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-import orjson
 from pydantic import BaseModel
 
+from dataenvgym import exact_json
 from dataenvgym.judging.verdicts import verdict_schema
 from dataenvgym.llm.prompts import Prompt, default_prompt
 from dataenvgym.records import Conversation, Message
@@ -58,7 +58,7 @@ def question(
     given = {name: fenced(text) if text else None for name, text in data.items()}
     prompt = _shipped(prompt) if isinstance(prompt, str) else prompt
     asked = prompt.render(**given, **dict(values or {}))
-    form = _FORM.format(schema=orjson.dumps(verdict_schema(verdict)).decode())
+    form = _FORM.format(schema=exact_json.dumps(verdict_schema(verdict)).decode())
     if attempt:
         form += f"\n\n(Asked {attempt + 1} times: earlier replies could not be read.)"
     last = asked[-1]
@@ -84,7 +84,7 @@ def conversation_text(conversation: Conversation, *, most: int | None = MOST_CHA
     for m in conversation:
         said = said_in(m.content) if m.role == "assistant" else m.content
         tools = (f"tool {tool.name}: {tool.description}" for tool in m.tools)
-        calls = (f"call {c.name} {orjson.dumps(c.arguments).decode()}" for c in m.tool_calls)
+        calls = (f"call {c.name} {exact_json.dumps(c.arguments).decode()}" for c in m.tool_calls)
         speaker = m.role if m.name is None else f"{m.role} {m.name!r}"
         turns.append((speaker, "\n".join(filter(None, (said, *tools, *calls)))))
     return dialogue_text(turns, most=most)

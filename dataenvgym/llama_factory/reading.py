@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from dataenvgym import exact_json
 from dataenvgym.errors import DatasetFormatError, InvalidRecordError, did_you_mean, shorten
 from dataenvgym.llama_factory.entries import DatasetEntry
 from dataenvgym.llama_factory.parsing import parse_row
@@ -148,6 +147,6 @@ def _read_rows(path: Path) -> Iterator[tuple[str, Any]]:
 
 def _loads(text: bytes, where: str) -> Any:
     try:
-        return orjson.loads(text)
+        return exact_json.loads(text)
     except ValueError as error:
         raise DatasetFormatError(f"{where}: {error}, expected JSON") from None

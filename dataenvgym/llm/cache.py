@@ -24,6 +24,7 @@ from typing import Protocol
 import orjson
 from pydantic import Field, ValidationError
 
+from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, ExternalError
 from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.records import Model
@@ -197,7 +198,7 @@ def request_key(identity: str, body: bytes, sampling: SamplingParameters, sample
         sample: the number (from 0) among several samples of the same request.
     """
     request = [identity, body.decode(), sampling.model_dump(mode="json"), sample]
-    return hashlib.sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return hashlib.sha256(exact_json.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 class _Entry(Model):

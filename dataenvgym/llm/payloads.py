@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 from pydantic import JsonValue
 
+from dataenvgym import exact_json
 from dataenvgym.errors import shorten
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation
@@ -98,7 +99,7 @@ def chat_payload(
     if sampling.stop:
         payload["stop"] = sampling.stop
     payload |= form.fields
-    return orjson.dumps({name: payload[name] for name in payload if payload[name] is not None})
+    return exact_json.dumps({name: payload[name] for name in payload if payload[name] is not None})
 
 
 def to_messages(conversation: Conversation, call_id: str = PLAIN.call_id) -> list[dict[str, Any]]:
@@ -114,7 +115,7 @@ def to_messages(conversation: Conversation, call_id: str = PLAIN.call_id) -> lis
                     "type": "function",
                     "function": {
                         "name": call.name,
-                        "arguments": orjson.dumps(call.arguments).decode(),
+                        "arguments": exact_json.dumps(call.arguments).decode(),
                     },
                 }
                 for i, call in enumerate(message.tool_calls)
@@ -174,7 +175,7 @@ def parse_reply(body: bytes) -> Reply | Failure | int:
 def _loaded(body: bytes) -> Any:
     """The JSON value; lone surrogates, which a model may have written, are accepted."""
     try:
-        return orjson.loads(body)
+        return exact_json.loads(body)
     except orjson.JSONDecodeError:
         return json.loads(body)
 
@@ -196,7 +197,7 @@ def _with_calls(text: Any, calls: Any) -> Any:
     for function in (call["function"] for call in calls):
         arguments = function.get("arguments") or {}
         with contextlib.suppress(orjson.JSONDecodeError):  # text that is not JSON is kept
-            arguments = orjson.loads(arguments) if isinstance(arguments, str) else arguments
+            arguments = exact_json.loads(arguments) if isinstance(arguments, str) else arguments
         named.append((function["name"], arguments))
     return (text + "\n" if text else "") + calls_text(named)
 
@@ -209,7 +210,7 @@ def is_of_one(body: bytes) -> bool:
 def server_message(body: bytes) -> str:
     """The server's description of an error: its own message if there is one, else the body."""
     try:
-        said = orjson.loads(body)
+        said = exact_json.loads(body)
     except orjson.JSONDecodeError:
         return _shown(body)
     for key in ("error", "message", "detail"):

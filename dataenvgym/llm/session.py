@@ -16,6 +16,7 @@ import orjson
 from pydantic import JsonValue
 from yarl import URL
 
+from dataenvgym import exact_json
 from dataenvgym.errors import ServerError
 from dataenvgym.interfaces import Failure
 from dataenvgym.llm.outages import Trouble, parse_retry_after
@@ -97,7 +98,7 @@ class Session:
         """Send one request of any kind; see `ChatClient.request`."""
         url = self._at(path)
         what = f"{method} {without_secrets(str(url))}"
-        body = None if payload is None else orjson.dumps(payload)
+        body = None if payload is None else exact_json.dumps(payload)
         try:
             async with (
                 asyncio.timeout(timeout),
@@ -115,7 +116,7 @@ class Session:
         if response.content_type != "application/json":
             return answer.decode(errors="replace")
         try:
-            return orjson.loads(answer)
+            return exact_json.loads(answer)
         except orjson.JSONDecodeError as error:
             raise ServerError(f"{what}: the answer is not JSON: {error}") from None
 

@@ -16,9 +16,9 @@ import threading
 import time
 from pathlib import Path
 
-import orjson
 from pydantic import ValidationError
 
+from dataenvgym import exact_json
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.llm.budget import (
     Account,
@@ -93,7 +93,7 @@ def _count_calls(path: Path) -> dict[str, int]:
     names = ("requests", "cached", "failed", "prompt_tokens", "completion_tokens", "uncounted")
     counts = dict.fromkeys(names, 0)
     for line in whole_lines(path):
-        call = orjson.loads(line)
+        call = exact_json.loads(line)
         if call["cached"]:
             counts["cached"] += 1
             continue

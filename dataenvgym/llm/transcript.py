@@ -16,6 +16,7 @@ from pathlib import Path
 
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import Conversation, Model
 from dataenvgym.secrets import redact_bytes
@@ -138,7 +139,7 @@ class Transcript:
                 self._pages.popleft()
             if due and self._path is not None:
                 rows = (call.model_dump(mode="json") for call in due)
-                lines = (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+                lines = (exact_json.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
                 self._append(self._path, b"".join(lines))
 
     def _append(self, path: Path, lines: bytes) -> None:

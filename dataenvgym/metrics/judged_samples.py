@@ -18,6 +18,7 @@ from pathlib import Path
 import orjson
 from pydantic import Field
 
+from dataenvgym import exact_json
 from dataenvgym.judging import Judged, RubricJudge
 from dataenvgym.judging.rubric import RubricVerdict
 from dataenvgym.judging.verdict_asks import UNREADABLE
@@ -151,7 +152,7 @@ def judge_samples(
         ServerError: if a judge's server refuses the key, or lacks the model.
     """
     described = judge.describe()
-    digest = hashlib.sha256(orjson.dumps(described, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    digest = hashlib.sha256(exact_json.dumps(described, option=orjson.OPT_SORT_KEYS)).hexdigest()
     folder = files.directory / f"judged-{digest[:_HASH_LENGTH]}"
     instances = completed[: len(completed) // samples]
     chunks = files.chunks(instances)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+
+from dataenvgym import exact_json
 
 _NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -36,7 +37,7 @@ def _plain_json(value: Any) -> Any:
     if type(value) is str and value.isascii():
         return value
     try:
-        same = orjson.loads(orjson.dumps(value)) == value
+        same = exact_json.loads(exact_json.dumps(value)) == value
     except (TypeError, ValueError) as error:
         raise ValueError(f"no JSON that every reader has: {error}") from None
     if not same:
@@ -51,4 +52,4 @@ Note = Annotated[str, AfterValidator(escaped)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 """A number in JSON: neither NaN nor infinite."""
 Json = Annotated[JsonValue, AfterValidator(_plain_json)]
-"""A JSON value whose numbers fit into 64 bits."""
+"""A JSON value; its numbers are finite, and integers may have up to 4,300 digits."""

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 from pydantic import Field, JsonValue, model_validator
 
+from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SkillLabel
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance
@@ -78,7 +79,7 @@ class SkillCatalog(Model):
     @property
     def hash(self) -> str:
         """16 hex digits of the SHA-256 of its contents."""
-        content = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        content = exact_json.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(content).hexdigest()[:16]
 
     def save(self, path: Path) -> None:
@@ -118,7 +119,7 @@ def sorted_skills(skills: Iterable[Skill]) -> tuple[Skill, ...]:
 def hash_of_questions(instances: Sequence[TaskInstance]) -> str:
     """16 hex digits of a hash of these questions."""
     asked: list[Any] = [[instance.id, instance.instruction] for instance in instances]
-    return hashlib.sha256(orjson.dumps(asked)).hexdigest()[:16]
+    return hashlib.sha256(exact_json.dumps(asked)).hexdigest()[:16]
 
 
 Labels = dict[tuple[str, str], SkillLabel]

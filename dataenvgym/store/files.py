@@ -19,6 +19,7 @@ from urllib.parse import unquote
 import orjson
 from pydantic import BaseModel
 
+from dataenvgym import exact_json
 from dataenvgym.errors import BrokenFileError
 from dataenvgym.storage import write_bytes
 from dataenvgym.store.interface import (
@@ -95,7 +96,7 @@ class FileStore:
                     if not line.endswith(b"\n"):
                         break  # it is being written, or its writer was killed
                     position += len(line)
-                    found.append(StoredEvent(str(position), dict(orjson.loads(line))))
+                    found.append(StoredEvent(str(position), dict(exact_json.loads(line))))
         except FileNotFoundError:
             pass
         except orjson.JSONDecodeError as error:

@@ -15,6 +15,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from dataenvgym import exact_json
 from dataenvgym.errors import (
     BrokenFileError,
     ConfigurationError,
@@ -176,14 +177,14 @@ def from_json(kind: Kind[M], data: bytes, place: str) -> M:
 def event_to_json(event: Mapping[str, Any]) -> bytes:
     """The event as one line of JSON, redacted; ConfigurationError if it is not a JSON object."""
     try:
-        return redact_bytes(orjson.dumps(dict(event)))
+        return redact_bytes(exact_json.dumps(dict(event)))
     except TypeError as error:
         raise ConfigurationError(f"an event is not a JSON object: {error}") from None
 
 
 def tokens(data: bytes) -> set[str]:
     """The keys of a document: a token for each field, and one for each element of a list."""
-    fields: dict[str, Any] = orjson.loads(data)
+    fields: dict[str, Any] = exact_json.loads(data)
     return {
         _token(name, element)
         for name, value in fields.items()
@@ -218,5 +219,5 @@ def _value(kind: Kind[M], name: str, value: object) -> Any:
 def _token(field: str, value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # 30 finds 30.0
-    canonical = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    canonical = exact_json.dumps(value, option=orjson.OPT_SORT_KEYS)
     return f"{field}:{hashlib.sha256(canonical).hexdigest()[:32]}"

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-import orjson
 from pydantic import BaseModel
 
+from dataenvgym import exact_json
 from dataenvgym.store.interface import (
     Kind,
     StoredEvent,
@@ -73,4 +73,5 @@ class MemoryStore:
         start = int(after or 0)
         with self._lock:
             lines = self._events[check_name(stream)][start:]
-        return [StoredEvent(str(start + i), orjson.loads(x)) for i, x in enumerate(lines, start=1)]
+        found = enumerate(map(exact_json.loads, lines), start + 1)
+        return [StoredEvent(str(position), event) for position, event in found]

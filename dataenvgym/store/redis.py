@@ -25,9 +25,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import orjson
 from pydantic import BaseModel
 
+from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, StoreError
 from dataenvgym.secrets import keep_secrets_of
 from dataenvgym.store.interface import (
@@ -257,7 +257,7 @@ class RedisStore:
         start = "-" if after is None else f"({after}"
         with self._reached() as client:
             entries = client.xrange(self._stream(stream), min=start)
-        return [StoredEvent(at.decode(), orjson.loads(entry[b"event"])) for at, entry in entries]
+        return [StoredEvent(at.decode(), exact_json.loads(e[b"event"])) for at, e in entries]
 
     def _base(self, kind: Kind[M]) -> str:
         return f"{self._prefix}:{kind.name}:"

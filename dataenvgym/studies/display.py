@@ -14,9 +14,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import orjson
 from rich.console import Console
 
+from dataenvgym import exact_json
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.display import Display, Row
 from dataenvgym.episodes.events import EVENTS_FILE
@@ -102,7 +102,7 @@ def run_seconds(summary: Summary, directory: Path) -> float:
     with suppress(OSError):
         for line in (directory / EVENTS_FILE).read_bytes().splitlines():
             with suppress(KeyError, TypeError, ValueError):  # only a log: skip a damaged line
-                event = orjson.loads(line)
+                event = exact_json.loads(line)
                 if event["event"] == "phase" and event["phase"] == "test":
                     seconds += float(event["seconds"])
     return seconds

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.episodes.run_files import losses_in, mean_loss
@@ -220,5 +221,5 @@ def _records_hash(directory: Path) -> str | None:
         for record in read_jsonl(path):
             found = True
             content = {key: value for key, value in record.items() if key != "provenance"}
-            digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
+            digest.update(exact_json.dumps(content, option=orjson.OPT_SORT_KEYS))
     return digest.hexdigest()[:16] if found else None

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Self
 import orjson
 from pydantic import Field, model_validator
 
+from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, need
 from dataenvgym.records import Model
 from dataenvgym.storage import encoding_fault
@@ -150,7 +151,7 @@ def _has_lines(data: bytes) -> bool:
     if not (first.startswith(b"{") and rest):
         return False
     try:
-        return isinstance(orjson.loads(first), dict)
+        return isinstance(exact_json.loads(first), dict)
     except orjson.JSONDecodeError:
         return False
 
@@ -231,7 +232,7 @@ def _row(id: str, where: str, data: bytes) -> SourceRow:
 
 def _parse(data: bytes, where: str) -> Any:
     try:
-        return orjson.loads(data)
+        return exact_json.loads(data, parse_float=exact_json.as_written)
     except orjson.JSONDecodeError as error:
         why = encoding_fault(data) or f"not valid JSON: {error}"
         raise InvalidInstanceError(f"{where}: {why}") from None

@@ -182,7 +182,7 @@ NAMES = ("f", "get weather", "größe.b-c_1", '"q"', "{x}", "a/b:c")
 
 
 def any_value(rng: random.Random, depth: int = 3) -> Any:
-    plain = [*NASTY, None, True, -1.5e-9, 2**63 - 1, 0]
+    plain = [*NASTY, None, True, -1.5e-9, 2**63 - 1, -(2**70), 0]
     kind = rng.randrange(4) if depth else 0
     if kind == 1:
         return [any_value(rng, depth - 1) for _ in range(rng.randrange(4))]
@@ -253,7 +253,6 @@ def test_text_around_calls_does_not_hide_them(text, content, calls):
         '<tool_call>{"name": 3, "arguments": {}}</tool_call>',
         '<tool_call>{"name": "f\\ud800", "arguments": {}}</tool_call>',
         '<tool_call>{"name": "f", "arguments": {"x": NaN}}</tool_call>',
-        '<tool_call>{"name": "f", "arguments": {"x": 99999999999999999999}}</tool_call>',
         f'<tool_call>{{"name": "f", "arguments": {{"x": 1{"0" * 5000}}}}}</tool_call>',
         '<tool_call>["f", {}]</tool_call>',
         "<tool_call>{'name': 'f', 'arguments': {}}</tool_call>",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
@@ -194,7 +195,7 @@ def _read(path: Path) -> list[TrainingDatum]:
             continue
         where = f"{path}, line {number}"
         try:
-            record = parse_training_datum(orjson.loads(line))
+            record = parse_training_datum(exact_json.loads(line))
         except (orjson.JSONDecodeError, InvalidRecordError) as error:
             raise ConfigurationError(f"{where} is not a training record: {error}") from error
         if record.kind == "text":

@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
+from dataenvgym import exact_json
 from dataenvgym.domains.few_shot.augmentations import SYMMETRIES
 from dataenvgym.domains.few_shot.domain import VIEW, FewShotDomain
 from dataenvgym.domains.few_shot.environment import ATTEMPTS, output_of
@@ -155,7 +156,7 @@ def ids_in(ids: str | Path | Sequence[str | int]) -> frozenset[str]:
     if isinstance(ids, str | Path):
         try:
             text = Path(ids).expanduser().read_text(encoding="utf-8")
-            found = orjson.loads(text) if text.lstrip()[:1] in ("[", "{") else text.split()
+            found = exact_json.loads(text) if text.lstrip()[:1] in ("[", "{") else text.split()
         except (OSError, ValueError) as error:
             raise ConfigurationError(
                 f"ids is {str(ids)!r}, which cannot be read ({error}): expected a list of ids, or "
@@ -188,7 +189,7 @@ def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
     tasks: Any = None
     if isinstance(source, Path) and source.suffix == ".json" and source.is_file():
         with suppress(orjson.JSONDecodeError):  # `read_rows` says what is wrong
-            tasks = orjson.loads(source.read_bytes())
+            tasks = exact_json.loads(source.read_bytes())
     if not isinstance(source, Path) or not isinstance(tasks, dict):
         for row in read_rows(source):
             own = row.values.get("id")
@@ -201,7 +202,7 @@ def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
     solutions: Any = {}
     if beside != source and beside.exists():
         try:
-            solutions = orjson.loads(beside.read_bytes())
+            solutions = exact_json.loads(beside.read_bytes())
         except orjson.JSONDecodeError as error:
             raise InvalidInstanceError(f"{beside}: not valid JSON: {error}") from None
         if not isinstance(solutions, dict):

@@ -26,6 +26,7 @@ from typing import Any
 
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import GradedBy
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least
@@ -152,7 +153,7 @@ def _rows(place: Path | HubDataset) -> Iterator[SourceRow]:
         with place.open("rb") as stream:
             is_object = stream.read(64).lstrip().startswith(b"{")
         try:
-            content = orjson.loads(place.read_bytes()) if is_object else None
+            content = exact_json.loads(place.read_bytes()) if is_object else None
         except orjson.JSONDecodeError:  # one object a line
             content = None
         if isinstance(content, dict) and isinstance(content.get("data"), list):

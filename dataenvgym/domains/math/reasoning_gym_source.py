@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
@@ -123,7 +124,7 @@ class ReasoningGymSource(Source):
     def recipe(self, family: str, split: Split) -> str:
         """A JSON description from which any process can make the dataset of a split again."""
         offset = _SEED_RANGE * _CHOOSING_ORDER.index(split)
-        return orjson.dumps(
+        return exact_json.dumps(
             {
                 "family": family,
                 "options": self.families[family],
@@ -153,7 +154,7 @@ def dataset_of(recipe: str) -> Any:
             "this task needs reasoning-gym: run `pip install dataenvgym[reasoning-gym]`"
         ) from None
     importlib.import_module("reasoning_gym")  # registers the families
-    made_of = orjson.loads(recipe)
+    made_of = exact_json.loads(recipe)
     family = made_of["family"]
     known = sorted(factory.DATASETS.keys() - EVALUATES_ANSWERS)
     if family in EVALUATES_ANSWERS:

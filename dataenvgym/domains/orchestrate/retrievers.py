@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 from urllib.request import Request, urlopen
 
-import orjson
-
+from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, SpeakerError
 
 RETRIEVER = "retriever"
@@ -112,10 +111,10 @@ class HttpRetriever:
         error: Exception | None = None
         for attempt in range(self.retries + 1):
             url = self.base_urls[attempt % len(self.base_urls)].rstrip("/") + "/retrieve"
-            request = Request(url, orjson.dumps(body), {"Content-Type": "application/json"})
+            request = Request(url, exact_json.dumps(body), {"Content-Type": "application/json"})
             try:
                 with urlopen(request, timeout=self.timeout) as reply:
-                    documents = [each["document"] for each in orjson.loads(reply.read())[0]]
+                    documents = [each["document"] for each in exact_json.loads(reply.read())[0]]
                 return [str(d["content"] if "content" in d else d["contents"]) for d in documents]
             except (OSError, HTTPException, ValueError, LookupError, TypeError) as failure:
                 error = failure

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 import orjson
 from pydantic import Field, ValidationError
 
+from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault, need
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ask_all
@@ -161,7 +162,7 @@ def read_endpoints(path: str | Path) -> dict[str, tuple[str, ...]]:
     """
     form = '{"NAME": [{"ip_addr": "10.0.0.1", "port": 1800}]}'
     try:
-        found = orjson.loads(Path(path).read_bytes())
+        found = exact_json.loads(Path(path).read_bytes())
     except (OSError, orjson.JSONDecodeError) as error:
         lacking = ConfigurationError(
             f"endpoints {str(path)!r} cannot be read ({error}), expected a JSON file: {form}"

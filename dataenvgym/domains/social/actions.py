@@ -21,6 +21,7 @@ from enum import StrEnum
 
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.errors import DataEnvGymError, shorten
 
 MOST_CHARACTERS = 4000
@@ -131,7 +132,7 @@ def _from_plain(text: str) -> Action:
 
 def _from_json(text: str) -> Action:
     try:
-        fields = orjson.loads(text)
+        fields = exact_json.loads(text)
     except orjson.JSONDecodeError:
         raise InvalidActionText("it begins with '{' and is not one JSON object") from None
     kind, argument, to = (fields.get(name) for name in ("action_type", "argument", "to"))

@@ -22,6 +22,7 @@ from typing import Any
 import orjson
 from pydantic import Field
 
+from dataenvgym import exact_json
 from dataenvgym.domains.social.collection import Origin, Profiles, by_id, parse, read_entries
 from dataenvgym.domains.social.profiles import Filled
 from dataenvgym.domains.social.scene_log import SceneLog
@@ -242,7 +243,7 @@ def _in_redis(client: Any, place: str, name: str) -> Iterator[tuple[str, Any]]:
             value = client.get(key) if is_plain else client.execute_command("JSON.GET", key)
             where = f"{place}, key {key!r}"
             try:
-                entry = orjson.loads(value or b"null")
+                entry = exact_json.loads(value or b"null")
             except orjson.JSONDecodeError as error:
                 raise BrokenFileError(f"{where} is damaged: it is not JSON ({error})") from error
             if isinstance(entry, dict):

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import orjson
-
+from dataenvgym import exact_json
 from dataenvgym.storage import write_bytes, write_json
 
 _LAYER = re.compile(r"(.*\.(?:q_proj|qkv_proj|query_key_value|o_proj|down_proj))\.weight")
@@ -44,7 +43,7 @@ def _write(folder: Path, target: str, rank: int, shapes: Mapping[str, tuple[int,
         end = size + 4 * math.prod(shape)
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [size, end]}
         size = end
-    text = orjson.dumps(header)
+    text = exact_json.dumps(header)
     weights = len(text).to_bytes(8, "little") + text + bytes(size)
     write_bytes(folder / "adapter_model.safetensors", weights)
     return folder
@@ -54,7 +53,7 @@ def _layers(student: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """The names of linear layers, and their numbers of outputs and inputs."""
     for file in sorted(_folder(student).glob("*.safetensors")):
         with file.open("rb") as stream:
-            header = orjson.loads(stream.read(int.from_bytes(stream.read(8), "little")))
+            header = exact_json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
         for name, tensor in sorted(header.items()):
             if (match := _LAYER.fullmatch(name)) and len(tensor["shape"]) == 2:
                 yield match[1], (tensor["shape"][0], tensor["shape"][1])

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of, need
 from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant, has_cuda
@@ -103,7 +104,7 @@ class ServerOptions:
         stats = {f.name: f.stat() for f in sorted(model.glob("*")) if f.is_file()}
         files = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()]
         all_of_it = {**described, "visible": visible, "files": files}
-        text = orjson.dumps(all_of_it, option=orjson.OPT_SORT_KEYS)
+        text = exact_json.dumps(all_of_it, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(text).hexdigest()[:16]
 
     def arguments(self, port: int) -> list[str]:
@@ -140,10 +141,8 @@ class ServerOptions:
             if value is True:
                 words.append(f"--{name}")
             elif value is not None and value is not False:
-                text = (
-                    value if isinstance(value, str | int | float) else orjson.dumps(value).decode()
-                )
-                words += [f"--{name}", str(text)]
+                is_plain = isinstance(value, str | int | float)
+                words += [f"--{name}", str(value) if is_plain else exact_json.dumps(value).decode()]
         return words
 
     def environment(self, current: Mapping[str, str]) -> dict[str, str]:
@@ -250,7 +249,7 @@ def _command(command: str | Sequence[str] | None, variant: Variant) -> tuple[str
 def _own_dtype(student: str) -> str:
     """The floating point type of a student's weights; vLLM would convert float32 to half."""
     try:
-        config = orjson.loads((Path(student) / "config.json").read_bytes())
+        config = exact_json.loads((Path(student) / "config.json").read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return "auto"
     found = str(config.get("dtype") or config.get("torch_dtype") or "auto").removeprefix("torch.")
@@ -279,7 +278,7 @@ def _options_by_name(options: Mapping[str, Any] | None) -> dict[str, Any]:
 def _check_chat_template(folder: Path) -> None:
     """Refuse a folder without chat template: the server would fail every prompt."""
     try:
-        config = orjson.loads((folder / "tokenizer_config.json").read_bytes())
+        config = exact_json.loads((folder / "tokenizer_config.json").read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return
     if not config.get("chat_template") and not any(folder.glob("chat_template*")):

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
@@ -48,10 +49,10 @@ class Pressure:
         """Its class and options as JSON, for the identity of an episode."""
         names = inspect.signature(type(self)).parameters
         described = {"class": type(self).__name__, **{n: getattr(self, n, None) for n in names}}
-        text = orjson.dumps(
+        text = exact_json.dumps(
             described, default=lambda value: type(value).__name__, option=orjson.OPT_NON_STR_KEYS
         )
-        return dict(orjson.loads(text))
+        return dict(exact_json.loads(text))
 
     def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
         """The problems of a split; they load before anything runs, so this checks options, too."""

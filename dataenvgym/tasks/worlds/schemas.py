@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NotRequired, Required, get_type_hints
 
-import orjson
 from pydantic import (
     ConfigDict,
     PydanticSchemaGenerationError,
@@ -18,6 +17,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.records import Tool
 
@@ -85,7 +85,7 @@ class Arguments:
             ValueError: with a short sentence for the student.
         """
         try:
-            given = orjson.dumps(arguments)
+            given = exact_json.dumps(arguments)
         except (TypeError, ValueError) as error:
             raise ValueError(f"the arguments are not plain JSON: {shorten(str(error))}") from None
         if len(given) > _MOST_BYTES:

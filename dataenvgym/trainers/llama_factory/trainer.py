@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Unpack
 
 import orjson
 
+from dataenvgym import exact_json
 from dataenvgym.errors import (
     ConfigurationError,
     DatasetFormatError,
@@ -233,7 +234,7 @@ class _Progress:
             return
         fresh, self._seen = lines[self._seen :], len(lines)
         with suppress(orjson.JSONDecodeError):
-            entries = [orjson.loads(line) for line in fresh]
+            entries = [exact_json.loads(line) for line in fresh]
             for entry in entries:
                 if "loss" in entry:
                     self._loss = f", loss {entry['loss']:.3f}"

@@ -30,6 +30,7 @@ from pydantic import (
     ValidationError,
 )
 
+from dataenvgym import exact_json
 from dataenvgym.domains.tool_use.plans.plan import (
     Form,
     Plan,
@@ -94,7 +95,7 @@ def read_tools(source: str | Path | Mapping[str, Any] | Sequence[Any]) -> tuple[
         path = Path(source).expanduser()
         where = str(path)
         try:
-            content = orjson.loads(path.read_bytes())
+            content = exact_json.loads(path.read_bytes())
         except OSError as error:
             lacking = ConfigurationError(
                 f"tools is {where!r}, which cannot be read ({error.strerror}): expected a JSON "
@@ -205,7 +206,7 @@ def _value(row: SourceRow, field: str) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return orjson.loads(value)
+        return exact_json.loads(value)
     except orjson.JSONDecodeError:
         pass
     try:

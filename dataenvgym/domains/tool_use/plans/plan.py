@@ -23,6 +23,8 @@ from typing import Any, Literal, get_args
 import orjson
 from pydantic import JsonValue
 
+from dataenvgym import exact_json
+
 REFERENCE = re.compile(r"<node-(?P<id>[0-9]{1,9})>(?:\.(?P<key>[A-Za-z0-9_]+))?")
 NOWHERE = "<node-?>"
 DEEPEST = 50
@@ -85,7 +87,7 @@ def tools_of(plan: Plan) -> tuple[str, ...]:
 def comparable(value: JsonValue) -> str:
     """The value as text in lower case, for comparisons: 5 is "5"."""
     if not isinstance(value, str):
-        value = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        value = exact_json.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     return value.lower()
 
 

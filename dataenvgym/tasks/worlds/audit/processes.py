@@ -18,8 +18,7 @@ from functools import reduce
 from hashlib import sha256
 from typing import Any
 
-import orjson
-
+from dataenvgym import exact_json
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
 from dataenvgym.run_warnings import warn_run
@@ -49,7 +48,7 @@ def compare_processes(tools: ToolsAudit) -> None:
         ],
     }
     try:
-        answers = [orjson.loads(each) for each in _answers(orjson.dumps(request))]
+        answers = [exact_json.loads(each) for each in _answers(exact_json.dumps(request))]
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         warn_run(
             f"the audit did not repeat its calls in another process, which did not make the world "
@@ -172,5 +171,5 @@ def _noted(effects: list[tuple[str, str]]) -> Iterator[list[str]]:
 
 if __name__ == "__main__":
     with redirect_stdout(sys.stderr):
-        answer = _answer(orjson.loads(sys.stdin.buffer.read()))
-    sys.__stdout__.buffer.write(orjson.dumps(answer))  # type: ignore[union-attr]
+        answer = _answer(exact_json.loads(sys.stdin.buffer.read()))
+    sys.__stdout__.buffer.write(exact_json.dumps(answer))  # type: ignore[union-attr]

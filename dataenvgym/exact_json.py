@@ -1,0 +1,84 @@
+"""JSON without lost digits: orjson, which reads integers beyond 64 bits as floats, made exact.
+
+`loads` parses a text with long numbers again with the standard library, and `dumps` writes long
+integers as they are. Otherwise both accept and refuse what orjson does. Integers have at most as
+many digits as Python reads (4,300).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from decimal import Context, Decimal
+from typing import Any
+
+import orjson
+
+# What the numbers that a float or 64 bits cannot hold have in common, and few texts contain.
+_SHAPE = bytes.maketrans(b"123456789E", b"000000000e")
+_LONG = b"0" * 16, b"e-000"
+_HUGE = re.compile(rb"(?<![\deE+])\d{300,}(?![\d.eE])")  # integers that orjson may refuse
+
+
+class WrittenFloat(float):
+    """A float that prints the digits it was written with, because a float cannot hold them all."""
+
+    def __new__(cls, text: str) -> WrittenFloat:
+        number = super().__new__(cls, text)
+        number._text = text
+        return number
+
+    _text: str
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def as_written(text: str) -> float:
+    """The number in a JSON text, which prints with all digits that it has there."""
+    number = float(text)
+    is_exact = Decimal(text, Context(traps=[])) == Decimal(repr(number))
+    return number if is_exact else WrittenFloat(text)
+
+
+def loads(data: bytes | str, parse_float: Callable[[str], float] = float) -> Any:
+    """Parse a JSON text; integers are exact.
+
+    Args:
+        parse_float: reads the numbers with a point or an exponent, such as `as_written`; it may be
+            skipped for those that a float holds exactly.
+
+    Raises:
+        orjson.JSONDecodeError: if it is not JSON in UTF-8.
+    """
+    text = data.encode(errors="surrogatepass") if isinstance(data, str) else data
+    shape = text.translate(_SHAPE, b".")
+    if not any(long in shape for long in _LONG):
+        return orjson.loads(data)
+    orjson.loads(_HUGE.sub(b"1", text))  # refuses what the standard library would accept
+    try:
+        return json.loads(text, parse_float=parse_float)
+    except (ValueError, RecursionError) as error:
+        raise orjson.JSONDecodeError(str(error), "", 0) from None
+
+
+def dumps(value: Any, default: Callable[[Any], Any] | None = None, option: int = 0) -> bytes:
+    """Write JSON like `orjson.dumps`, also with integers beyond 64 bits."""
+    try:
+        return orjson.dumps(value, default, option)
+    except TypeError as error:
+        try:
+            exact = _with_fragments(value)
+        except RecursionError:
+            raise error from None
+        return orjson.dumps(exact, default, option)
+
+
+def _with_fragments(value: Any) -> Any:
+    """The value with numbers that orjson refuses as fragments of JSON."""
+    if isinstance(value, dict):
+        return {key: _with_fragments(item) for key, item in value.items()}
+    if isinstance(value, list) or type(value) is tuple:
+        return [_with_fragments(item) for item in value]
+    return orjson.Fragment(repr(value)) if type(value) in (int, WrittenFloat) else value
