@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -53,7 +52,7 @@ class DatasetEntry:
 
     Attributes:
         file_name: of the file (or folder of files) with the rows.
-        formatting: "alpaca" or "sharegpt".
+        formatting: "alpaca", "sharegpt" or "openai" (turns that may have `tool_calls`).
         ranking: whether each row has a chosen and a rejected answer.
         columns: LLaMA-Factory's name of a column -> its name in the file.
         tags: LLaMA-Factory's name of a tag -> its value in the file.
@@ -91,19 +90,20 @@ class DatasetEntry:
                 f"'file_name' is {shorten(repr(file_name))}, expected a file's name"
             )
         formatting = entry.get("formatting") or "alpaca"
-        if formatting not in ("alpaca", "sharegpt"):
+        if formatting not in ("alpaca", "sharegpt", "openai"):
             raise DatasetFormatError(
-                f"'formatting' is {formatting!r}, expected 'alpaca' or 'sharegpt'"
+                f"'formatting' is {formatting!r}, expected 'alpaca', 'sharegpt' or 'openai'"
             )
         columns = _names(entry, "columns", _COLUMNS)
         if media := [name for name in _MEDIA if name in columns]:
             raise DatasetFormatError(f"'columns' has {media}, expected text only")
+        tags = _names(entry, "tags", OPENAI_TAGS if formatting == "openai" else TAGS)
         return cls(
             file_name=file_name,
             formatting=formatting,
             ranking=bool(entry.get("ranking", False)),
             columns=columns,
-            tags=_names(entry, "tags", TAGS),
+            tags=tags | {"calls_tag": "tool_calls"} if formatting == "openai" else tags,
         )
 
 
@@ -123,6 +123,15 @@ TAGS: Mapping[str, str] = {
     "function_tag": "function_call",
     "system_tag": "system",
 }
+OPENAI_TAGS: Mapping[str, str] = {
+    **TAGS,
+    "role_tag": "role",
+    "content_tag": "content",
+    "user_tag": "user",
+    "assistant_tag": "assistant",
+    "observation_tag": "tool",
+    "calls_tag": "tool_calls",  # ours: LLaMA-Factory's name is fixed
+}
 _ROLES = {
     "user_tag": "user",
     "assistant_tag": "assistant",
@@ -130,9 +139,6 @@ _ROLES = {
     "function_tag": "assistant",
     "system_tag": "system",
 }
-_CALLS = re.compile("<tool_call>(.*?)</tool_call>", re.DOTALL), "</tool_call>"
-_THOUGHT = re.compile(r"<think>\n.*?\n</think>\n\n", re.DOTALL), "\n</think>\n\n"
-"""Patterns and the texts at their ends. Beyond the last end, a search would take quadratic time."""
 
 
 def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]:
@@ -143,6 +149,8 @@ def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]
     """
     if not isinstance(turn, Mapping):
         raise DatasetFormatError(f"{where} is {shorten(repr(turn))}, expected an object")
+    if tags == OPENAI_TAGS and "from" in turn:  # LLaMA-Factory's own tags, also there
+        tags = {**OPENAI_TAGS, **TAGS}
     tag_of = {tags[tag]: tag for tag in _ROLES if tag in tags}
     role_key, content_key = tags.get("role_tag", ""), tags.get("content_tag", "")
     role, content = turn.get(role_key), turn.get(content_key)
@@ -150,10 +158,15 @@ def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]
         raise DatasetFormatError(
             f"{where}, key {role_key!r} is {shorten(repr(role))}, expected one of {sorted(tag_of)}"
         )
+    listed = turn.get(tags.get("calls_tag")) if _ROLES[tag_of[role]] == "assistant" else None
+    content = "" if content is None and listed else content
     if not isinstance(content, str):
         raise DatasetFormatError(
             f"{where}, key {content_key!r} is {shorten(repr(content))}, expected a string"
         )
+    if listed:
+        calls = [each.get("function") if isinstance(each, Mapping) else each for each in listed]
+        return {"role": "assistant", "content": content, "tool_calls": _calls(calls, where)}
     if tag_of[role] == "function_tag":
         return {"role": "assistant", **_parse_calls(content, where)}
     return {"role": _ROLES[tag_of[role]], "content": content}
@@ -161,14 +174,22 @@ def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]
 
 def _parse_calls(value: str, where: str) -> dict[str, Any]:
     """Text and tool calls of a function_call turn, separated as in LLaMA-Factory."""
-    if marked := _search(_CALLS, value):
-        text, source = value.replace(marked.group(0), ""), marked.group(1)
-    elif thought := _search(_THOUGHT, value):
-        text, source = thought.group(0), value.replace(thought.group(0), "")
-    else:
-        text, source = "", value
+    text, source = "", value
+    # not one in an argument of the call
+    has_thought = "<think>\n" in value or value.lstrip().startswith("<think>")
+    if (inner := _between(value, "<tool_call>", "</tool_call>")) is not None:
+        text, source = value.replace(f"<tool_call>{inner}</tool_call>", ""), inner
+    elif has_thought and (inner := _between(value, "<think>", "</think>")) is not None:
+        source = value.replace(f"<think>{inner}</think>", "")
+        text = f"<think>{inner}</think>" + source[: -len(source.lstrip())]
     calls = from_json(source, f"{where}, the function call")
     calls = calls if isinstance(calls, list) else [calls]
+    return {"content": text, "tool_calls": _calls(calls, where)}
+
+
+def _calls(calls: list[Any], where: str) -> list[dict[str, Any]]:
+    """The calls, whose arguments may be JSON text, as in OpenAI's API."""
+    found = []
     for call in calls:
         if not isinstance(call, Mapping) or not {"name", "arguments"} <= call.keys():
             raise DatasetFormatError(
@@ -176,13 +197,16 @@ def _parse_calls(value: str, where: str) -> dict[str, Any]:
                 "'name' "
                 "and 'arguments'"
             )
-    tool_calls = [{"name": call["name"], "arguments": call["arguments"]} for call in calls]
-    return {"content": text, "tool_calls": tool_calls}
+        arguments = call["arguments"]
+        if isinstance(arguments, str):
+            arguments = from_json(arguments or "{}", f"{where}, the arguments of the call")
+        found.append({"name": call["name"], "arguments": arguments})
+    return found
 
 
-def _search(what: tuple[re.Pattern[str], str], text: str) -> re.Match[str] | None:
-    pattern, last = what
-    return pattern.search(text, 0, text.rfind(last) + len(last))
+def _between(text: str, start: str, end: str) -> str | None:
+    inner, ended, _ = text.partition(start)[2].partition(end)
+    return inner if ended else None
 
 
 def from_json(text: str, where: str) -> Any:

@@ -6,7 +6,7 @@ datasets from other sources can be read, too:
     ranking: true          preference
     a kto_tag column       KTO
     a weights column       scored; or a `score` in a turn of the assistant (EPO's files)
-    sharegpt               chat
+    sharegpt, openai       chat
     no response column     text
     otherwise              supervised (chat, if an alpaca row has tools)
 """
@@ -31,7 +31,7 @@ def parse_row(row: Any, entry: DatasetEntry) -> TrainingDatum:
     if not isinstance(row, Mapping):
         raise DatasetFormatError(f"found {shorten(repr(row))}, expected an object")
     reader = _Row(row, entry)
-    values = reader.sharegpt() if entry.formatting == "sharegpt" else reader.alpaca()
+    values = reader.alpaca() if entry.formatting == "alpaca" else reader.turns()
     return parse_training_datum(values)
 
 
@@ -68,8 +68,8 @@ class _Row:
             values["output"] = self._needed_text("response")
         return values | self._kind()
 
-    def sharegpt(self) -> dict[str, Any]:
-        """The fields of the record in a sharegpt row."""
+    def turns(self) -> dict[str, Any]:
+        """The fields of the record in a sharegpt or openai row."""
         column, turns = self._column("messages")
         if not isinstance(turns, list) or not turns:
             raise DatasetFormatError(
@@ -193,10 +193,10 @@ class _Row:
         return [(question, reply) for question, reply in pairs]
 
     def _tools(self) -> list[Any]:
-        column, _ = self._column("tools")
-        text = self._text("tools")
-        tools = from_json(text, f"column {column!r}") if text else []
-        if not isinstance(tools, list):
+        column, tools = self._column("tools")
+        if isinstance(tools, str):
+            tools = from_json(tools or "[]", f"column {column!r}")
+        if not isinstance(tools, list | None):
             raise DatasetFormatError(
                 f"column {column!r} holds {shorten(repr(tools))}, expected a list"
             )
@@ -205,7 +205,7 @@ class _Row:
                 f"column {column!r} holds tools, expected none: preference and KTO records have "
                 "no tools"
             )
-        return [_tool(tool) for tool in tools]
+        return [_tool(tool) for tool in tools or ()]
 
 
 def _messages(turns: list[str]) -> list[dict[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from dataenvgym.records import (
     TrainingDatum,
     parse_training_datum,
 )
+from dataenvgym.storage import encoding_fault
 
 DATASET_INFO = "dataset_info.json"
 
@@ -25,8 +27,10 @@ DATASET_INFO = "dataset_info.json"
 def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
     """The records of one dataset, or of several with commas between their names (option `dataset`).
 
-    Files are JSON lines, read as a stream, or a JSON array, which is read whole. Columns may have
-    any name that `dataset_info.json` explains.
+    Files are JSON objects, read as a stream, or a JSON array, which is read whole. Columns may have
+    any name that `dataset_info.json` explains. In the formatting "openai", turns have OpenAI's
+    names unless `tags` give others; text beside `tool_calls` is kept, which LLaMA-Factory drops,
+    and its "detailed thinking off" is not added to the system message.
 
     Raises:
         DatasetFormatError: naming file and line, the value found and the one expected.
@@ -134,13 +138,19 @@ def _files(path: Path) -> list[Path]:
 def _read_rows(path: Path) -> Iterator[tuple[str, Any]]:
     """Each row of the file, and its place."""
     with path.open("rb") as stream:
-        beginning = stream.read(1024).lstrip()
-        stream.seek(0)
-        if beginning.startswith(b"["):
+        beginning = stream.read(1024)
+        stream.seek(len(BOM_UTF8) if beginning.startswith(BOM_UTF8) else 0)
+        if beginning.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
             rows = _loads(stream.read(), f"{path}")
             yield from ((f"item {i}", row) for i, row in enumerate(rows, start=1))
             return
-        for number, line in enumerate(stream, start=1):
+        lines = enumerate(stream, start=1)
+        for number, line in lines:
+            if line.rstrip() == b"{":  # an object in several lines
+                parts = [line]
+                while not parts[-1].startswith(b"}") and (more := next(lines, None)):
+                    parts.append(more[1])
+                line = b"".join(parts)
             if line.strip():
                 yield f"line {number}", _loads(line, f"{path}, line {number}")
 
@@ -149,4 +159,5 @@ def _loads(text: bytes, where: str) -> Any:
     try:
         return exact_json.loads(text)
     except ValueError as error:
-        raise DatasetFormatError(f"{where}: {error}, expected JSON") from None
+        why = encoding_fault(text) or error
+        raise DatasetFormatError(f"{where}: {why}, expected JSON") from None

@@ -34,7 +34,7 @@ def test_an_entry_has_the_defaults_of_llama_factory(named, expected):
         ({"hf_hub_url": "x/y"}, r"'hf_hub_url' \('x/y'\), expected 'file_name'"),
         ({"file_name": "a.json", "num_samples": 5}, "'num_samples', expected none"),
         ({"file_name": "a.json", "split": "test"}, "'split' is 'test', expected 'train'"),
-        ({"file_name": "a.json", "formatting": "openai"}, "'openai', expected 'alpaca' or"),
+        ({"file_name": "a.json", "formatting": "jsonl"}, "'jsonl', expected 'alpaca'"),
         ({"file_name": "a.json", "columns": {"images": "i"}}, "'images'.*, expected text only"),
         ({"file_name": "a.json", "columns": ["text"]}, r"'columns' is \['text'\], expected an obj"),
         ({"file_name": "a.json", "tags": {"role_tag": 1}}, "'tags' is .*, expected an object"),
@@ -72,6 +72,10 @@ def test_a_turn_equals_its_message(role, value, message):
         (f"I look. <tool_call>{json.dumps(CALL)}</tool_call>", "I look. ", 1),
         (f"I look.\n<tool_call>{json.dumps([CALL, CALL])}</tool_call>", "I look.\n", 2),
         (f"<think>\nhm\n</think>\n\n{json.dumps(CALL)}", "<think>\nhm\n</think>\n\n", 1),
+        (f"<think>hm</think>\n{json.dumps([CALL, CALL])}", "<think>hm</think>\n", 2),
+        (f"<think></think>{json.dumps(CALL)}", "<think></think>", 1),
+        (f"<think>a</think><tool_call>{json.dumps(CALL)}</tool_call>", "<think>a</think>", 1),
+        (json.dumps({"name": "f", "arguments": json.dumps(CALL["arguments"])}), "", 1),
     ],
 )
 def test_calls_of_other_people_are_read(value, content, count):
@@ -91,6 +95,11 @@ def test_calls_of_other_people_are_read(value, content, count):
         ({"from": "human", "value": 3}, "turn 2, key 'value' is 3, expected a string"),
         ({"from": "function_call", "value": "f(x)"}, r"turn 2, the function call is .* JSON"),
         ({"from": "function_call", "value": '{"f": 1}'}, "expected an object with 'name' and 'arg"),
+        ({"from": "function_call", "value": "<think>no end {}"}, "the function call is .* JSON"),
+        (
+            {"from": "function_call", "value": '{"name": "f", "arguments": "x"}'},
+            "arguments .* JSON",
+        ),
     ],
 )
 def test_an_error_gives_the_actual_and_the_expected_value(turn, message):
