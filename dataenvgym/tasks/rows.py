@@ -13,6 +13,7 @@ found, for error messages. `read_rows` takes
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,14 +124,18 @@ def rows_of_lines(path: Path, name: str, where: str) -> Iterator[SourceRow]:
         where: the file, for messages.
 
     Raises:
-        InvalidInstanceError: if a line is not a JSON object, naming file and line.
+        InvalidInstanceError: if a line is not a JSON object, naming file and line; or if the file
+            is not whole.
     """
-    with _open(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark
-            if line.strip():
-                yield _row(f"{name}-{number}", f"{where}:{number}", line)
+    try:
+        with _open(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark
+                if line.strip():
+                    yield _row(f"{name}-{number}", f"{where}:{number}", line)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidInstanceError(f"{where} is damaged: {error}") from None
 
 
 def _from_array(path: Path, name: str, where: str) -> Iterator[SourceRow]:

@@ -1,10 +1,14 @@
+import bz2
 import gzip
 import json
+import lzma
+import random
 import sys
 
 import pytest
 from pydantic import ValidationError
 
+from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import BrokenFileError, ConfigurationError, InvalidInstanceError
 from dataenvgym.storage import read_json, read_jsonl
 from dataenvgym.tasks.rows import HubDataset, read_rows, source_name
@@ -29,6 +33,32 @@ def test_a_packed_file_and_one_with_a_byte_order_mark_read_the_same(tmp_path):
     for path in (packed, marked):
         assert [row.values for row in read_rows(path)] == OBJECTS
     assert next(read_rows(packed)).id == "a-1"
+
+
+def test_a_packed_file_that_is_damaged_is_refused_by_name_and_never_read_in_part(tmp_path):
+    rng = random.Random(0)
+    rows = [{"question": f"{rng.random()} + {k} = ?"} for k in range(50)]
+    text = "\n".join(map(json.dumps, rows)).encode()
+    whole = gzip.compress(text, mtime=0)
+    flipped = [bytes([*whole[:at], whole[at] ^ (1 << rng.randrange(8)), *whole[at + 1 :]])
+               for at in rng.sample(range(len(whole)), 150)]  # fmt: skip
+    cut = [whole[: rng.randrange(1, len(whole))] for _ in range(30)]
+    path = tmp_path / "damaged.jsonl.gz"
+    refusals = []
+    for data in (*cut, *flipped, text, whole + text, bz2.compress(text), lzma.compress(text)):
+        path.write_bytes(data)
+        try:
+            assert [row.values for row in read_rows(path)] == rows
+        except InvalidInstanceError as error:
+            refusals.append(str(error))
+    assert all(str(path) in refusal for refusal in refusals)
+    assert len(refusals) > 170  # a flipped bit in the header is harmless
+    for data in (whole[:-9], text):
+        path.write_bytes(data)
+        with pytest.raises(InvalidInstanceError, match=r"damaged\.jsonl\.gz"):
+            _ = MathTask({"test": path}, question_field="question").on("test").instances
+    path.write_bytes(gzip.compress(text[:999]) + gzip.compress(text[999:]))  # as `cat` makes it
+    assert [row.values for row in read_rows(path)] == rows
 
 
 def test_a_json_file_has_an_array_or_one_object_per_line(tmp_path):
