@@ -5,7 +5,7 @@
     LiveCodeBench  "public_test_cases" and "private_test_cases" are JSON lists of {"input",
                    "output", "testtype"}; the private ones may be packed (base64, zlib, pickle of a
                    text). Of type "functional", each line of the input is a JSON argument of the
-                   method that "metadata" names.
+                   method that "metadata" names, or else "starter_code".
 
 Outputs are compared as these benchmarks do: numbers by value, integers too ("7" equals "007"). APPS
 ignores empty lines and allows the tolerance of numpy's allclose; LiveCodeBench compares exactly.
@@ -20,6 +20,7 @@ import binascii
 import io
 import math
 import pickle
+import re
 import zlib
 from dataclasses import replace
 from decimal import Decimal
@@ -96,8 +97,14 @@ def livecodebench_parts(row: SourceRow) -> Parts:
         text = _unpacked(packed, f"{row.where}, field {field!r}")
         row = replace(row, values={**row.values, field: text})
     private = json_in(row, field, list)
-    name = json_in(row, "metadata", dict).get("func_name")
     starter = text_in(row, "starter_code", default="")
+    name = json_in(row, "metadata", dict).get("func_name")
+    tests = [test for test in [*public, *private] if isinstance(test, dict)]
+    if name is None and any(test.get("testtype") == "functional" for test in tests):
+        own = starter[max(0, starter.find("class Solution")) :]
+        if not (method := re.search(r"^[ \t]*def ([^\W_]\w*)", own, re.MULTILINE)):
+            raise UnfitRowError(f"{row.where}: functional tests, and no name of their function")
+        name = method[1]
     problem = {
         "entry_point": name,
         "starter": starter,

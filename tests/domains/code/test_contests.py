@@ -167,6 +167,23 @@ def test_a_functional_row_of_livecodebench_calls_a_method(box):
     assert judge(code, problem, box, limits=LIMITS).passed
 
 
+@pytest.mark.parametrize("metadata", ["{}", "", None, json.dumps({"func_name": None}), {}])
+@pytest.mark.parametrize(
+    "before", ["", "# class Node:\n#     def lost(self):\nclass Node:\n    def get(self): ...\n\n"]
+)
+def test_the_starter_code_names_the_method_if_the_metadata_do_not(box, metadata, before):
+    test = {"input": "[1, 2]", "output": "[2, 1]", "testtype": "functional"}
+    starter = f"{before}class Solution:\n    def turn(self, xs: List[int]) -> List[int]:\n        "
+    row = {"public_test_cases": json.dumps([test]), "private_test_cases": "", "metadata": metadata}
+    problem = loaded(LCB | row | {"starter_code": starter})[1]
+    assert problem.public == (CallTest(args=([1, 2],), expected=[2, 1]),)
+    code = "class Solution:\n    def turn(self, xs):\n        return xs[::-1]\n"
+    assert judge(code, problem, box, limits=LIMITS).passed
+    assert not judge(code.replace("[::-1]", ""), problem, box, limits=LIMITS).passed
+    with pytest.raises(UnfitRowError, match="functional"):
+        loaded(LCB | row | {"starter_code": "# def lost(): a comment"})
+
+
 class Boom:
     def __reduce__(self):
         return (print, ("boom",))
