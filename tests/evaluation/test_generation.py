@@ -104,6 +104,16 @@ def test_each_row_has_a_reply_for_each_seed(folder, model):
     assert generate(typed(model, "seeds=3")).replies == 30
 
 
+def test_numbers_of_rows_keep_their_digits(folder):
+    numbers = f'"what": "w", "how": [{2**70}, 0.10000000000000000001, 1e-400], "id": -{2**64}'
+    (folder / "rows.jsonl").write_text(f"{{{numbers}}}\n")
+    (file,) = generate(typed()).files
+    assert file.read_text().startswith(f"{{{numbers},".replace(" ", ""))
+    (row,) = read_jsonl(file)
+    assert row["generation"] == f"w [{2**70},0.10000000000000000001,1e-400]|0"
+    assert generate(typed()).was_finished
+
+
 def test_a_server_gets_so_many_questions_at_once(folder):
     generate(typed("Served"))
     assert 1 <= sys.modules["asking"].Served.most <= 4

@@ -207,6 +207,19 @@ def test_a_call_without_arguments_is_a_call(server, connect, arguments):
     assert (read.name, read.arguments) == ("f", {})
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+def test_integers_of_a_call_keep_their_digits_in_replies_and_requests(server, connect, as_text):
+    arguments = {"n": 2**70, "of": [-(2**63) - 1, {"x": 3**99}]}
+    given = json.dumps(arguments) if as_text else arguments
+    call = {"function": {"name": "f", "arguments": given}}
+    server.script(body(json.dumps({"choices": [{"message": {"tool_calls": [call]}}]})))
+    asked = Message(role="user", content="?", tools=(Tool(name="f"),))
+    message = read_reply([asked], ask(connect()).text)
+    assert message.tool_calls[0].arguments == arguments
+    (sent,) = to_messages([message])[0]["tool_calls"]
+    assert json.loads(sent["function"]["arguments"]) == arguments
+
+
 # --- what is tried again ---
 
 

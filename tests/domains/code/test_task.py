@@ -146,3 +146,16 @@ def test_humaneval_goes_through_the_task_with_fenced_bare_and_body_only_answers(
     }
     task.close()
     assert accuracies == {"fenced": 1.0, "bare": 1.0, "body": 1.0, "empty": 0.0}
+
+
+@pytest.mark.parametrize("given", [45, 3**45, -(2**70)])
+def test_tests_with_long_integers_are_exact(tmp_path, given):
+    tests = [[[given], {}, given + 2**70], [[[given]], {}, [given]]]
+    row = {"instruction": "f", "entry_point": "f", "hidden": tests}
+    (tmp_path / "p.jsonl").write_text(json.dumps(row))
+    task = CodeTask({"test": tmp_path / "p.jsonl"}, split="test")
+    for more, is_right in ((0, True), (1, False)):
+        code = f"def f(x):\n    return x if type(x) is list else x + 2**70 + {more}"
+        (completed,) = task.evaluate(Student(f"```python\n{code}\n```"))
+        assert (completed.was_correct, completed.error) == (is_right, None)
+    task.close()

@@ -8,7 +8,7 @@ from dataenvgym.errors import ConfigurationError, InvalidInstanceError, Unparsab
 from dataenvgym.scoring import answers_equal
 from dataenvgym.tasks.rows import HubDataset
 
-from ...fakes import Knowing
+from ...fakes import Knowing, Student
 
 
 def write(path, answers, *, questions=None):
@@ -194,3 +194,30 @@ def test_the_answers_of_gsm8k_are_right_for_themselves_and_wrong_for_their_neigh
 def test_splits_that_share_a_file_without_a_share_of_it_are_refused(places, fractions):
     with pytest.raises(ConfigurationError, match=r"validation and test have no share of [ab]"):
         MathTask(places, fractions=fractions)
+
+
+@pytest.mark.parametrize("form", ["{}", "[{}]"])
+@pytest.mark.parametrize(
+    ("number", "right", "wrong"),
+    [
+        *((str(n), n, n + 1) for n in (2**64, 2**70, -(2**63) - 1, 10**25 + 1, -(10**400))),
+        *((f"{n}.0", n, n - 1) for n in (2**53 + 1, 10**30)),
+        ("123456789012345678901.5", "123456789012345678901.5", "123456789012345678901.4"),
+        *(("1e-400", "1e-400", "0"), ("1e22", 10**22, 10**22 + 1), ("0.25", "1/4", "0.26")),
+    ],
+)
+def test_a_gold_answer_that_is_a_number_keeps_its_digits(tmp_path, form, number, right, wrong):
+    path = tmp_path / f"p.{'jsonl' if form == '{}' else 'json'}"
+    path.write_text(form.format(f'{{"question": "n?", "answer": {number}}}'))
+    task = MathTask({"test": path}, split="test")
+    for answer, is_right in ((right, True), (wrong, False)):
+        (completed,) = task.evaluate(Student(f"#### {answer}"))
+        assert completed.was_correct is is_right
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "NaN", "Infinity", "1" * 5000])
+def test_a_number_that_no_reader_holds_is_refused_with_its_line(tmp_path, number):
+    path = tmp_path / "p.jsonl"
+    path.write_text(f'{{"question": "n?", "answer": 1}}\n{{"question": "m?", "answer": {number}}}')
+    with pytest.raises(InvalidInstanceError, match=r"p\.jsonl:2: not valid JSON"):
+        _ = MathTask({"test": path}, split="test").instances

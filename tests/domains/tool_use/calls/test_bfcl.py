@@ -290,3 +290,14 @@ def test_files_that_are_not_there_are_named(bfcl_files, tmp_path):
 def test_a_data_set_by_name_is_refused_with_the_way_out():
     with pytest.raises(ConfigurationError, match="give the path of a folder"):
         _ = whole({"dataset": "gorilla-llm/Berkeley-Function-Calling-Leaderboard"}).instances
+
+
+@pytest.mark.parametrize("number", [2**64, -(10**30), 3**100])
+def test_a_long_integer_in_a_row_is_that_of_the_call(bfcl_files, number):
+    gold = {"id": "simple_python_1", "ground_truth": [{"math.add": {"a": [number], "b": [1.5]}}]}
+    path = bfcl_files / "possible_answer" / "BFCL_v4_simple_python.json"
+    edit(path, 2, lambda row: row.update(gold))
+    task = whole(bfcl_files, subset="simple")
+    for said, is_right in ((number, True), (number + 1, False)):
+        call = ToolCall(name="math.add", arguments={"a": said, "b": 1.5})
+        assert task.domain.judge(task.instances[1], as_calls_text([call])) is is_right
