@@ -15,6 +15,7 @@ must decide (see `dataenvgym.scoring.grading`).
   numbers with spaces between them (`4 3 1`) are a sequence, and so are letters (`c a b`) if
   both sides are written like that.
 - `101_2` is a numeral and equals only the same numeral in the same base.
+- A list whose items are all equal (`0.5, or 50%`) equals the item.
 - A named value (`x = 5`) equals the value alone; words are compared without case.
 """
 
@@ -138,7 +139,8 @@ class _Comparison:
             return None if isinstance(group, Group) and group.left == UNION else False
         verdicts = {self.compare(item, single) for item in group.items}
         if verdicts == {True}:
-            return True if len(group.items) == 1 else None
+            rest = [self.compare(group.items[0], item) for item in group.items[1:]]
+            return True if not rest or (group.left == LIST and all(rest)) else None
         return None if None in verdicts and False not in verdicts else False
 
     def _groups(self, one: Group, other: Group) -> bool | None:

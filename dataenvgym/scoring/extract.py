@@ -8,11 +8,13 @@ used:
 2. `#### ...`, to the end of the line.
 3. `final answer is ...` or `final answer: ...`, to the end of the sentence.
 4. `answer is ...` or `answer: ...`, likewise.
+5. Nothing else: the whole response is one number, list of numbers or formula (`**44**`, `= 44`,
+   `44 apples.`, `x = 7`).
 
-There is deliberately no fallback to the last number or the last formula of a response: a lucky
-intermediate result would score, and a student would never learn to state an answer. Thoughts do not
-count (see `said_in`). Chat-template tokens are removed, and a response that continues with an
-invented next turn of the user ends there.
+There is deliberately no fallback to the last number or the last formula of a longer response: a
+lucky intermediate result would score, and a student would never learn to state an answer. Thoughts
+do not count (see `said_in`). Chat-template tokens are removed, and a response that continues with
+an invented next turn of the user ends there.
 """
 
 # ruff: noqa: RUF001 (this module is about look-alikes of ASCII signs)
@@ -21,6 +23,8 @@ from __future__ import annotations
 
 import re
 
+from dataenvgym.scoring.normalize import clean
+from dataenvgym.scoring.quantities import split_unit
 from dataenvgym.tool_formats import said_in
 
 _TOKENS = re.compile(
@@ -36,14 +40,23 @@ _BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])\s*")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BARE_BOX = re.compile(r"[^\s${}]+")
 _HASHES = re.compile(r"(?<!#)####(?!#)[^\S\n]*([^\n]*)")
-_MARK = r"answer\b[*_]*+(?:\s++to\s++[^.\n]{1,80}?)?(?:\s++is\b\s*+:?+|\s*+[:=])[*_]*+\s*+"
+_MARK = (
+    r"answer\b[*_]*+(?:,\s\w++,)?(?:\s++to\s++[^.\n]{1,80}?)?(?:\s++(?:is|equals)\b\s*+:?+|\s*+[:=])"
+    r"[*_]*+\s*+"
+)
 _FINAL_ANSWER = re.compile(rf"\bfinal\s+{_MARK}", re.IGNORECASE)
 _ANSWER = re.compile(rf"\b{_MARK}", re.IGNORECASE)
 _MATHS = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _SENTENCE_END = re.compile(
-    r"[.!?](?=\s|$|\*)|\n|,?\s(?:because|since|so|which|where|as)\s|\s(?:I hope)\b"
+    r"(?<!\bi\.e)(?<!\bapprox)(?<!\bRs)[.!?](?=\s|$|\*)|\n"
+    r"|,?\s(?:because|since|so|which|where|as)\s|\s(?:I hope)\b"
 )
+_WHICH_IS = re.compile(r"^[^\d\n.$\\]{1,80}?,? which (?:is|equals) ")
 _EMPHASIS = re.compile(r"(?<!\S)(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)(?=[\s.,;:!?)]|$)")  # not 2**3
+_BARE = re.compile(
+    r"(?:\w ?(?:[=<>]|\\[lg]e))?(?:\\[A-Za-z]+|(?<![A-Za-z])[A-Za-z]|[^A-Za-z?=<>])+"
+)
+_MAX_BARE = 200
 _MAX_SENTENCE = 1_000
 
 
@@ -52,7 +65,9 @@ def extract_final_answer(text: str) -> str | None:
 
     Units, currency and thousands separators stay: the comparison handles them.
     """
-    return _marked_answer(_reply_text(said_in(text))) or None
+    text = _reply_text(said_in(text)).strip()
+    marked = _marked_answer(text)
+    return _bare_answer(text) if marked is None else marked or None
 
 
 def _marked_answer(text: str) -> str | None:
@@ -90,9 +105,19 @@ def _boxed(text: str, start: int) -> str:
     return ""
 
 
+def _bare_answer(text: str) -> str | None:
+    """The response itself, if it is only an answer (see the module)."""
+    text = text.strip("*_` ").rstrip(".*_` ")
+    number = "" if len(text) > _MAX_BARE or "\n" in text else split_unit(clean(text))[0]
+    if not _BARE.fullmatch(number) or not re.search(r"\d|\\", number):
+        return None
+    maths = _MATHS.fullmatch(text)
+    return next(filter(None, maths.groups())).strip() if maths else text
+
+
 def _stated(tail: str) -> str:
     """The answer at the beginning of the text after "the answer is"."""
-    tail = tail[:_MAX_SENTENCE].lstrip("*_ \t")
+    tail = _WHICH_IS.sub("", tail[:_MAX_SENTENCE].lstrip("*_ \t"))
     if maths := _MATHS.match(tail):
         return next(part for part in maths.groups() if part is not None).strip()
     end = _SENTENCE_END.search(tail)

@@ -1,8 +1,9 @@
 """One spelling for many: normalizes the text of an answer before it is parsed.
 
 `clean` undoes typesetting (`\\dfrac`, `\\left(`, thin spaces, `$`), maps Unicode signs to their
-LaTeX or ASCII forms, and removes signs around the answer (bold marks, quotes, a full stop). It
-keeps the mathematics, also spaces between digits, and its result is valid LaTeX again.
+LaTeX or ASCII forms, and removes signs around the answer (bold marks, quotes, a full stop) and
+words (`about`, `in total`: see `dataenvgym.scoring.remarks`). It keeps the mathematics, also spaces
+between digits, and its result is valid LaTeX again.
 """
 
 # ruff: noqa: RUF001 (this module is about look-alikes of ASCII signs)
@@ -11,6 +12,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+
+from dataenvgym.scoring.remarks import without_remarks
 
 _SIGNS = {
     **dict.fromkeys("−–—‐‑‒﹣－", "-"),
@@ -42,6 +45,7 @@ _SIGNS = {
     "λ": r"\lambda ",
 }
 _SIGN_TABLE = str.maketrans(_SIGNS)
+_LONG_DASH = re.compile(r"\s*—\s*(?=[^\W\d_]{2})")
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ"
 _SUPERSCRIPT_RUN = re.compile(f"[{_SUPERSCRIPTS}]+")
 _SUPERSCRIPT_TABLE = str.maketrans(_SUPERSCRIPTS, "0123456789-+n")
@@ -106,7 +110,7 @@ def clean(text: str) -> str:
     """`text` in one spelling (see the module); idempotent, and empty if nothing is left."""
     text = text.strip()
     if _SIMPLE.fullmatch(text) and not _SPELLED_SIGN.search(text):
-        return _SPACES.sub(" ", text)
+        return without_remarks(_SPACES.sub(" ", text))
     if not text.isascii():
         text = _ascii_signs(text)
     text = _CONTROL.sub("", text)
@@ -118,7 +122,7 @@ def clean(text: str) -> str:
     if "<" in text or ">" in text or "!" in text:
         text = _ASCII_COMPARISON.sub(lambda found: _ASCII_COMMANDS[found[0]], text)
     text = _BARE_NAME.sub(lambda m: _BARE_COMMANDS.get(m[0].lower(), r"\infty "), text)
-    return _PERCENT.sub("%", _trim(_SPACES.sub(" ", text)))
+    return _PERCENT.sub("%", _trim(without_remarks(_trim(_SPACES.sub(" ", text)))))
 
 
 def unwrap_text(text: str) -> str:
@@ -134,6 +138,7 @@ def tokens(text: str) -> list[str]:
 
 
 def _ascii_signs(text: str) -> str:
+    text = _LONG_DASH.sub(" - ", text)
     text = _SUPERSCRIPT_RUN.sub(
         lambda found: "^{" + found[0].translate(_SUPERSCRIPT_TABLE) + "}", text
     )

@@ -138,7 +138,10 @@ _SPELLINGS = {
 _CANONICAL = {
     spelling: unit for unit, others in _SPELLINGS.items() for spelling in (unit, *others.split())
 }
-_CONNECTORS = frozenset({"of", "per", "in", "a", "an", "the"})
+_CONNECTORS = frozenset({"of", "per", "in", "a", "an", "the", "for", "at", "on"})
+_MULTIPLES = """hundred thousand million billion trillion dozen squared cubed factorial times plus
+    minus half halves thirds quarters fifths sixths eighths tenths"""
+_NOT_UNITS = frozenset(_MULTIPLES.split())
 _LONG_WORD = 4
 
 UNIT_LETTERS = frozenset("mgshlLCF")
@@ -172,7 +175,8 @@ def units_clash(one: str, other: str) -> bool:
 
 def _is_unit(words: list[str], *, compound: bool) -> bool:
     """Whether all words are units; single letters count only in a compound such as `m/s`."""
-    if all(word.lower() in _CONNECTORS for word in words):
+    lowered = {word.lower() for word in words}
+    if lowered <= _CONNECTORS or lowered & _NOT_UNITS:
         return False
     return all(
         len(word) >= _LONG_WORD

@@ -107,9 +107,12 @@ def _numerically_equal(one: Any, other: Any) -> bool | None:
 
 def _is_zero(number: Any) -> bool:
     """Whether a number is 0: sympy adds digits until two are certain; without these, it is 0."""
-    limit = 2 * _DIGITS if number.has(*_SLOW) else _CERTAIN_DIGITS
-    parts = number.evalf(2, maxn=limit).as_real_imag()
+    parts = _value(number, 2).as_real_imag()
     return all(part == 0 or part._prec == 1 for part in parts)
+
+
+def _value(number: Any, digits: int) -> Any:
+    return number.evalf(digits, maxn=2 * _DIGITS if number.has(*_SLOW) else _CERTAIN_DIGITS)
 
 
 def _named(number: Any) -> Any:
@@ -134,7 +137,7 @@ def _number(expression: Any) -> Any | None:
     if not isinstance(expression, sympy.Expr):
         return None
     try:
-        value = sympy.N(_read(expression, _float), _DIGITS)
+        value = _value(_read(expression, _float), _DIGITS)
     except (TypeError, ValueError, ArithmeticError):
         return None
     return value if value.is_number and value.is_finite is True else None

@@ -52,6 +52,7 @@ def test_it_judges_records_on_its_problems_only():
 
     assert judged("Put 3 1 2 in falling order.", "#### 3 2 1") is True
     assert judged("Put 3 1 2 in falling order.", "#### 1 2 3") is False
-    assert judged("Put 3 1 2 in falling order.", "3 2 1") is False
+    assert judged("Put 3 1 2 in falling order.", "3 2 1") is True
+    assert judged("Put 3 1 2 in falling order.", "First 3, then 2 1") is False
     assert judged("Arrange 3 1 2 from high to low.", "#### 1 2 3") is None
     assert PocketMathTask().domain.judge_record(TextDatum(text="asc 2 1 = #### 2 1")) is None

@@ -54,7 +54,7 @@ def test_right_answers_score_one(task, form):
 
 
 def test_an_answer_that_is_wrong_or_not_marked_does_not_count_as_correct(task):
-    for form in ("<answer>{}7</answer>", "{}", "<answer></answer>"):
+    for form in ("<answer>{}7</answer>", "I found {}", "<answer></answer>"):
         assert not any(c.was_correct for c in task.evaluate(oracle(task, form)))
 
 
