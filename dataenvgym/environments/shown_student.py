@@ -130,6 +130,7 @@ class ShownStudent(ForwardingPredictor):
     )
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_predictor":  # while a copy is being made
+        # options that could be changed, and `_predictor`, which a copy in the making has not yet
+        if name.startswith("_") or name in ("trainer", "chat_template_kwargs"):
             raise AttributeError(name)
         return getattr(self._predictor, name)

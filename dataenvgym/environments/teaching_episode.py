@@ -33,7 +33,13 @@ from dataenvgym.interfaces import (
     TrainablePredictorInterface,
 )
 from dataenvgym.progress import tell
-from dataenvgym.records import CompletedTaskInstance, PerformanceReport, Refusal, TrainingDatum
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Marks,
+    PerformanceReport,
+    Refusal,
+    TrainingDatum,
+)
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
 from dataenvgym.tasks.base import Task, attempts_for
@@ -65,6 +71,7 @@ class TeachingEpisode:
     history: History = field(default_factory=History)
     checks: RecordChecks = field(default_factory=RecordChecks)
     student: Student = field(init=False)
+    _marks: Marks = field(default_factory=dict)  # of the problems evaluated so far
 
     def __post_init__(self) -> None:
         self.student = Student(self.predictor, self.folder, self.options)
@@ -190,10 +197,10 @@ class TeachingEpisode:
     def shown(
         self, number: int, completed: Sequence[CompletedTaskInstance], report: PerformanceReport
     ) -> tuple[Sequence[CompletedTaskInstance], PerformanceReport]:
-        """The results that the agent sees after this iteration, and the report on them."""
+        """The results that the agent sees after this iteration, and a report on them of its own."""
         shown = task_of(self.task).shown(completed, number)
         if len(shown) == len(completed):
-            return shown, report
+            return shown, report.model_copy(deep=True)
         on_shown = report_of(self.task, shown)
         return shown, on_shown.model_copy(update={"refused": report.refused})
 
@@ -284,7 +291,7 @@ class TeachingEpisode:
         run = files.directory.parent.parent.name
         with clock("generate"), attempts_for(run, f"{phase}-{files.number:03d}"):
             began = time.perf_counter()
-            completed = evaluated_by(self.task, timed)
+            completed = evaluated_by(self.task, timed, self._marks)
             elapsed = time.perf_counter() - began
         clock.add("generate", timed.seconds - elapsed)
         clock.add("score", elapsed - timed.seconds)

@@ -19,7 +19,9 @@ class DataGenerationAgentInterface(Protocol):
     then saved with each iteration, and a resumed run continues from it. A resumed agent without
     these methods starts with an empty memory, and the run warns of it.
 
-    It may ask `predictor`, but not change it: its `train`, `load` and `reset` raise AgentError.
+    What it is shown is frozen, and a problem that is changed in spite of that ends the run with an
+    error. It may ask `predictor`, but not change it: its `train`, `load` and `reset` raise
+    AgentError.
     In a teaching environment it may also try records without keeping them
     (`predictor.trial(records)`, see `ShownStudentInterface`).
     """

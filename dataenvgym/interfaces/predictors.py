@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue
 
 from dataenvgym.options import Given
 from dataenvgym.records import Conversation, Model, PerformanceReport, Refusal, TrainingDatum
-from dataenvgym.records.model import Text
+from dataenvgym.records.model import Frozen, Text
 from dataenvgym.records.usage import Usage
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class SamplingParameters(Model):
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
     max_tokens: int = Field(default=64, ge=1)
     seed: int = Field(default=0, ge=0)
-    json_schema: Given[dict[str, JsonValue] | None] = None
+    json_schema: Given[Frozen[dict[str, JsonValue] | None]] = None
     stop: tuple[Annotated[Text, Field(min_length=1)], ...] = Field(default=(), exclude_if=not_)
 
     def until_stop(self, text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from dataenvgym.records.model import Json, Model, Text
+from dataenvgym.records.model import JsonObject, Model, Text
 
 
 class Tool(Model):
@@ -23,7 +23,7 @@ class Tool(Model):
 
     name: Text = Field(min_length=1)
     description: Text = ""
-    parameters: dict[str, Json] = {}
+    parameters: JsonObject = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -36,7 +36,7 @@ class ToolCall(Model):
     """A tool call by the assistant: the tool's name and its arguments by name."""
 
     name: Text = Field(min_length=1)
-    arguments: dict[str, Json] = {}
+    arguments: JsonObject = {}
 
 
 class Message(Model):

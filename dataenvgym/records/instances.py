@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,7 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.errors import EvaluationError, InvalidInstanceError, first_fault
 from dataenvgym.records.conversations import Conversation
-from dataenvgym.records.model import Finite, Json, Model, Note, Text
+from dataenvgym.records.model import Finite, Frozen, JsonObject, Model, Note, Text
 from dataenvgym.records.usage import NOTHING, Costs, Usage
 
 ModelT = TypeVar("ModelT", bound=Model)
@@ -36,7 +37,7 @@ def count_faults(completed: Iterable[CompletedTaskInstance]) -> dict[str, int]:
     return {fault: counts[fault] for fault in sorted(filter(None, counts))}
 
 
-Scores = dict[Text, Finite]
+Scores = Frozen[dict[Text, Finite]]
 """By name."""
 
 
@@ -86,7 +87,7 @@ class TaskInstance(Model):
     answer: str | None = None
     skill: str | None = None
     category: str | None = None
-    data: dict[str, Json] = {}
+    data: JsonObject = {}
 
     def data_as(self, model: type[ModelT]) -> ModelT:
         """The data as a model.
@@ -117,6 +118,31 @@ def hashed_json(instance: TaskInstance) -> bytes:
         and getattr(instance, name) == field.get_default(call_default_factory=True)
     }
     return instance.model_dump_json(exclude=unused).encode()
+
+
+Marks = dict[str | int, bytes]
+"""Hashes of problems, by id or position."""
+
+
+def refuse_changed(
+    instances: Iterable[tuple[str | int, TaskInstance]], marks: Marks, where: str
+) -> None:
+    """Compare problems with their hashes in `marks`, and add those that are new.
+
+    Args:
+        where: the owner of the problems, such as "task 'mine'".
+
+    Raises:
+        InvalidInstanceError: naming the first one that has changed.
+    """
+    for key, instance in instances:
+        mark = hashlib.sha256(hashed_json(instance)).digest()
+        if marks.setdefault(key, mark) != mark:
+            raise InvalidInstanceError(
+                f"{where}: instance {instance.id!r} is not as it was before: something changed it "
+                "in memory, or another problem has this id. Change a copy (copy.deepcopy), or give "
+                "each problem an id of its own"
+            )
 
 
 def check_ids(instances: Iterable[TaskInstance], where: str) -> None:
@@ -164,7 +190,7 @@ class CompletedTaskInstance(Model):
     fault: Text | None = Field(default=None, min_length=1, exclude_if=lambda fault: fault is None)
     note: Note | None = None
     scores: Scores = {}
-    usage: dict[str, tuple[Usage, ...]] = Field(default={}, exclude=True, repr=False)
+    usage: Frozen[dict[str, tuple[Usage, ...]]] = Field(default={}, exclude=True, repr=False)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CompletedTaskInstance) and all(

@@ -1,9 +1,15 @@
-"""The base of all records: a frozen model, and the text and JSON that it may contain."""
+"""The base of all records: a frozen model, and the text and JSON that it may contain.
+
+Dictionaries and lists in a record are frozen too, because agents, students and tasks share it.
+`copy.deepcopy` gives copies that can be changed.
+"""
 
 from __future__ import annotations
 
+import copy
 import re
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, NoReturn, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
@@ -12,10 +18,55 @@ from dataenvgym import exact_json
 _NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise TypeError("a record or problem cannot be changed: change a copy (copy.deepcopy)")
+
+
+class FrozenDict(dict[str, Any]):
+    """A dictionary that cannot be changed; its deep copy can."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return copy.deepcopy(dict(self), memo)
+
+    def __reduce__(self) -> Any:  # pickle would set items
+        return FrozenDict, (dict(self),)
+
+
+class FrozenList(list[Any]):
+    """A list that cannot be changed; its deep copy can."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = append = clear = extend = insert = _refuse
+    pop = remove = reverse = sort = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return copy.deepcopy(list(self), memo)
+
+    def __reduce__(self) -> Any:
+        return FrozenList, (list(self),)
+
+
+def frozen(value: Any) -> Any:
+    """The value with frozen dictionaries and lists, all the way down."""
+    if isinstance(value, dict):
+        return FrozenDict({name: frozen(each) for name, each in value.items()})
+    if isinstance(value, list):
+        return FrozenList([frozen(each) for each in value])
+    return value
+
+
 class Model(BaseModel):
     """Frozen, and strict about names: an unknown field is an error, not ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic's; what is new is frozen, too."""
+        update = update and {name: frozen(value) for name, value in update.items()}
+        return super().model_copy(update=update, deep=deep)
 
 
 def _encodable(text: str) -> str:
@@ -53,3 +104,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 """A number in JSON: neither NaN nor infinite."""
 Json = Annotated[JsonValue, AfterValidator(_plain_json)]
 """A JSON value; its numbers are finite, and integers may have up to 4,300 digits."""
+T = TypeVar("T")
+Frozen = Annotated[T, AfterValidator(frozen), Field(validate_default=True)]
+"""That type, frozen."""
+JsonObject = Frozen[dict[str, Json]]

@@ -7,9 +7,9 @@ from operator import not_
 from pydantic import Field
 
 from dataenvgym.records.instances import Scores
-from dataenvgym.records.model import Finite, Model, Text
+from dataenvgym.records.model import Finite, Frozen, Model, Text
 
-Faults = dict[Text, int]
+Faults = Frozen[dict[Text, int]]
 """The number of instances with an error, by fault."""
 
 

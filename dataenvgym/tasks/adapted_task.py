@@ -15,7 +15,13 @@ from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, first_fault
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
-from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Marks,
+    PerformanceReport,
+    TaskInstance,
+    refuse_changed,
+)
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
@@ -163,11 +169,17 @@ def _misplaced(task: TaskInterface) -> list[str]:
     return found
 
 
-def evaluated_by(task: TaskInterface, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
+def evaluated_by(
+    task: TaskInterface, predictor: PredictorInterface, marks: Marks | None = None
+) -> list[CompletedTaskInstance]:
     """The instances that the task's `evaluate` completed.
+
+    Args:
+        marks: hashes of earlier evaluations' problems by id; new ones are added.
 
     Raises:
         EvaluationError: if it returned anything else.
+        InvalidInstanceError: if a problem is not the one in `marks`.
     """
     completed: Any = task.evaluate(predictor)
     found = list(completed) if isinstance(completed, Iterable) else [completed]
@@ -177,6 +189,9 @@ def evaluated_by(task: TaskInterface, predictor: PredictorInterface) -> list[Com
                 f"evaluate of task {_name_of(task)!r} returned "
                 f"{type(each).__name__}, expected a list of CompletedTaskInstance"
             )
+    if marks is not None:
+        keyed = ((each.instance.id, each.instance) for each in found)
+        refuse_changed(keyed, marks, f"evaluate of task {_name_of(task)!r}")
     counts = Counter(each.instance.id for each in found)
     if repeated := [id for id, count in counts.items() if count > 1]:
         warn_run(

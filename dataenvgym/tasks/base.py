@@ -20,10 +20,12 @@ from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import (
     CompletedTaskInstance,
+    Marks,
     PerformanceReport,
     TaskInstance,
     TrainingDatum,
     check_ids,
+    refuse_changed,
 )
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.run_warnings import warn_run
@@ -136,6 +138,7 @@ class Task:
                 "out (an engine may ask others.judge)"
             )
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
+        self._marks: dict[Split, Marks] = {}
 
     # --- its parts ---
 
@@ -174,7 +177,7 @@ class Task:
                 something else.
         """
         if self.split not in self._loaded:
-            where = f"task {self.name!r}, split {self.split!r}"
+            where = self._where
             instances = checked_instances(self.load(self.split), where, "load()")
             if self.pressure is not None:
                 instances = tuple(self.pressure.problems(self.split, instances, self._skills))
@@ -183,8 +186,14 @@ class Task:
                     f"{where}: there are no instances, expected at least one"
                 )
             check_ids(instances, where)
+            self._marks[self.split] = {}
+            refuse_changed(enumerate(instances), self._marks[self.split], where)
             self._loaded[self.split] = instances
         return self._loaded[self.split]
+
+    @property
+    def _where(self) -> str:
+        return f"task {self.name!r}, split {self.split!r}"
 
     @cached_property
     def _skills(self) -> tuple[str, ...]:
@@ -230,7 +239,7 @@ class Task:
             )
         whole = self.on("validation")
         whole.source = self.source.whole()
-        whole._loaded = {}
+        whole._loaded, whole._marks = {}, {}
         return whole
 
     def attempt(
@@ -348,7 +357,9 @@ class Task:
 
         Raises:
             ConfigurationError: before the predictor is asked, if the answers could not be judged.
+            InvalidInstanceError: if a problem has changed since it was loaded.
         """
+        refuse_changed(enumerate(self.instances), self._marks[self.split], self._where)
         return self.attempt(predictor)
 
     def generate_performance_report(

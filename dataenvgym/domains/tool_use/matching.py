@@ -36,7 +36,14 @@ KINDS: Mapping[type, str] = {
     dict: "object",
     type(None): "null",
 }
-"""The names of JSON's types."""
+"""The names of JSON's types; a value has the first that fits."""
+
+
+def kind_of(value: Any) -> str | None:
+    """The name of a value's type in JSON; None if it has none."""
+    return next((name for kind, name in KINDS.items() if isinstance(value, kind)), None)
+
+
 _IGNORED = re.compile(r"[ ,./\-_*^]")
 Compare = Callable[[Any, Any], bool]
 
@@ -242,7 +249,7 @@ def is_acceptable_leniently(
     declared = schema.get("type")
     if not isinstance(declared, str):
         declared = first or "string"
-    found = KINDS.get(type(value))
+    found = kind_of(value)
     if declared == "number" and found == "integer":
         found = "number"
     if found not in (declared, first):
@@ -305,11 +312,11 @@ def _items_fit(value: Sequence[Any], answer: Any, declared: str) -> bool:
     if not isinstance(answer, list):
         return True
     kinds = (declared, _kind_of_first(answer))
-    return all(KINDS.get(type(item)) in kinds for item in value)
+    return all(kind_of(item) in kinds for item in value)
 
 
 def _kind_of_first(values: Sequence[Any]) -> str | None:
-    return next((KINDS.get(type(value)) for value in values if value != OMITTED), None)
+    return next((kind_of(value) for value in values if value != OMITTED), None)
 
 
 def _is_objects(value: Any) -> bool:

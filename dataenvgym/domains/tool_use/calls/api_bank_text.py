@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dataenvgym.domains.tool_use.calls.search import spaced
-from dataenvgym.domains.tool_use.matching import KINDS
+from dataenvgym.domains.tool_use.matching import kind_of
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.records.model import Json
 from dataenvgym.scoring.code.syntax import parse_expression
@@ -152,7 +152,7 @@ def derived_tools(calls: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Too
 
 def _schema(values: Sequence[Any]) -> dict[str, Json]:
     schema: dict[str, Json] = {}
-    types = {KINDS.get(type(value)) for value in values}
+    types = {kind_of(value) for value in values}
     if types == {"integer", "number"}:
         types = {"number"}
     if len(types) == 1 and (only := types.pop()) not in (None, "null"):

@@ -23,7 +23,7 @@ from dataenvgym.domains.tool_use.calls.search import (
     searching,
     was_found,
 )
-from dataenvgym.domains.tool_use.matching import KINDS, GoldCall, calls_match
+from dataenvgym.domains.tool_use.matching import KINDS, GoldCall, calls_match, kind_of
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -257,7 +257,7 @@ def _accepts(tool: Tool, call: ToolCall) -> bool:
     for name, value in call.arguments.items():
         schema = properties[name]
         declared = schema.get("type") if isinstance(schema, dict) else None
-        found = KINDS[type(value)]
+        found = kind_of(value)
         if found != declared and declared in KINDS.values() and [found, declared] != _WHOLE:
             return False
     return True

@@ -1,0 +1,134 @@
+"""No one can change the problems of a task in place, and a change by other means is an error."""
+
+from pathlib import Path
+
+import pytest
+
+import dataenvgym
+from dataenvgym.config import compose
+from dataenvgym.config.building import build_task
+from dataenvgym.environments import OpenEnded, SkillList
+from dataenvgym.environments.shown_student import ShownStudent
+from dataenvgym.episodes import run_episode
+from dataenvgym.errors import AgentError, InvalidInstanceError
+from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.tasks import report_on
+
+from ..records.test_model import assert_frozen
+
+CONFIGS = Path(dataenvgym.__file__).parents[1] / "configs" / "task"
+SIZES = ["task.n_train=2", "task.n_validation=4", "task.n_test=2"]
+TASKS = {
+    **{p.stem: SIZES for p in sorted(CONFIGS.glob("pocket_*.yaml"))},
+    **{name: [] for name in ("calendar", "shop", "wallet", "social")},
+}
+
+
+class Watching(ScriptedPredictor):
+    """A student that looks at each conversation with `look`."""
+
+    def __init__(self, look):
+        super().__init__(lambda conversation: look(conversation) or "I do not know.")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_nothing_that_students_and_agents_are_shown_of_a_task_can_be_changed_in_place(name):
+    task = build_task(compose([f"task={name}", *TASKS[name]]))
+    shown = []
+    tried = task.attempt(Watching(shown.append), task.instances[:4])
+    before = task.generate_performance_report(tried)
+    for each in (*shown, *tried, before, *task.instances[:4]):
+        assert_frozen(each)
+    assert {type(c.instance.data) for c in tried} == {type(task.instances[0].data)}
+
+
+@pytest.mark.parametrize("name", [n for n in TASKS if n.startswith("pocket_")])
+def test_a_problem_that_changed_since_it_was_loaded_is_an_error_that_names_it(name):
+    task = build_task(compose([f"task={name}", *SIZES]))
+    chosen = task.instances[2]
+    for change in ({"answer": "I do not know."}, {"id": "other"}, {"data": {}, "answer": "x"}):
+        kept = dict(chosen.__dict__)
+        chosen.__dict__.update(change)
+        with pytest.raises(InvalidInstanceError, match=chosen.id):
+            task.evaluate(ScriptedPredictor(lambda _: "?"))
+        chosen.__dict__.update(kept)
+    dict.__setitem__(chosen.data, "answers", ["?"])  # past the methods that refuse
+    with pytest.raises(InvalidInstanceError, match=chosen.id):
+        task.evaluate(ScriptedPredictor(lambda _: "?"))
+
+
+class Own:
+    """A task of another class, which shows its own problems."""
+
+    name = "own"
+
+    def __init__(self):
+        self.problems = [
+            TaskInstance(
+                id=str(n), task=self.name, instruction=f"{n}?", answer="7", data={"a": [7]}
+            )
+            for n in range(4)
+        ]
+
+    def evaluate(self, predictor):
+        return [
+            CompletedTaskInstance(
+                instance=one,
+                transcript=(),
+                reward=float(one.data["a"][0] == 8 or one.answer == "8"),
+                was_correct=False,
+            )
+            for one in self.problems
+        ]
+
+    def generate_performance_report(self, completed):
+        return report_on(self.name, completed)
+
+
+class Vandal:
+    """Writes harmless records, and does something to a problem that it is shown."""
+
+    def __init__(self, do):
+        self.do = do
+
+    def __call__(self, completed, predictor):
+        self.do(completed[0].instance)
+        return [{"instruction": "Say this.", "output": "this"}]
+
+    def step(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("do", "error"),
+    [
+        (lambda shown: shown.data["a"].__setitem__(0, 8), TypeError),
+        (lambda shown: shown.data.update(a=[8]), TypeError),
+        (lambda shown: setattr(shown, "answer", "8"), ValueError),
+        (lambda shown: shown.__dict__.update(answer="8"), InvalidInstanceError),
+        (lambda shown: dict.update(shown.data, a=[8]), InvalidInstanceError),
+    ],
+)
+@pytest.mark.parametrize("kind", [OpenEnded, SkillList])
+def test_an_agent_that_changes_a_problem_ends_the_run(kind, do, error):
+    environment = kind(Own(), ScriptedPredictor(lambda _: "?"))
+    with pytest.raises(error):
+        run_episode(environment, Vandal(do), iterations=1, progress=False)
+
+
+def test_an_agent_that_changes_its_report_changes_no_reward():
+    environment = SkillList(Own(), ScriptedPredictor(lambda _: "?"))
+    observation, _ = environment.reset(seed=0)
+    observation["report"].__dict__["score"] = -1.0
+    records = [{"instruction": "Say this.", "output": "this"}]
+    assert environment.step(records)[1] == 0.0
+
+
+def test_an_agent_can_neither_train_its_student_nor_reach_its_trainer():
+    student = ShownStudent(InProcessPredictor())
+    for name in ("trainer", "chat_template_kwargs", "_loaded"):
+        assert not hasattr(student, name)
+    for name in ("train", "load", "reset"):
+        with pytest.raises(AgentError, match=name):
+            getattr(student, name)(None)
