@@ -3,15 +3,22 @@
 It does if
 
 - a line of it has the problem's `overlap_key`, which the task may define, or
-- a part of it contains the problem's words, or
-- a part of it shares 13 consecutive words with the problem or with its answer (see `WordRuns`),
-  unless these do not identify problems of the domain (`Domain.word_runs_identify`).
+- a part of it contains the problem's words, or in a domain whose problems share long runs of words
+  (`Domain.word_runs_identify`) the last two fifths of a long problem, or
+- a part of it shares 13 consecutive words with the problem or with its answer (see `WordRuns`), in
+  any other domain.
+
+Texts are compared in their plain form (see `tasks.words`), and also without escapes of JSON and
+HTML. Other encodings and translations are not seen.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from html import unescape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +28,12 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import known_instances, task_of
+from dataenvgym.tasks.words import plain
 
 RUN = 13
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _COMMON = 10
+_ESCAPE = re.compile(r'(?:\\u[0-9a-fA-F]{4})+|\\[nrt"/\\]')
 
 Hashes = NDArray[np.uint64]
 
@@ -83,6 +92,8 @@ def _distinctive(hashes: Hashes, lengths: NDArray[np.int64]) -> Hashes:
 
 _FEWEST_WORDS = 4
 """Shorter problems are compared by key only: their words may occur in an unrelated text."""
+_MANY_WORDS = 50
+"""The end of a shorter problem may be that of another one."""
 
 
 class EvaluationOverlap:
@@ -107,26 +118,28 @@ class EvaluationOverlap:
         self._keys: set[str] = set()
         self._problems: set[tuple[str, ...]] = set()
         lengths: defaultdict[tuple[str, ...], set[int]] = defaultdict(set)
-        plain: list[list[str]] = []
+        runs: list[list[str]] = []
         for text in problems:
-            self._keys.add(self._key(text))
+            self._keys.add(self._key(plain(text)))
             words = tuple(words_and_stops(text.rstrip(" \n.?!")))
-            plain.append(_plain(words))
-            if len(words) >= _FEWEST_WORDS:
-                self._problems.add(words)
-                lengths[words[:_FEWEST_WORDS]].add(len(words))
+            runs.append(_without_signs(words))
+            is_halved = len(words) >= _MANY_WORDS and not word_runs_identify
+            for part in (words, words[len(words) * 3 // 5 :] if is_halved else ()):
+                if len(part) >= _FEWEST_WORDS:
+                    self._problems.add(part)
+                    lengths[part[:_FEWEST_WORDS]].add(len(part))
         self._lengths = {start: sorted(found) for start, found in lengths.items()}
-        plain += [_plain(words_and_stops(text)) for text in answers]
-        self._runs = WordRuns(plain if word_runs_identify else ())
+        runs += [_without_signs(words_and_stops(text)) for text in answers]
+        self._runs = WordRuns(runs if word_runs_identify else ())
 
     def __contains__(self, record: TrainingDatum) -> bool:
-        parts = record.questions()
+        parts = _readings(record.questions())
         lines = dict.fromkeys(line for part in parts for line in (part, *part.splitlines()))
-        if any(self._key(line) in self._keys for line in lines):
+        if any(self._key(plain(line)) in self._keys for line in lines):
             return True
-        for part in record.parts():
+        for part in _readings(record.parts()):
             words = words_and_stops(part)
-            if self._runs.has_run_of(_plain(words)):
+            if self._runs.has_run_of(_without_signs(words)):
                 return True
             n, ended = len(words), [*words, ""]
             for i in range(n - _FEWEST_WORDS + 1):
@@ -139,7 +152,17 @@ class EvaluationOverlap:
         return False
 
 
-def _plain(words: Iterable[str]) -> list[str]:
+def _readings(texts: Iterable[str]) -> list[str]:
+    """The texts, and those with escapes of JSON or HTML also without them, up to twice escaped."""
+    found = dict.fromkeys(texts)
+    for text in [*found]:
+        for _ in range(2):
+            text = unescape(_ESCAPE.sub(lambda escape: json.loads(f'"{escape[0]}"'), text))
+            found[text] = None
+    return [*found]
+
+
+def _without_signs(words: Iterable[str]) -> list[str]:
     """Keep words and numbers; drop signs."""
     return [word for word in words if len(word) > 1 or word.isalnum()]
 

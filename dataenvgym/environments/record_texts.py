@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from dataenvgym.records import TrainingDatum
+from dataenvgym.tasks.words import plain
 
 
 def record_text(record: TrainingDatum) -> str:
@@ -15,7 +16,7 @@ def record_text(record: TrainingDatum) -> str:
 
 def normalized(text: str) -> str:
     """Keep casefolded words, numbers and mathematical signs, one space apart; no punctuation."""
-    text = _folded(text)
+    text = plain(text).casefold()
     if text.isascii():
         return " ".join(_ASCII_WORDS.findall(text))
     return " ".join(word for word in _spaced_out(text) if word not in _STOPS)
@@ -23,7 +24,7 @@ def normalized(text: str) -> str:
 
 def words_and_stops(text: str) -> list[str]:
     """Split into casefolded words, numbers, mathematical signs and ends of sentences."""
-    text = _folded(text)
+    text = plain(text).casefold()
     return _ASCII.findall(text) if text.isascii() else _spaced_out(text)
 
 
@@ -31,10 +32,6 @@ _STOPS = ".?!:;"
 _SIGNS = "+*/^<>=%~|$\\#-"
 _ASCII = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS + _STOPS)}]")
 _ASCII_WORDS = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS)}]")
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _spaced_out(text: str) -> list[str]:

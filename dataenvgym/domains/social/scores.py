@@ -26,6 +26,7 @@ from dataenvgym.domains.social.sotopia_judge import SotopiaJudge
 from dataenvgym.errors import ConfigurationError, SpeakerError, check_one_of
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.judging import Judged, dialogue_text, panel_ask
+from dataenvgym.tasks.words import plain
 
 _EMPHASIS = dict.fromkeys(map(ord, "*_`~"))
 _TAG = re.compile(r"</?\w[^<>]*>|<!--(?:(?!<!--|-->).)*+-->", re.DOTALL)
@@ -33,13 +34,6 @@ _ENTITY = re.compile(r"&#?\w{1,32};?")
 _GAP = re.compile(r"[\W_]+")
 _JOINT = "\u00b7"
 _SPELLED = re.compile(r"(?<=(?<!\w)\w) (?=\w(?!\w))")
-_FILLERS = dict.fromkeys(map(ord, "\u115f\u1160"))
-_LOOKALIKES = str.maketrans(
-    "\u0430\u0441\u0435\u0456\u0458\u043e\u0440\u0455\u0443\u0445\u04bb\u0501\u051b\u051d"
-    "\u043a\u043c\u0442\u03b1\u03b5\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7\u0131\u0251\u0261",
-    "aceijopsyxhdqwkmtaeikvoptuxiag",
-)
-"""Cyrillic, Greek and other letters that look like Latin ones."""
 
 
 def is_whole(text: str, phrases: Iterable[str]) -> bool:
@@ -73,8 +67,7 @@ def _message(text: str) -> str:
 
 def _words(text: str) -> str:
     """The letters and digits, with a space or, for a gap without one, a joint between them."""
-    text = unicodedata.normalize("NFKD", text).casefold().translate(_FILLERS)
-    shown = "".join(c for c in text if not unicodedata.combining(c)).translate(_LOOKALIKES)
+    shown = plain(text).casefold()
     parts = _GAP.sub(lambda gap: " " if any(map(str.isspace, gap[0])) else _JOINT, shown)
     return parts.strip(f" {_JOINT}")
 
