@@ -90,9 +90,8 @@ class MathDomain(Domain):
         return gold_problems([instance.answer or "" for instance in instances])
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
-        yield from super().ways_to_answer(instance)
-        if instance.answer:
-            yield f"#### {instance.answer}"
+        for text in super().ways_to_answer(instance):
+            yield f"#### {text}" if text == instance.answer else text
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record as a question with a final answer, if it is one."""
