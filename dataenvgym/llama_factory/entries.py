@@ -165,7 +165,8 @@ def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]
             f"{where}, key {content_key!r} is {shorten(repr(content))}, expected a string"
         )
     if listed:
-        calls = [each.get("function") if isinstance(each, Mapping) else each for each in listed]
+        calls = listed if isinstance(listed, list) else [listed]
+        calls = [each.get("function") if isinstance(each, Mapping) else each for each in calls]
         return {"role": "assistant", "content": content, "tool_calls": _calls(calls, where)}
     if tag_of[role] == "function_tag":
         return {"role": "assistant", **_parse_calls(content, where)}

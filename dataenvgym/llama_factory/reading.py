@@ -65,7 +65,7 @@ def read_info(folder: Path) -> dict[str, Any]:
         info = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise DatasetFormatError(f"{path}: no such file, expected the datasets' entries") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DatasetFormatError(f"{path}: {error}, expected JSON") from None
     if not isinstance(info, dict):
         raise DatasetFormatError(
