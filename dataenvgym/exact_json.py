@@ -15,6 +15,13 @@ from typing import Any
 
 import orjson
 
+JSONDecodeError = orjson.JSONDecodeError
+Fragment = orjson.Fragment
+APPEND_NEWLINE = orjson.OPT_APPEND_NEWLINE
+INDENT_2 = orjson.OPT_INDENT_2
+NON_STR_KEYS = orjson.OPT_NON_STR_KEYS
+SORT_KEYS = orjson.OPT_SORT_KEYS
+
 # What the numbers that a float or 64 bits cannot hold have in common, and few texts contain.
 _SHAPE = bytes.maketrans(b"123456789E", b"000000000e")
 _LONG = b"0" * 16, b"e-000"
@@ -24,22 +31,18 @@ _HUGE = re.compile(rb"(?<![\deE+])\d{300,}(?![\d.eE])")  # integers that orjson 
 class WrittenFloat(float):
     """A float that prints the digits it was written with, because a float cannot hold them all."""
 
-    def __new__(cls, text: str) -> WrittenFloat:
-        number = super().__new__(cls, text)
-        number._text = text
-        return number
-
-    _text: str
+    text: str
 
     def __repr__(self) -> str:
-        return self._text
+        return self.text
 
 
 def as_written(text: str) -> float:
     """The number in a JSON text, which prints with all digits that it has there."""
-    number = float(text)
-    is_exact = Decimal(text, Context(traps=[])) == Decimal(repr(number))
-    return number if is_exact else WrittenFloat(text)
+    number = WrittenFloat(text)
+    number.text = text
+    plain = float(text)
+    return plain if Decimal(text, Context(traps=[])) == Decimal(repr(plain)) else number
 
 
 def loads(data: bytes | str, parse_float: Callable[[str], float] = float) -> Any:

@@ -20,8 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.errors import BrokenFileError
 from dataenvgym.secrets import redact, redact_bytes
@@ -43,14 +41,14 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Replace `path` by `value` as indented JSON, atomically."""
-    write_bytes(path, redact_bytes(exact_json.dumps(value, option=orjson.OPT_INDENT_2)) + b"\n")
+    write_bytes(path, redact_bytes(exact_json.dumps(value, option=exact_json.INDENT_2)) + b"\n")
 
 
 def read_json(path: Path) -> Any:
     """Read the JSON value in `path`; BrokenFileError if the file is not JSON."""
     try:
         return exact_json.loads(path.read_bytes())
-    except orjson.JSONDecodeError as error:
+    except exact_json.JSONDecodeError as error:
         why = encoding_fault(path.read_bytes()) or error
         raise BrokenFileError(f"{path} is damaged: it is not JSON ({why})") from error
 
@@ -60,7 +58,7 @@ def write_jsonl(path: Path, values: Iterable[Any]) -> int:
     count = 0
     with _replacing(path) as stream:
         for value in values:
-            stream.write(redact_bytes(exact_json.dumps(value, option=orjson.OPT_APPEND_NEWLINE)))
+            stream.write(redact_bytes(exact_json.dumps(value, option=exact_json.APPEND_NEWLINE)))
             count += 1
     return count
 
@@ -77,7 +75,7 @@ def read_jsonl(path: Path) -> Iterator[Any]:
                 continue
             try:
                 value = exact_json.loads(line)
-            except orjson.JSONDecodeError as error:
+            except exact_json.JSONDecodeError as error:
                 why = encoding_fault(line) or error
                 raise BrokenFileError(
                     f"{path}, line {number}, is damaged: it is not JSON ({why})"

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import TypeAdapter
 
 from dataenvgym import exact_json
@@ -78,7 +77,7 @@ class InnerLoop:
             self.seed,
             None if options is None else options.model_dump(mode="json"),
         ]
-        text = exact_json.dumps(content, option=orjson.OPT_SORT_KEYS)
+        text = exact_json.dumps(content, option=exact_json.SORT_KEYS)
         return hashlib.sha256(text).hexdigest()[:32]
 
 

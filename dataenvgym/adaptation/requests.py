@@ -19,7 +19,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import orjson
 from pydantic import ConfigDict, Field, ValidationError
 
 from dataenvgym import exact_json
@@ -112,7 +111,7 @@ class AdaptationRequest(Model):
     @property
     def id(self) -> str:
         """The same for equal requests."""
-        fields = exact_json.dumps(self.model_dump(), option=orjson.OPT_SORT_KEYS)
+        fields = exact_json.dumps(self.model_dump(), option=exact_json.SORT_KEYS)
         return hashlib.sha256(fields).hexdigest()[:32]
 
     def options(self) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.config.class_defaults import class_options, sections
 from dataenvgym.config.instantiation import section_target
@@ -94,7 +92,7 @@ def run_name(config: DictConfig) -> str:
 def digest(values: Mapping[str, Any]) -> str:
     """The hash of decisive values at the end of a default name; 5.0 has the hash of 5."""
     plain = mapped(dict(values), lambda x: int(x) if isinstance(x, float) and x.is_integer() else x)
-    options = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS  # {1: 0.5} in an option
+    options = exact_json.SORT_KEYS | exact_json.NON_STR_KEYS  # {1: 0.5} in an option
     return hashlib.sha256(exact_json.dumps(plain, option=options)).hexdigest()[:8]
 
 

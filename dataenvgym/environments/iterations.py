@@ -30,7 +30,6 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import orjson
 
 from dataenvgym import exact_json
 from dataenvgym.environments.checks import CheckedRecords
@@ -118,7 +117,7 @@ class IterationResult(Model):
 def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
     """Write completed instances, one per line, atomically."""
     # pydantic writes the same bytes as orjson, and needs no dictionary in between
-    write_jsonl(path, (orjson.Fragment(c.model_dump_json()) for c in completed))
+    write_jsonl(path, (exact_json.Fragment(c.model_dump_json()) for c in completed))
 
 
 def read_completed(path: Path) -> list[CompletedTaskInstance]:

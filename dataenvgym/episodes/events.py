@@ -27,8 +27,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
@@ -120,7 +118,7 @@ class EventLog(EpisodeCallback):
 
     def _write(self, event: str, **facts: Any) -> None:
         value = {"time": time.time(), "event": event, **facts}
-        line = exact_json.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+        line = exact_json.dumps(value, option=exact_json.APPEND_NEWLINE)
         with self._lock:
             if self._waiting is None:
                 self._append(line)
@@ -158,6 +156,6 @@ class EventReader:
         self._offset += len(lines + end)
         events = []
         for line in lines.split(b"\n"):
-            with suppress(orjson.JSONDecodeError):  # a kill left half a line
+            with suppress(exact_json.JSONDecodeError):  # a kill left half a line
                 events.append(exact_json.loads(line))
         return events

@@ -20,8 +20,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import orjson
-
 from dataenvgym import exact_json, storage
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory.entries import Formatting, Stage, dataset_info_entry
@@ -164,7 +162,7 @@ def _write_rows(
             with other.open("wb") as stream:
                 for row in storage.read_jsonl(temporary):
                     sides = {side: as_segment(row[side]) for side in ("chosen", "rejected")}
-                    stream.write(exact_json.dumps(row | sides, option=orjson.OPT_APPEND_NEWLINE))
+                    stream.write(exact_json.dumps(row | sides, option=exact_json.APPEND_NEWLINE))
                 _sync(stream)
             other.replace(temporary)
         conversations = kinds == {"chat"} or kinds == {"scored"}
@@ -197,7 +195,7 @@ def _write_natural_rows(
     kinds: set[str] = set()
     kind = ""
     types = ColumnTypes()
-    dumps, newline = exact_json.dumps, orjson.OPT_APPEND_NEWLINE
+    dumps, newline = exact_json.dumps, exact_json.APPEND_NEWLINE
     index = -1
     shapes: set[type] = set()
     hides = are_known()
@@ -231,7 +229,7 @@ def _write_sharegpt_rows(path: Path, source: Path) -> list[str]:
     with path.open("wb") as stream:
         for value in storage.read_jsonl(source):
             row = value if "conversations" in value else as_sharegpt(value)
-            line = exact_json.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+            line = exact_json.dumps(row, option=exact_json.APPEND_NEWLINE)
             stream.write(line)
             if types.watching:
                 types.see(row, len(line))

@@ -123,15 +123,8 @@ TAGS: Mapping[str, str] = {
     "function_tag": "function_call",
     "system_tag": "system",
 }
-OPENAI_TAGS: Mapping[str, str] = {
-    **TAGS,
-    "role_tag": "role",
-    "content_tag": "content",
-    "user_tag": "user",
-    "assistant_tag": "assistant",
-    "observation_tag": "tool",
-    "calls_tag": "tool_calls",  # ours: LLaMA-Factory's name is fixed
-}
+_OPENAI = ("role", "content", "user", "assistant", "tool", "function_call", "system")
+OPENAI_TAGS = {**dict(zip(TAGS, _OPENAI, strict=True)), "calls_tag": "tool_calls"}  # the last: ours
 _ROLES = {
     "user_tag": "user",
     "assistant_tag": "assistant",

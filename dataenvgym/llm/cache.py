@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-import orjson
 from pydantic import Field, ValidationError
 
 from dataenvgym import exact_json
@@ -198,7 +197,7 @@ def request_key(identity: str, body: bytes, sampling: SamplingParameters, sample
         sample: the number (from 0) among several samples of the same request.
     """
     request = [identity, body.decode(), sampling.model_dump(mode="json"), sample]
-    return hashlib.sha256(exact_json.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return hashlib.sha256(exact_json.dumps(request, option=exact_json.SORT_KEYS)).hexdigest()
 
 
 class _Entry(Model):

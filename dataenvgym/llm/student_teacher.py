@@ -11,8 +11,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import Describes, PredictorInterface, Saves
@@ -85,7 +83,7 @@ class StudentTeacher(MeteredTeacher):
                 learned = Path(folder) / "learned"
                 predictor.save(learned)
                 known["learned"] = hash_files(learned) if learned.exists() else None
-        return exact_json.dumps(known, default=str, option=orjson.OPT_SORT_KEYS).decode()
+        return exact_json.dumps(known, default=str, option=exact_json.SORT_KEYS).decode()
 
     def body(self, request: TeacherRequest) -> bytes:
         return chat_payload(request.conversation, request.sampling, model=self.model)

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import Conversation, Model
@@ -139,7 +137,7 @@ class Transcript:
                 self._pages.popleft()
             if due and self._path is not None:
                 rows = (call.model_dump(mode="json") for call in due)
-                lines = (exact_json.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+                lines = (exact_json.dumps(row, option=exact_json.APPEND_NEWLINE) for row in rows)
                 self._append(self._path, b"".join(lines))
 
     def _append(self, path: Path, lines: bytes) -> None:

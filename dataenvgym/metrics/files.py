@@ -23,8 +23,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
-import orjson
-
+from dataenvgym import exact_json
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import Model, TaskInstance
@@ -156,7 +155,7 @@ class EvaluationFiles:
 
 def write_models(path: Path, models: Iterable[Model]) -> None:
     """Write one model per line, atomically."""
-    write_jsonl(path, (orjson.Fragment(model.model_dump_json()) for model in models))
+    write_jsonl(path, (exact_json.Fragment(model.model_dump_json()) for model in models))
 
 
 def read_models(path: Path, kind: type[T], way_out: str) -> list[T]:

@@ -15,7 +15,6 @@ from functools import cached_property
 from math import fsum
 from pathlib import Path
 
-import orjson
 from pydantic import Field
 
 from dataenvgym import exact_json
@@ -152,7 +151,7 @@ def judge_samples(
         ServerError: if a judge's server refuses the key, or lacks the model.
     """
     described = judge.describe()
-    digest = hashlib.sha256(exact_json.dumps(described, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    digest = hashlib.sha256(exact_json.dumps(described, option=exact_json.SORT_KEYS)).hexdigest()
     folder = files.directory / f"judged-{digest[:_HASH_LENGTH]}"
     instances = completed[: len(completed) // samples]
     chunks = files.chunks(instances)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import Field, JsonValue, model_validator
 
 from dataenvgym import exact_json
@@ -79,7 +78,7 @@ class SkillCatalog(Model):
     @property
     def hash(self) -> str:
         """16 hex digits of the SHA-256 of its contents."""
-        content = exact_json.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        content = exact_json.dumps(self.model_dump(mode="json"), option=exact_json.SORT_KEYS)
         return hashlib.sha256(content).hexdigest()[:16]
 
     def save(self, path: Path) -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import unquote
 
-import orjson
 from pydantic import BaseModel
 
 from dataenvgym import exact_json
@@ -99,7 +98,7 @@ class FileStore:
                     found.append(StoredEvent(str(position), dict(exact_json.loads(line))))
         except FileNotFoundError:
             pass
-        except orjson.JSONDecodeError as error:
+        except exact_json.JSONDecodeError as error:
             raise BrokenFileError(f"{path} is damaged: a line is not JSON ({error})") from error
         return found
 
@@ -127,5 +126,5 @@ def _tokens_in(path: Path) -> set[str]:
         return tokens(path.read_bytes())
     except FileNotFoundError:  # deleted in the meantime
         return set()
-    except (orjson.JSONDecodeError, AttributeError) as error:
+    except (exact_json.JSONDecodeError, AttributeError) as error:
         raise BrokenFileError(f"{path} is damaged: it is not a JSON object ({error})") from error

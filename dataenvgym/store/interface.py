@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-import orjson
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -219,5 +218,5 @@ def _value(kind: Kind[M], name: str, value: object) -> Any:
 def _token(field: str, value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # 30 finds 30.0
-    canonical = exact_json.dumps(value, option=orjson.OPT_SORT_KEYS)
+    canonical = exact_json.dumps(value, option=exact_json.SORT_KEYS)
     return f"{field}:{hashlib.sha256(canonical).hexdigest()[:32]}"

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import refuse_damaged_run
@@ -221,5 +219,5 @@ def _records_hash(directory: Path) -> str | None:
         for record in read_jsonl(path):
             found = True
             content = {key: value for key, value in record.items() if key != "provenance"}
-            digest.update(exact_json.dumps(content, option=orjson.OPT_SORT_KEYS))
+            digest.update(exact_json.dumps(content, option=exact_json.SORT_KEYS))
     return digest.hexdigest()[:16] if found else None

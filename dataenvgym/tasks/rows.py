@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-import orjson
 from pydantic import Field, model_validator
 
 from dataenvgym import exact_json
@@ -157,7 +156,7 @@ def _has_lines(data: bytes) -> bool:
         return False
     try:
         return isinstance(exact_json.loads(first), dict)
-    except orjson.JSONDecodeError:
+    except exact_json.JSONDecodeError:
         return False
 
 
@@ -238,7 +237,7 @@ def _row(id: str, where: str, data: bytes) -> SourceRow:
 def _parse(data: bytes, where: str) -> Any:
     try:
         return exact_json.loads(data, parse_float=exact_json.as_written)
-    except orjson.JSONDecodeError as error:
+    except exact_json.JSONDecodeError as error:
         why = encoding_fault(data) or f"not valid JSON: {error}"
         raise InvalidInstanceError(f"{where}: {why}") from None
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
 from dataenvgym import exact_json
 from dataenvgym.agents.engines.gold import gold_records
@@ -196,7 +195,7 @@ def _read(path: Path) -> list[TrainingDatum]:
         where = f"{path}, line {number}"
         try:
             record = parse_training_datum(exact_json.loads(line))
-        except (orjson.JSONDecodeError, InvalidRecordError) as error:
+        except (exact_json.JSONDecodeError, InvalidRecordError) as error:
             raise ConfigurationError(f"{where} is not a training record: {error}") from error
         if record.kind == "text":
             raise ConfigurationError(

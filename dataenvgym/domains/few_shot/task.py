@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import ValidationError
 
 from dataenvgym import exact_json
@@ -188,7 +187,7 @@ def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
     """The tasks in a source, one in each row."""
     tasks: Any = None
     if isinstance(source, Path) and source.suffix == ".json" and source.is_file():
-        with suppress(orjson.JSONDecodeError):  # `read_rows` says what is wrong
+        with suppress(exact_json.JSONDecodeError):  # `read_rows` says what is wrong
             tasks = exact_json.loads(source.read_bytes())
     if not isinstance(source, Path) or not isinstance(tasks, dict):
         for row in read_rows(source):
@@ -203,7 +202,7 @@ def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
     if beside != source and beside.exists():
         try:
             solutions = exact_json.loads(beside.read_bytes())
-        except orjson.JSONDecodeError as error:
+        except exact_json.JSONDecodeError as error:
             raise InvalidInstanceError(f"{beside}: not valid JSON: {error}") from None
         if not isinstance(solutions, dict):
             raise InvalidInstanceError(

@@ -24,8 +24,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import GradedBy
@@ -154,7 +152,7 @@ def _rows(place: Path | HubDataset) -> Iterator[SourceRow]:
             is_object = stream.read(64).lstrip().startswith(b"{")
         try:
             content = exact_json.loads(place.read_bytes()) if is_object else None
-        except orjson.JSONDecodeError:  # one object a line
+        except exact_json.JSONDecodeError:  # one object a line
             content = None
         if isinstance(content, dict) and isinstance(content.get("data"), list):
             for number, article in enumerate(content["data"], start=1):

@@ -14,7 +14,6 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-import orjson
 
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of
@@ -131,7 +130,7 @@ class ReasoningGymSource(Source):
                 "seed": derive_seed(self.options.seed, family) % (_SEED_RANGE // 2) + offset,
                 "size": max(1, self.options.sizes.get(split, 0)) * _TRIES,
             },
-            option=orjson.OPT_SORT_KEYS,
+            option=exact_json.SORT_KEYS,
         ).decode()
 
 

@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import orjson
 from pydantic import Field, ValidationError
 
 from dataenvgym import exact_json
@@ -163,7 +162,7 @@ def read_endpoints(path: str | Path) -> dict[str, tuple[str, ...]]:
     form = '{"NAME": [{"ip_addr": "10.0.0.1", "port": 1800}]}'
     try:
         found = exact_json.loads(Path(path).read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
+    except (OSError, exact_json.JSONDecodeError) as error:
         lacking = ConfigurationError(
             f"endpoints {str(path)!r} cannot be read ({error}), expected a JSON file: {form}"
         )

@@ -19,8 +19,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.errors import DataEnvGymError, shorten
 
@@ -133,7 +131,7 @@ def _from_plain(text: str) -> Action:
 def _from_json(text: str) -> Action:
     try:
         fields = exact_json.loads(text)
-    except orjson.JSONDecodeError:
+    except exact_json.JSONDecodeError:
         raise InvalidActionText("it begins with '{' and is not one JSON object") from None
     kind, argument, to = (fields.get(name) for name in ("action_type", "argument", "to"))
     argument = "" if argument is None else argument

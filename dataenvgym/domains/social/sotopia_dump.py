@@ -19,7 +19,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import Field
 
 from dataenvgym import exact_json
@@ -244,7 +243,7 @@ def _in_redis(client: Any, place: str, name: str) -> Iterator[tuple[str, Any]]:
             where = f"{place}, key {key!r}"
             try:
                 entry = exact_json.loads(value or b"null")
-            except orjson.JSONDecodeError as error:
+            except exact_json.JSONDecodeError as error:
                 raise BrokenFileError(f"{where} is damaged: it is not JSON ({error})") from error
             if isinstance(entry, dict):
                 entry.setdefault("pk", key.rpartition(":")[2])

@@ -10,8 +10,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of, need
 from dataenvgym.external import external_environment
@@ -104,7 +102,7 @@ class ServerOptions:
         stats = {f.name: f.stat() for f in sorted(model.glob("*")) if f.is_file()}
         files = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()]
         all_of_it = {**described, "visible": visible, "files": files}
-        text = exact_json.dumps(all_of_it, option=orjson.OPT_SORT_KEYS)
+        text = exact_json.dumps(all_of_it, option=exact_json.SORT_KEYS)
         return hashlib.sha256(text).hexdigest()[:16]
 
     def arguments(self, port: int) -> list[str]:
@@ -250,7 +248,7 @@ def _own_dtype(student: str) -> str:
     """The floating point type of a student's weights; vLLM would convert float32 to half."""
     try:
         config = exact_json.loads((Path(student) / "config.json").read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+    except (OSError, exact_json.JSONDecodeError):
         return "auto"
     found = str(config.get("dtype") or config.get("torch_dtype") or "auto").removeprefix("torch.")
     return found if found in _DTYPES else "auto"
@@ -279,7 +277,7 @@ def _check_chat_template(folder: Path) -> None:
     """Refuse a folder without chat template: the server would fail every prompt."""
     try:
         config = exact_json.loads((folder / "tokenizer_config.json").read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+    except (OSError, exact_json.JSONDecodeError):
         return
     if not config.get("chat_template") and not any(folder.glob("chat_template*")):
         raise no_chat_template(str(folder))

@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
@@ -50,7 +48,7 @@ class Pressure:
         names = inspect.signature(type(self)).parameters
         described = {"class": type(self).__name__, **{n: getattr(self, n, None) for n in names}}
         text = exact_json.dumps(
-            described, default=lambda value: type(value).__name__, option=orjson.OPT_NON_STR_KEYS
+            described, default=lambda value: type(value).__name__, option=exact_json.NON_STR_KEYS
         )
         return dict(exact_json.loads(text))
 

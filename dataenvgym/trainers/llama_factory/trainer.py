@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
-import orjson
-
 from dataenvgym import exact_json
 from dataenvgym.errors import (
     ConfigurationError,
@@ -233,7 +231,7 @@ class _Progress:
         except FileNotFoundError:
             return
         fresh, self._seen = lines[self._seen :], len(lines)
-        with suppress(orjson.JSONDecodeError):
+        with suppress(exact_json.JSONDecodeError):
             entries = [exact_json.loads(line) for line in fresh]
             for entry in entries:
                 if "loss" in entry:

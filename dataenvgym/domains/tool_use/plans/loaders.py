@@ -20,7 +20,6 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -104,7 +103,7 @@ def read_tools(source: str | Path | Mapping[str, Any] | Sequence[Any]) -> tuple[
             )
             need(lacking)
             raise lacking from None
-        except orjson.JSONDecodeError as error:
+        except exact_json.JSONDecodeError as error:
             raise ConfigurationError(f"{where}: not valid JSON: {error}") from None
     named: list[tuple[str, Any]] = []
     if isinstance(content, Mapping):
@@ -207,7 +206,7 @@ def _value(row: SourceRow, field: str) -> Any:
         return value
     try:
         return exact_json.loads(value)
-    except orjson.JSONDecodeError:
+    except exact_json.JSONDecodeError:
         pass
     try:
         return ast.literal_eval(parse_expression(value.lstrip(" \t")))

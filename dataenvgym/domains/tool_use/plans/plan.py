@@ -20,7 +20,6 @@ from itertools import pairwise
 from math import fsum
 from typing import Any, Literal, get_args
 
-import orjson
 from pydantic import JsonValue
 
 from dataenvgym import exact_json
@@ -87,7 +86,7 @@ def tools_of(plan: Plan) -> tuple[str, ...]:
 def comparable(value: JsonValue) -> str:
     """The value as text in lower case, for comparisons: 5 is "5"."""
     if not isinstance(value, str):
-        value = exact_json.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        value = exact_json.dumps(value, option=exact_json.SORT_KEYS).decode()
     return value.lower()
 
 
