@@ -26,7 +26,7 @@ from dataenvgym.config import build_judge
 from dataenvgym.config.suites import evaluations_of
 from dataenvgym.environments.iterations import write_completed
 from dataenvgym.episodes.display import showing_progress
-from dataenvgym.episodes.texts import counts, plain, several
+from dataenvgym.episodes.texts import counts, plain, score, several
 from dataenvgym.errors import DataEnvGymError, EvaluationError, RunDirectoryError, noting_needs
 from dataenvgym.evaluation import Evaluation, run_evaluation
 from dataenvgym.evaluation.evaluated_run import ALL
@@ -229,6 +229,9 @@ def _show(evaluation: Evaluation, console: Console) -> None:
     for table in tables:
         console.print(table)
         console.print()
+    if report.no_answer_rate:
+        rate, read = report.no_answer_rate, score(report.answered_score)
+        console.print(f"no answer in {rate:.3f} of the replies; score of the answers {read}\n")
     if added is not None:
         added.show(console)
     console.print(metric_table(evaluation.results.metrics), crop=False)

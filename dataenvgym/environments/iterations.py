@@ -105,6 +105,11 @@ class IterationResult(Model):
         return self.report.no_answer_rate
 
     @property
+    def answered_score(self) -> float | None:
+        """The mean reward of the replies with an answer; None if none gives one."""
+        return self.report.answered_score
+
+    @property
     def val_score_by_skill(self) -> dict[str, float | None]:
         """Mean reward by skill; None if every call failed."""
         return {skill.skill: skill.score for skill in self.report.skills}

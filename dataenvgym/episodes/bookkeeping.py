@@ -42,6 +42,7 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
 from dataenvgym.tasks.base import attempts_for
+from dataenvgym.tasks.reports import warn_of_unread
 
 
 class Bookkeeping:
@@ -157,6 +158,8 @@ class Bookkeeping:
         """Report the iterations that were finished since the last call."""
         for result in self.teaching.results[self._announced :]:
             self._callbacks.tell("on_iteration", IterationSummary.of(result))
+            if result.iteration == 0:
+                warn_of_unread(result.report, task_of(self.teaching.task).domain.answer_form)
         self._announced = len(self.teaching.results)
         self._write(self._summary("running"))
 
@@ -182,11 +185,9 @@ class Bookkeeping:
                     same = first.setdefault(result.adapter, result.iteration)
                     reports[result.iteration] = self._test_report(test_task, same)
                 scores["test_scores"] = tuple(reports[n].score for n in sorted(reports))
-            scores["test_no_answer_rates"] = {
-                number: rate
-                for number, report in sorted(reports.items())
-                if (rate := report.no_answer_rate) is not None
-            }
+            for name in ("no_answer_rate", "answered_score"):
+                found = {n: getattr(report, name) for n, report in sorted(reports.items())}
+                scores[f"test_{name}s"] = {n: x for n, x in found.items() if x is not None}
         self._load_student(len(self.teaching.results) - 1)
         summary = self._summary("finished", **scores, ended=ended)
         self._write(summary)

@@ -19,7 +19,7 @@ from rich.text import Text
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome, shares
-from dataenvgym.episodes.texts import change, counts, minutes, plain, refusal_text, several
+from dataenvgym.episodes.texts import change, counts, minutes, plain, refusal_text, score, several
 from dataenvgym.episodes.warning_log import RunWarning, warning_lines
 from dataenvgym.progress import ProgressMessage, listening
 
@@ -219,7 +219,8 @@ class EpisodeDisplay(EpisodeCallback):
         if self._last is not None:
             text += f" ({change(summary.val_score - self._last)})"
         if summary.no_answer_rate:
-            text += f", no answer {summary.no_answer_rate:.3f}"
+            read = score(summary.answered_score)
+            text += f", no answer {summary.no_answer_rate:.3f}, score of the answers {read}"
         if summary.iteration:
             text += f", {several(summary.n_records, 'record')}"
         if dropped := sum(summary.dropped.values()):

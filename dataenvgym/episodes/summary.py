@@ -47,6 +47,7 @@ class IterationSummary(Model):
     val_score_by_skill: dict[str, float | None]
     named_scores: Scores = {}
     no_answer_rate: float | None = Field(default=None, exclude_if=lambda rate: rate is None)
+    answered_score: float | None = Field(default=None, exclude_if=lambda score: score is None)
     faults: Faults = Field(default={}, exclude_if=not_)
     refused: Refusal | None = Field(default=None, exclude_if=not_)
 
@@ -67,8 +68,8 @@ class Summary(Model):
         test_score_before, test_score_after: of the base student, and of `best_iteration`; None
             before the end, or if the task has no test split.
         test_scores: of each iteration, if all were asked for; otherwise empty.
-        test_no_answer_rates: by iteration, of those that were scored on the test split; empty if
-            the task does not tell.
+        test_no_answer_rates, test_answered_scores: by iteration, of those that were scored on the
+            test split; empty if the task does not tell.
         ended: why a finished episode ended before its last iteration, such as a spent budget.
         teacher: the teacher's requests and cost, or None without a teacher.
         error: why a failed episode failed.
@@ -87,6 +88,7 @@ class Summary(Model):
     test_score_after: float | None = None
     test_scores: tuple[float, ...] = Field(default=(), exclude_if=not_)
     test_no_answer_rates: dict[int, float] = Field(default={}, exclude_if=not_)
+    test_answered_scores: dict[int, float] = Field(default={}, exclude_if=not_)
     ended: str | None = None
     teacher: TeacherUsage | None = None
     error: str | None = None

@@ -78,16 +78,17 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
         text += (
             f": validation {base.val_score:.3f} -> {best.val_score:.3f} "
             f"({change(summary.val_score_gain)}) at iteration {best.iteration}"
-            f"{_no_answers(base.no_answer_rate, best.no_answer_rate)}"
+            f"{_no_answers(*((one.no_answer_rate, one.answered_score) for one in (base, best)))}"
         )
     if summary.n_refused:
         text += f"; {several(summary.n_refused, 'iteration')} refused by the gate"
     if summary.test_score_before is not None and summary.test_score_after is not None:
         gain = summary.test_score_after - summary.test_score_before
+        rates, answered = summary.test_no_answer_rates, summary.test_answered_scores
+        told = [(rates.get(n), answered.get(n)) for n in (0, summary.best_iteration)]
         text += (
             f"; test {summary.test_score_before:.3f} -> {summary.test_score_after:.3f} "
-            f"({change(gain)})"
-            f"{_no_answers(*map(summary.test_no_answer_rates.get, (0, summary.best_iteration)))}"
+            f"({change(gain)}){_no_answers(*told)}"
         )
     if summary.ended is not None and summary.status == "finished":
         text += f"; ended before its last iteration: {summary.ended}"
@@ -102,10 +103,13 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
     return plain(text)
 
 
-def _no_answers(before: float | None, after: float | None) -> str:
-    if before is None or after is None or not (before or after):
+def _no_answers(*told: tuple[float | None, float | None]) -> str:
+    """The no-answer rates before and after, and the scores of the replies with an answer."""
+    rates, answered = zip(*told, strict=True)
+    if None in rates or not any(rates):
         return ""
-    return f", no answer {before:.3f} -> {after:.3f}"
+    shown = (f"{score(before)} -> {score(after)}" for before, after in (rates, answered))
+    return ", no answer {}, score of the answers {}".format(*shown)
 
 
 def shares(problems: Mapping[str, str]) -> list[str]:

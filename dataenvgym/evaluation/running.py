@@ -49,6 +49,7 @@ from dataenvgym.options import refuse_unknown
 from dataenvgym.rollouts import close_speakers, student_speakers
 from dataenvgym.rollouts.speakers import FORMER
 from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.reports import warn_of_unread
 
 
 class Prepared(NamedTuple):
@@ -225,9 +226,12 @@ def run_prepared(
             settings.problems = EVALUATIONS.read(directory).get("problems")
             EVALUATIONS.keep(directory, settings)
             judged = judge_samples(files, judge, completed_of(files, samples), samples)
+    results = sum_up(files, task, metrics, samples, judged)
+    if results.report is not None:
+        warn_of_unread(results.report, task_of(task).domain.answer_form)
     return Evaluation(
         directory=directory,
-        results=sum_up(files, task, metrics, samples, judged),
+        results=results,
         usage=usage_of(files, samples),
         costs=write_costs(files, samples, () if judged is None else judged.costs),
         added=None if addition is None else addition.sum_up(files, samples, was_drawn=was_drawn),

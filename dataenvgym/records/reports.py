@@ -22,7 +22,8 @@ class SkillReport(Model):
     together, such as a macro F1 (`Domain.corpus_scores`). `faults` counts the errors by fault
     (see `dataenvgym.records.instances`); it is empty without errors. `no_answer_rate` is the share
     of instances without an error in which the reply gives no answer; None if the task does not
-    tell (`Domain.has_answer`).
+    tell (`Domain.has_answer`). `answered_score` is the mean reward of the replies that give one;
+    None also if none does.
     """
 
     skill: str
@@ -34,6 +35,7 @@ class SkillReport(Model):
     scores: Scores = {}
     faults: Faults = Field(default={}, exclude_if=not_)
     no_answer_rate: Finite | None = Field(default=None, exclude_if=lambda rate: rate is None)
+    answered_score: Finite | None = Field(default=None, exclude_if=lambda score: score is None)
 
 
 class Refusal(Model):
@@ -67,6 +69,7 @@ class PerformanceReport(Model):
     scores: Scores = {}
     faults: Faults = Field(default={}, exclude_if=not_)
     no_answer_rate: Finite | None = Field(default=None, exclude_if=lambda rate: rate is None)
+    answered_score: Finite | None = Field(default=None, exclude_if=lambda score: score is None)
     skills: tuple[SkillReport, ...] = ()
     refused: Refusal | None = Field(default=None, exclude_if=not_)
 

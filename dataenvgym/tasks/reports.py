@@ -12,11 +12,15 @@ from typing import Any
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, SkillReport, checked_scores
 from dataenvgym.records.instances import count_faults
+from dataenvgym.run_warnings import warn_run
 
 CorpusScores = Callable[[Sequence[CompletedTaskInstance]], Mapping[str, float]]
 """Named scores of several instances together: at least one instance, none with an error."""
 
 HasAnswer = Callable[[CompletedTaskInstance], bool | None]
+
+MOST_UNREAD = 0.2
+"""The largest share of replies without an answer of which a user is not warned."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,6 +66,25 @@ def report_on(
     )
 
 
+def warn_of_unread(report: PerformanceReport, answer_form: str) -> None:
+    """Warn the user if many replies of a student that was not trained give no answer.
+
+    Args:
+        answer_form: see `Domain`.
+    """
+    rate, read = report.no_answer_rate, report.answered_score
+    if rate is None or rate <= MOST_UNREAD:
+        return
+    form = f" The form here: {answer_form}" if answer_form else ""
+    others = "" if read is None else f", and {read:.3f} among the others"
+    warn_run(
+        f"{rate:.0%} of the student's replies give no answer that can be read: its score is "
+        f"{report.score:.3f}{others}. Training on such replies teaches mostly their form. Ask for "
+        "the form in the prompt, in task.template or task.system_prompt, or show solved problems "
+        f"with task.examples.{form}"
+    )
+
+
 def _figures(
     completed: Sequence[CompletedTaskInstance],
     corpus_scores: CorpusScores,
@@ -76,6 +99,7 @@ def _figures(
     means = {name: fsum(values) / len(values) for name, values in named.items()}
     of_all = checked_scores(corpus_scores(scored), "corpus_scores()") if scored else {}
     known = [has for c in scored if (has := answered[id(c)]) is not None]
+    read = [c.reward for c in scored if answered[id(c)]]
     return {
         # fsum: the same score to the last bit, in any order
         "score": fsum(c.reward for c in scored) / len(scored) if scored else None,
@@ -85,6 +109,7 @@ def _figures(
         "scores": dict(sorted((means | of_all).items())),
         "faults": count_faults(completed),
         "no_answer_rate": known.count(False) / len(known) if known else None,
+        "answered_score": fsum(read) / len(read) if read else None,
     }
 
 

@@ -45,8 +45,9 @@ def test_the_no_answer_rate_stands_beside_every_score(play, tmp_path):
     play(tmp_path / "run", task=Telling(), test_each=True)
     text = write_report(tmp_path / "run").read_text()
     assert (
-        "**finished: validation 0.167 -> 0.917 (+0.750) at iteration 3, no answer 0.833 -> 0.083; "
-        "test 0.167 -> 0.917 (+0.750), no answer 0.833 -> 0.083**"
+        "**finished: validation 0.167 -> 0.917 (+0.750) at iteration 3, no answer 0.833 -> 0.083, "
+        "score of the answers 1.000 -> 1.000; test 0.167 -> 0.917 (+0.750), "
+        "no answer 0.833 -> 0.083, score of the answers 1.000 -> 1.000**"
     ) in text
     assert "| iteration | validation | no answer | change |" in text
     assert "| 3 (best) | 0.917 | 0.083 | +0.167 |" in text

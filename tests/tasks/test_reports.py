@@ -38,6 +38,8 @@ def test_the_no_answer_rate_is_over_instances_without_an_error_overall_and_by_sk
     report = report_on("t", tried, has_answer=lambda c: c.reward > 0)
     assert report.no_answer_rate == 0.5
     assert [skill.no_answer_rate for skill in report.skills] == [0.5, 0.5]
+    assert (report.score, report.answered_score) == (0.375, 0.75)
+    assert [skill.answered_score for skill in report.skills] == [1.0, 0.5]
     some = report_on(
         "t", tried, has_answer=lambda c: c.reward > 0 if c.instance.skill == "a" else None
     )
@@ -48,7 +50,7 @@ def test_the_no_answer_rate_is_over_instances_without_an_error_overall_and_by_sk
 def test_a_task_that_does_not_tell_answers_apart_has_no_rate_and_an_error_counts_as_an_answer():
     plain = report_on("t", [completed(0.0)])
     assert plain.no_answer_rate is None
-    assert "no_answer_rate" not in plain.model_dump_json()
+    assert "answer" not in plain.model_dump_json()
 
     def broken(completed):
         raise ValueError("?")

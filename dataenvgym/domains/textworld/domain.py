@@ -149,6 +149,9 @@ class TextWorldDomain(DialogueDomain):
         except MalformedReply:
             return None
 
+    def has_answer(self, completed: CompletedTaskInstance) -> None:
+        """None: a message that is not an action is scored as one that changes nothing."""
+
 
 def audit(task: Task) -> Audit:
     """Check the problems of all splits of a task of this domain.
