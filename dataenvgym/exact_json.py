@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Context, Decimal
 from typing import Any
 
@@ -70,12 +71,10 @@ def dumps(value: Any, default: Callable[[Any], Any] | None = None, option: int =
     """Write JSON like `orjson.dumps`, also with integers beyond 64 bits."""
     try:
         return orjson.dumps(value, default, option)
-    except TypeError as error:
-        try:
-            exact = _with_fragments(value)
-        except RecursionError:
-            raise error from None
-        return orjson.dumps(exact, default, option)
+    except TypeError:
+        with suppress(RecursionError):
+            return orjson.dumps(_with_fragments(value), default, option)
+        raise
 
 
 def _with_fragments(value: Any) -> Any:

@@ -158,9 +158,7 @@ def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]
             f"{where}, key {content_key!r} is {shorten(repr(content))}, expected a string"
         )
     if listed:
-        calls = listed if isinstance(listed, list) else [listed]
-        calls = [each.get("function") if isinstance(each, Mapping) else each for each in calls]
-        return {"role": "assistant", "content": content, "tool_calls": _calls(calls, where)}
+        return {"role": "assistant", "content": content, "tool_calls": _calls(listed, where)}
     if tag_of[role] == "function_tag":
         return {"role": "assistant", **_parse_calls(content, where)}
     return {"role": _ROLES[tag_of[role]], "content": content}
@@ -177,14 +175,14 @@ def _parse_calls(value: str, where: str) -> dict[str, Any]:
         source = value.replace(f"<think>{inner}</think>", "")
         text = f"<think>{inner}</think>" + source[: -len(source.lstrip())]
     calls = from_json(source, f"{where}, the function call")
-    calls = calls if isinstance(calls, list) else [calls]
     return {"content": text, "tool_calls": _calls(calls, where)}
 
 
-def _calls(calls: list[Any], where: str) -> list[dict[str, Any]]:
-    """The calls, whose arguments may be JSON text, as in OpenAI's API."""
+def _calls(calls: Any, where: str) -> list[dict[str, Any]]:
+    """The calls in a list, or one; in OpenAI's form, too, whose arguments are JSON text."""
     found = []
-    for call in calls:
+    for call in calls if isinstance(calls, list) else [calls]:
+        call = call.get("function", call) if isinstance(call, Mapping) else call
         if not isinstance(call, Mapping) or not {"name", "arguments"} <= call.keys():
             raise DatasetFormatError(
                 f"{where}, the function call is {shorten(repr(call))}, expected an object with "

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
@@ -127,7 +127,7 @@ def rows_of_lines(path: Path, name: str, where: str) -> Iterator[SourceRow]:
             is not whole.
     """
     try:
-        with _open(path) as stream:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             for number, line in enumerate(stream, start=1):
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark
@@ -224,10 +224,6 @@ def _not_installed(source: HubDataset, library: str) -> ConfigurationError:
         f"loading {source.dataset!r} by name needs the `{library}` library: "
         f"run `pip install {library}`, or give the path of a file"
     )
-
-
-def _open(path: Path) -> BinaryIO:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 def _row(id: str, where: str, data: bytes) -> SourceRow:
