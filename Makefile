@@ -17,7 +17,7 @@ ARGS ?=
 # run of pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run docs docs-serve test test-slow test-external external-llamafactory external-vllm external-smollm2 \
+.PHONY: setup run docs docs-serve test test-slow test-cluster test-external external-llamafactory external-vllm external-smollm2 \
   lint lint-types lint-types-of-tests lint-style lint-imports format measure dist \
   bench bench-iteration bench-lm bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social bench-adapters figures student clean-venv
@@ -65,6 +65,25 @@ $(VENV)/.redis $(VENV)/.bubblewrap: | $(VENV)/.created
 
 test-slow: setup $(VENV)/.bubblewrap
 	$(PYTEST) -m slow $(PYTEST_ARGS)
+
+# Episodes on a Slurm and on a Ray of two machines, which the tests start and end; only as root.
+test-cluster: setup $(VENV)/.slurm $(VENV)/.netns
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m cluster $(PYTEST_ARGS)
+
+# Debian's services of Slurm and munge would start at the next boot; the tests start their own.
+$(VENV)/.slurm: | $(VENV)/.created
+	@$(INSTALL) before=$$(command -v munged); \
+	if command -v slurmctld >/dev/null; then echo "there" >$@; \
+	elif debian slurm-wlm; then echo "there" >$@; \
+	  [ -n "$$before" ] || systemctl disable --now munge slurmctld slurmd >/dev/null 2>&1 || true; \
+	else echo "not to be had" >$@; \
+	  echo "slurm-wlm is not there and cannot be installed: tests that need it are skipped"; fi
+
+$(VENV)/.netns: | $(VENV)/.created
+	@$(INSTALL) command -v ip >/dev/null || debian iproute2; \
+	if ip netns add dataenvgym-probe 2>/dev/null && ip netns delete dataenvgym-probe; then \
+	  echo "there" >$@; else echo "not to be had" >$@; \
+	  echo "network namespaces are not permitted: tests that need them are skipped"; fi
 
 # LLaMA-Factory and vLLM, each pinned in an environment of its own (some minutes and GB, once), and
 # the language model SmolLM2 (half a minute).

@@ -1,6 +1,7 @@
 """Fails if a test was skipped that `allowed_skips.txt` does not name: a skip can hide a hole.
 
-Tests that miss redis-server, bubblewrap or SmolLM2 may be skipped where make could not install it.
+Tests that miss redis-server, bubblewrap, SmolLM2, Slurm or network namespaces may be skipped where
+make could not install it.
 
 Usage: check_skips.py REPORT.xml ... (pytest's --junitxml files).
 """
@@ -13,6 +14,8 @@ PROGRAMS = {
     "redis": "redis-server is not installed",
     "bubblewrap": "needs bubblewrap",
     "smollm2": "smollm2 is not installed",
+    "slurm": "slurm-wlm and munge are not installed",
+    "netns": "network namespaces",
 }
 """What tests say that miss something which make installs if it can."""
 

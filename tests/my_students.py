@@ -10,6 +10,7 @@ from zlib import crc32
 from dataenvgym.agents import Agent
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.storage import write_text
 
 
 @cache
@@ -108,12 +109,40 @@ class Fragile(Agent):
         return super().__call__(completed, predictor)
 
 
+class Held(Agent):
+    """Waits in its second iteration, the first time, for a file `released`.
+
+    Args:
+        mark: a file that then has the number of its Slurm job.
+    """
+
+    def __init__(self, mark, **options):
+        super().__init__(**options)
+        self.mark = Path(mark)
+
+    def __call__(self, completed, predictor):
+        if self.iteration == 2 and not self.mark.exists():
+            write_text(self.mark, os.environ.get("SLURM_JOB_ID", ""))
+            while not Path("released").exists():
+                sleep(0.01)
+        return super().__call__(completed, predictor)
+
+
 class Stopped(Agent):
     """Gets in its second iteration, the first time, what Slurm sends before a job's time limit."""
 
     def __call__(self, completed, predictor):
         if self.iteration == 2 and not Path("stopped").exists():
             Path("stopped").touch()
+            os.kill(os.getpid(), signal.SIGUSR2)
+        return super().__call__(completed, predictor)
+
+
+class Slow(Agent):
+    """Gets the same in its second iteration, each time."""
+
+    def __call__(self, completed, predictor):
+        if self.iteration == 2:
             os.kill(os.getpid(), signal.SIGUSR2)
         return super().__call__(completed, predictor)
 

@@ -6,22 +6,27 @@
                            <-- submitit -----  its summary or error
 
 The run directories must be on storage that all machines see. A job that reaches its time limit is
-queued again, and continues from the run directory; one that is lost is replaced by another. If the
-driver is killed, the same command continues; jobs that still run end before the new driver writes
-(`WorkerRequest.holder`).
+queued again, and continues from the run directory; its episode fails if that does not bring it
+forward. A job that is lost (cancelled, killed, failed to start) is replaced by another; `squeue`
+shows it, so the cluster needs no accounting. If the driver is killed, the same command continues;
+jobs that still run end before the new driver writes (`WorkerRequest.holder`).
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dataenvgym.episodes.summary import Summary
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError, WorkerLostError, check_at_least, check_one_of
 from dataenvgym.executors.episode_driver import End, Lost, drive
 from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome
 from dataenvgym.executors.worker import CarriedError, WorkerRequest, run_request
@@ -30,6 +35,14 @@ from dataenvgym.external.processes import last_lines
 Cluster = Literal["slurm", "local"]
 _TIMEOUTS = 1_000_000  # after so many, submitit would raise an error in the middle of anything
 _PATIENCE = 20.0  # seconds for a job at its time limit to be queued again, and to end
+_STANDSTILLS = 3  # time limits in a row without anything new, after which an episode fails
+_POLL = 10.0  # seconds between two calls of squeue
+# states of jobs that Slurm does not start again
+_ENDED = {
+    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
+    "PREEMPTED", "REVOKED", "TIMEOUT",
+}  # fmt: skip
+_log = logging.getLogger(__name__)
 
 
 def import_submitit() -> Any:
@@ -55,7 +68,8 @@ class SlurmExecutor:
         parameters: more of `sbatch`'s options by name, such as {"account": "mine", "qos": "low"}.
         at_once: the most jobs in the queue at a time; None submits all.
         max_restarts: how often a lost job is replaced. One that reached its time limit is queued
-            again as often as it needs.
+            again as often as it needs, but not more than three times without a new file in its run
+            directory.
         folder: for the jobs' logs, on shared storage; None is `.jobs` beside the run directories.
         cluster: "slurm", or "local" to try it out without Slurm, in processes of this machine.
 
@@ -112,30 +126,75 @@ class SlurmExecutor:
             )
 
         def queue() -> Any:  # makes the folder
-            again = {"slurm_max_num_timeout": _TIMEOUTS} if self.cluster == "slurm" else {}
             made = submitit.AutoExecutor(
-                folder=folder.absolute() / "%j", cluster=self.cluster, **again
+                folder=folder.absolute() / "%j",
+                cluster=self.cluster,
+                **{f"{self.cluster}_max_num_timeout": _TIMEOUTS},
             )
-            own = {"slurm_additional_parameters": self.parameters} if again else {}
-            made.update_parameters(name="dataenvgym", **self.limits, **own)
+            made.update_parameters(
+                name="dataenvgym",
+                slurm_additional_parameters=self.parameters,
+                slurm_signal_delay_s=min(90, 20 * minutes),  # Slurm may send it a minute earlier
+                **self.limits,
+            )
             return made
 
+        minutes = self.limits["timeout_min"]
+        jobs = _Jobs(queue, minutes)
         return drive(
-            episodes, _Jobs(queue), at_once=self.at_once, opens=True, max_restarts=self.max_restarts
+            episodes, jobs, at_once=self.at_once, opens=True, max_restarts=self.max_restarts
         )
+
+
+class _Queue:
+    """The jobs in Slurm's queue: takes the place of submitit's watcher, which needs accounting."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, str] = {}
+        self._n_ended = Counter[str]()  # answers in a row in which a job has ended
+        self._next = 0.0
+        self._answers = True
+
+    def get_state(self, job_id: str, mode: str = "standard") -> str:
+        return self._states.get(job_id, "UNKNOWN")
+
+    def is_done(self, job_id: str, mode: str = "standard") -> bool:
+        """True if the job had ended in two answers: its result may be seen later than its end."""
+        if time.monotonic() >= self._next:
+            self._ask()
+            self._next = time.monotonic() + _POLL
+        return self._n_ended[job_id] > 1
+
+    def _ask(self) -> None:
+        ask = ["squeue", "--noheader", f"--user={os.getuid()}", "--states=all", "--format=%i %T"]
+        answer = subprocess.run(ask, capture_output=True, text=True, check=False)
+        answered, self._answers = self._answers, answer.returncode == 0
+        if not self._answers:
+            if answered:
+                _log.warning("squeue fails, lost jobs are noticed later: %s", answer.stderr.strip())
+            return
+        found = {w[0]: w[1] for w in map(str.split, answer.stdout.splitlines()) if len(w) == 2}
+        for job_id, before in {**found, **self._states}.items():
+            state = found.get(job_id) or (before if before in _ENDED else "no longer queued")
+            self._states[job_id] = state
+            has_ended = job_id not in found or state in _ENDED
+            self._n_ended[job_id] = self._n_ended[job_id] + 1 if has_ended else 0
 
 
 class _Jobs:
     """The jobs of this driver."""
 
-    def __init__(self, make_queue: Callable[[], Any]) -> None:
+    def __init__(self, make_queue: Callable[[], Any], minutes: float) -> None:
         self._make_queue = make_queue
+        self._minutes = minutes
+        self._watcher = _Queue()
         self._queue: Any = None
         self._running: list[Any] = []
 
     def start(self, request: WorkerRequest) -> Any:
         self._queue = self._queue or self._make_queue()
-        self._running.append(job := self._queue.submit(_Task(request)))
+        self._running.append(job := self._queue.submit(_Task(request, self._minutes)))
+        job.watcher = self._watcher  # not asked by jobs without Slurm
         return job
 
     def ended(self, seconds: float) -> Iterator[tuple[Any, End]]:
@@ -157,14 +216,27 @@ class _Jobs:
         self._running = [other for other in self._running if other is not job]
 
 
+@dataclass(frozen=True)
 class _Task:
-    """The function of a job: runs the request. After a time limit, submitit queues it again."""
+    """The function of a job: runs the request. After a time limit, submitit queues it again.
 
-    def __init__(self, request: WorkerRequest) -> None:
-        self.request = request
+    Attributes:
+        minutes: the time limit.
+        files: of the run directory, at the last time limit.
+        standstills: the number of time limits in a row without a new file.
+    """
+
+    request: WorkerRequest
+    minutes: float
+    files: frozenset[str] = frozenset()
+    standstills: int = 0
 
     def __call__(self) -> Summary | CarriedError:
-        return run_request(self.request)
+        if self.standstills < _STANDSTILLS:
+            return run_request(self.request)
+        limit = f"time limit (executor.timeout_min is {self.minutes}); raise it to continue"
+        said = f"{self.standstills} jobs in a row finished no phase before their {limit}"
+        return CarriedError.of(WorkerLostError(said))
 
     def checkpoint(self) -> Any:
         from submitit.helpers import DelayedSubmission
@@ -173,17 +245,22 @@ class _Task:
         end = threading.Timer(_PATIENCE, os._exit, (1,))
         end.daemon = True
         end.start()
-        return DelayedSubmission(self)
+        assert self.request.holder is not None
+        below = self.request.holder.parent
+        found = (f"/{path.relative_to(below)}" for path in below.rglob("*"))
+        files = self.files.union(name for name in found if "/." not in name)
+        standstills = self.standstills + 1 if files == self.files else 0
+        return DelayedSubmission(replace(self, files=files, standstills=standstills))
 
 
 def _end_of(job: Any) -> End:
-    from submitit.core.utils import FailedJobError, UncompletedJobError
+    from submitit.core.utils import FailedJobError
 
-    try:
-        end: End = job.result()
-    except UncompletedJobError:
+    if not job.paths.result_pickle.exists():
         said = last_lines(job.paths.stderr)
         return Lost(f"ended without a result ({job.state})", "" if said == "(no log)" else said)
+    try:
+        end: End = job.result()
     except FailedJobError as error:  # it could not even begin
         return CarriedError.of(error)
     return end
