@@ -164,6 +164,8 @@ folders of evaluations, those of the same task and split are compared.""",
             "--iteration N": "of the run (default: best)",
             "--limit N": "only the first N problems",
             "--dry": "show what would be asked, and the first prompt; ask nothing",
+            "or --floor": "show what an empty reply and frequent gold replies earn, each given to "
+            "every problem; ask no student",
             "--output FILE": "write the transcripts there (.jsonl)",
             "--trust": _TRUST % "run",
             **_FRESH,

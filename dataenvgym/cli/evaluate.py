@@ -15,6 +15,7 @@ from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.cli.dry import lacking, show_facts, show_prompt
 from dataenvgym.cli.evaluation_tables import (
     costs_table,
+    floor_table,
     judge_lines,
     metric_table,
     score_tables,
@@ -30,13 +31,14 @@ from dataenvgym.episodes.texts import counts, plain, score, several
 from dataenvgym.errors import DataEnvGymError, EvaluationError, RunDirectoryError, noting_needs
 from dataenvgym.evaluation import Evaluation, run_evaluation
 from dataenvgym.evaluation.evaluated_run import ALL
+from dataenvgym.evaluation.floor import floors_of
 from dataenvgym.evaluation.generation import generate
 from dataenvgym.evaluation.running import EvaluationOptions, Prepared
 from dataenvgym.evaluation.suite import Part, prepare_suite, run_suite
 from dataenvgym.evaluation.summary import EvaluationSummary, evaluations_in, summarize
 from dataenvgym.metrics.sampling import instances_of
 from dataenvgym.storage import write_json
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.adapted_task import attemptable, task_of
 from dataenvgym.tasks.first_prompts import first_prompts
 
 
@@ -47,6 +49,11 @@ def evaluate(arguments: Namespace) -> None:
     if arguments.dry:
         with showing_warnings(console), noting_needs() as needs:
             _show_plan(arguments, console, needs)
+        return
+    if arguments.floor:
+        with showing_warnings(console):
+            each = prepare_suite(arguments.overrides, **_options(arguments))
+        _show_floors(each, arguments.limit, console)
         return
     (overrides, *others) = evaluations_of(arguments.overrides, arguments.config_dir)
     if others:
@@ -195,6 +202,15 @@ def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGy
             show_prompt(console, "The student's first prompt", first)
         console.print()
     console.print("Nothing was asked. Without --dry, this starts.")
+
+
+def _show_floors(each: Sequence[Prepared], limit: int | None, console: Console) -> None:
+    for prepared in each:
+        task = attemptable(prepared.task)
+        floors = floors_of(task, instances_of(task, 1, limit))
+        title = f"{task.name}, {prepared.settings.split} split: the same reply to every problem"
+        console.print(Text(plain(title), style="italic"))
+        console.print(floor_table(floors))
 
 
 def _plan_of(prepared: Prepared, arguments: Namespace) -> list[tuple[str, str]]:

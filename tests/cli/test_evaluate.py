@@ -50,6 +50,14 @@ def test_the_student_of_a_run_answers_as_it_did_there(dataenvgym, small, folder,
     assert "own, validation split: iteration" in result.out
 
 
+def test_the_floor_shows_what_the_same_reply_to_every_problem_earns(dataenvgym, small, folder):
+    result = dataenvgym.succeeds("eval", "--floor", *small)
+    lines = [line.split() for line in result.out.splitlines() if "." in line]
+    assert ["(empty)", "0.000", "0.000"] in lines
+    assert any(line[0] == "####" and float(line[-1]) > 0 for line in lines)
+    assert not (folder / "evaluations").exists()
+
+
 # --- students by name ---
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, get_args
 
+from dataenvgym.domains.social.actions import ActionKind
 from dataenvgym.domains.social.bargaining import Trade, bargains_of
 from dataenvgym.domains.social.evaluators import DIMENSIONS, in_order, judge_character, overall
 from dataenvgym.domains.social.profiles import Deal, RequiredUtterance, Scene, Swap
@@ -250,7 +251,8 @@ def scored_by_rule(scene: Scene, seat: int) -> tuple[str, ...]:
 def rule_scores(state: SceneState, seat: int) -> dict[str, float]:
     """The scores of `scored_by_rule` for a scene that is over.
 
-    The goal score is the mean over the seat's deal, its swap and its required utterances. A secret
+    The goal score is the mean over the seat's deal, its swap and its required utterances. A seat
+    that did not leave, and offered and accepted nothing, earns 0 for no deal or trade. A secret
     given away scores -10, a kept one 0; giving it away also halves the goal score, since keeping it
     is part of the goal.
     """
@@ -264,6 +266,11 @@ def rule_scores(state: SceneState, seat: int) -> dict[str, float]:
         goals.append(goal_of_deal(scene.deal, seat, bargains.price))
     if scene.swap is not None:
         goals.append(goal_of_swap(scene.swap, seat, bargains.trade))
+    ours = [e.action for e in state.events if e.seat == seat and not e.note]
+    acts = (state.acts.read(action, seat) for action in ours)
+    leaves = any(action.kind is ActionKind.LEAVE for action in ours)
+    if not leaves and all(act in (None, "withdraw") for act in acts):
+        goals = [goal and 0.0 for goal in goals]  # None stays None
     for required in scene.required:
         if required.seat == seat:
             goals.append(_HIGHEST if is_said(state, required) else 0.0)

@@ -40,10 +40,10 @@ def test_the_problems_read_short(task):
     assert max(len(task.domain.prompt(i)[0].content) for i in task.instances) < 120
 
 
-def test_gold_replies_earn_everything_and_silence_little(task):
+def test_gold_replies_earn_everything_and_silence_and_talk_nothing(task):
     assert {task.domain.gold_conversation(i).reward for i in task.instances} == {1.0}
-    silent = task.generate_performance_report(task.evaluate(says("[none]")))
-    assert {s.skill for s in silent.skills if s.score} <= {"walk_away", "weigh_offer"}
+    for silence in ("[none]", "", "?", "No.", "No deal.", "[action] waits", "{}", "I withdraw"):
+        assert {done.reward for done in task.evaluate(says(silence))} == {0.0}, silence
 
 
 LIES = (
@@ -62,10 +62,10 @@ def test_a_lie_around_the_gold_message_earns_what_silence_earns(task, skill):
         def score(text, instance=instance, before=before):
             return task.attempt(says(*before, text, "Hm."), [instance])[0].reward
 
-        silent = score("[none]")
-        assert score(last) == 1.0 >= silent
+        assert score(last) == 1.0
+        earned = float(mark == "[leave")  # leaving is an act, whatever is said with it
         for lie in LIES:
-            assert score(mark + space + lie.format(words, words)) <= silent, lie
+            assert score(mark + space + lie.format(words, words)) == earned, lie
 
 
 @pytest.mark.parametrize("rules", ["sotopia", "epo"])
