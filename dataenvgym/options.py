@@ -1,11 +1,12 @@
 """The options of a class: names, types, defaults and explanations, each written once.
 
 They are the keyword parameters of its constructor, with the entries of `Args` or `Attributes` in
-its docstring. The configuration is filled in from them, and `dataenvgym config` prints them. Two
+its docstring. The configuration is filled in from them, and `dataenvgym config` prints them. Three
 annotations say more about an option:
 
     concurrency: Free[int] = 32          # does not change results: may differ when a run resumes
     split: Given[Split] = "validation"   # the program passes it: it is not in a configuration
+    template: PlainText[str] = ""        # harmless text: never a path, a server, a name of code
 
 Options that several classes share are a group, a frozen dataclass. Groups inherit from each other,
 and `takes` gives a constructor the keywords of a group:
@@ -57,6 +58,8 @@ Free = Annotated[ValueT, "free"]
 """An option that does not change results."""
 Given = Annotated[ValueT, "given"]
 """An argument that the program passes."""
+PlainText = Annotated[ValueT, "text"]
+"""A text that is used as text only, so a received folder may choose it (see `config.received`)."""
 
 P = ParamSpec("P")
 SelfT = TypeVar("SelfT")

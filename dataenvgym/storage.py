@@ -5,6 +5,9 @@ file or the new one, and perhaps a hidden temporary file that no code reads. Dir
 published in the same way (`publishing`). The process that holds a folder's lock may remove
 temporary files of killed processes (`remove_temporaries`). Secrets are redacted in text and JSON
 (see `secrets`), not in bytes.
+
+Files that are read may come from somebody else. So only regular files are opened, of a limited size
+where a file, or a line of it, is read as a whole (`open_file`, `read_bytes`).
 """
 
 from __future__ import annotations
@@ -27,6 +30,11 @@ from dataenvgym.secrets import redact, redact_bytes
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """errno values that mean a full disk."""
 
+LARGEST = 2**28
+"""The most bytes of a JSON file, and of a line of JSON lines."""
+_LARGEST_YAML, _MOST_EVENTS, _DEEPEST, _MOST_REFERENCES = 2**20, 20_000, 100, 1000
+"""What OmegaConf reads in a few seconds, of a YAML file that we wrote."""
+
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Replace `path` by `data`, atomically; parent folders are created."""
@@ -44,12 +52,60 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, redact_bytes(exact_json.dumps(value, option=exact_json.INDENT_2)) + b"\n")
 
 
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read; BrokenFileError for a folder, a device, or a pipe without an end."""
+    if os.path.lexists(path) and not path.is_file():
+        raise BrokenFileError(f"{path} is damaged: it is a folder, a pipe or a device")
+    return path.open("rb")
+
+
+def read_bytes(path: Path, most: int = LARGEST) -> bytes:
+    """Read a whole file; BrokenFileError as `open_file`, and if it has more bytes than `most`."""
+    with open_file(path) as stream:
+        if (size := os.fstat(stream.fileno()).st_size) > most:
+            raise BrokenFileError(
+                f"{path} is damaged: it has {size} bytes, expected {most} at most"
+            )
+        return stream.read()
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """Read the lines of a file; BrokenFileError as `read_bytes`, for each line."""
+    with open_file(path) as stream:
+        while line := stream.readline(LARGEST):
+            if len(line) == LARGEST:
+                raise BrokenFileError(f"{path} is damaged: a line has {LARGEST} bytes or more")
+            yield line
+
+
+def read_yaml(path: Path) -> str:
+    """Read the text of a YAML file that we wrote, after checking that it is quick to parse.
+
+    Raises:
+        BrokenFileError: as `read_bytes`; if it has too many values or references, too deep ones, or
+            an alias, which may repeat values without end.
+    """
+    import yaml
+
+    text = read_bytes(path, _LARGEST_YAML).decode()
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth, is_quick = 0, text.count("${") <= _MOST_REFERENCES
+    for number, event in enumerate(yaml.parse(text, Loader=loader)):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        is_quick &= number < _MOST_EVENTS and depth <= _DEEPEST
+        if not is_quick or isinstance(event, yaml.AliasEvent):
+            raise BrokenFileError(f"{path} is damaged: it has aliases, or too many or deep values")
+    return text
+
+
 def read_json(path: Path) -> Any:
     """Read the JSON value in `path`; BrokenFileError if the file is not JSON."""
+    data = read_bytes(path)
     try:
-        return exact_json.loads(path.read_bytes())
+        return exact_json.loads(data)
     except exact_json.JSONDecodeError as error:
-        why = encoding_fault(path.read_bytes()) or error
+        why = encoding_fault(data) or error
         raise BrokenFileError(f"{path} is damaged: it is not JSON ({why})") from error
 
 
@@ -69,18 +125,17 @@ def read_jsonl(path: Path) -> Iterator[Any]:
     Raises:
         BrokenFileError: names the first line that is not JSON.
     """
-    with path.open("rb") as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.strip():
-                continue
-            try:
-                value = exact_json.loads(line)
-            except exact_json.JSONDecodeError as error:
-                why = encoding_fault(line) or error
-                raise BrokenFileError(
-                    f"{path}, line {number}, is damaged: it is not JSON ({why})"
-                ) from error
-            yield value
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = exact_json.loads(line)
+        except exact_json.JSONDecodeError as error:
+            why = encoding_fault(line) or error
+            raise BrokenFileError(
+                f"{path}, line {number}, is damaged: it is not JSON ({why})"
+            ) from error
+        yield value
 
 
 def encoding_fault(data: bytes) -> str | None:
@@ -154,7 +209,7 @@ def remove_temporaries(directory: Path, *, below: bool = True) -> None:
 
 def hash_file(path: Path) -> str:
     """SHA-256 (hex) of the file's contents, read in parts."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from dataenvgym.errors import BrokenFileError, NewerFormatError, RunDirectoryError
 from dataenvgym.storage import (
+    hash_file,
     is_empty,
     read_json,
     remove_folder,
@@ -118,6 +119,48 @@ def naming_damage(path: Path, way_out: str = "restore it, or start the run over"
     except ValueError as error:
         reason = " ".join(str(error).split())
         raise RunDirectoryError(f"{path} is damaged ({reason}); {way_out}") from error
+
+
+def mark_own(directory: Path) -> None:
+    """Remember that this user made the folder's configuration, in XDG_STATE_HOME or ~/.local/state.
+
+    Without a home to write to, the folder later counts as received.
+    """
+    if not is_own(directory):
+        with suppress(OSError, RuntimeError):
+            (file := _own()).parent.mkdir(parents=True, exist_ok=True)
+            with file.open("a") as stream:
+                stream.write(f"{hash_file(directory / 'config.yaml')}\n")
+
+
+def is_own(directory: Path) -> bool:
+    """True if a command of this user wrote the folder's configuration, as it is now."""
+    with suppress(OSError, RuntimeError, BrokenFileError):
+        return hash_file(directory / "config.yaml") in _own().read_text().split()
+    return False
+
+
+def _own() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "dataenvgym" / "own_configurations"
+
+
+def refuse_links(directory: Path) -> None:
+    """Refuse a received folder with links out of it: they would show other files, or change them.
+
+    Raises:
+        RunDirectoryError: names the first one.
+    """
+    inside = os.path.realpath(directory)
+    for parent, folders, files in os.walk(inside):
+        for path in (os.path.join(parent, name) for name in (*folders, *files)):
+            if os.path.islink(path) and not os.path.realpath(path).startswith(inside + os.sep):
+                if is_own(directory):
+                    return
+                raise RunDirectoryError(
+                    f"{path} is a link to {os.readlink(path)}, out of a folder from somebody else; "
+                    "put the file itself there, or remove it"
+                )
 
 
 def _busy(directory: Path) -> RunDirectoryError:

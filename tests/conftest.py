@@ -63,6 +63,20 @@ def _modules_of_the_test_are_forgotten(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _state_of_the_user(tmp_path_factory):
+    """Which folders are the user's own is remembered beside the tests, and not in the real home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture
+def as_received(tmp_path_factory, monkeypatch):
+    """Call it: all folders so far are then as if somebody else had sent them."""
+    return lambda: monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _a_curve_is_drawn_once():
     """Draw the same scores once a session: the same scores make the same bytes, see test_plots.
 

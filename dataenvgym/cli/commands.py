@@ -67,7 +67,7 @@ _COMPARISON = {
     "repeated)",
     "--noise-dir DIR=noise": "the folder of noise models (default: noise)",
 }
-_TRUST = "run all code that the %s's config.yaml names, not only dataenvgym's"
+_TRUST = "accept all paths, servers and code that the config.yaml of a received %s names"
 
 COMMANDS = (
     Command(

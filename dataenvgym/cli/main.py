@@ -25,6 +25,7 @@ from typing import NoReturn
 from dataenvgym.cli.commands import add_commands
 from dataenvgym.errors import (
     AdapterError,
+    BrokenFileError,
     ConfigurationError,
     DataEnvGymError,
     DatasetFormatError,
@@ -159,8 +160,8 @@ def _is_closed(text: str) -> bool:
 OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 USER_ERRORS = (
-    AdapterError, ConfigurationError, DatasetFormatError, InvalidInstanceError, RunDirectoryError,
-    UnparsableAnswerError, UnsupportedStageError,
+    AdapterError, BrokenFileError, ConfigurationError, DatasetFormatError, InvalidInstanceError,
+    RunDirectoryError, UnparsableAnswerError, UnsupportedStageError,
 )  # fmt: skip
 
 _NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS)

@@ -96,20 +96,24 @@ def fits(value: Any, hint: Any) -> bool:
         return any(isinstance(value, type(part)) for part in parts)
     if not (value is None or isinstance(value, bool | int | float | str | list | dict)):
         return True
-    kind = _kind(origin or hint)
+    kind = kind_of(origin or hint)
     if kind is None:
-        is_group = isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel))
-        return not (value is None and is_group)
+        return not (value is None and is_group(hint))
     if isinstance(value, bool):
         return kind is bool
     accepted: Any = {float: (int, float), Path: str}.get(kind, kind)
     if not isinstance(value, accepted):
         return False
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return all(fits(each, _inner(kind, parts)) for each in inner)
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(fits(each, inner(kind, parts)) for each in values)
 
 
-def _kind(hint: Any) -> Any:
+def is_group(hint: Any) -> bool:
+    """True for a class of options: a dataclass or a model."""
+    return isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel))
+
+
+def kind_of(hint: Any) -> Any:
     """The plain type of an annotation, one of the keys of `_NAMES`; None for others."""
     if hint in _NAMES:
         return hint
@@ -118,7 +122,7 @@ def _kind(hint: Any) -> Any:
     return list if hint in (tuple, set, frozenset, Sequence, Collection, Iterable, Set) else None
 
 
-def _inner(kind: Any, parts: tuple[Any, ...]) -> Any:
+def inner(kind: Any, parts: tuple[Any, ...]) -> Any:
     """The annotation of each value in a list or a mapping; Any if they have several."""
     if kind is dict:
         return parts[1] if parts else Any
@@ -135,7 +139,7 @@ def named(hint: Any) -> str:
         return " or ".join(dict.fromkeys(names))
     if origin is Literal:
         return " or ".join(map(repr, parts))
-    kind = _kind(origin or hint)
+    kind = kind_of(origin or hint)
     return _NAMES.get(kind, getattr(hint, "__name__", str(hint)))
 
 

@@ -3,84 +3,31 @@
 `config.yaml` is the resolved configuration that the workspace began with. Only the same
 configuration continues it; for another one, the error names the keys that differ.
 
-A received folder must not run code: its `config.yaml` may name only code, programs, servers and
-environment variables that are also in the package's YAML files, or in the user's `--config-dir`.
-What is typed on the command line, or accepted with `--trust`, is the user's choice.
+What that of a received folder may choose is in `received`.
 """
 
 from __future__ import annotations
 
+import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.config.class_defaults import filled
-from dataenvgym.config.composition import files_by_group
-from dataenvgym.config.overrides import Override
 from dataenvgym.config.resolved import leaves, resolved_yaml
 from dataenvgym.errors import (
     ConfigChangedError,
-    ConfigurationError,
     RunDirectoryError,
     did_you_mean,
 )
-from dataenvgym.storage import is_empty, write_text
-from dataenvgym.workspace import check_format, opened
+from dataenvgym.storage import is_empty, read_bytes, read_yaml, write_text
+from dataenvgym.workspace import check_format, mark_own, opened, refuse_links
 
-_TARGET = "_target_"
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _REFERENCE = re.compile(r"(?<!\\)(\\\\)*\$\{")  # after an odd number of backslashes: plain text
-_PROGRAMS = ("command", "environment", "options", "extra", "deepspeed")
-_SERVER = "which server is asked, with which key"
-_SERVERS = ("base_url", "url", "headers", "variables", "api_key_variable", "api_key_header")
-_POWERS = {
-    **dict.fromkeys(_PROGRAMS, "which programs run"),
-    **dict.fromkeys(_SERVERS, _SERVER),
-    "sandbox": "how code is confined",
-    "world": "code that is not dataenvgym's",
-}
-"""Options by which a configuration could run programs or reach servers, and their powers."""
-
-
-def refuse_untrusted(
-    config: DictConfig,
-    sections: Sequence[str],
-    file: Path,
-    typed: Sequence[Override],
-    *,
-    config_dir: str | Path | None = None,
-) -> None:
-    """Refuse sections from the folder that name code, a program or a server.
-
-    Args:
-        sections: the sections of `config` that come from `file` and are built. Check them before
-            typed values are applied, which imports the classes of their sections.
-        typed: the overrides of the command line; what they replace is not checked.
-        config_dir: a folder with the user's own YAML files.
-
-    Raises:
-        ConfigurationError: names the key, and says what to do.
-    """
-    keys = [override.key for override in typed]
-    known = _of_the_package() if config_dir is None else _named_in(config_dir)
-    values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
-    for section in sections:
-        for key, value in leaves(values[section], section):
-            power = _power(key, value)
-            is_typed = any(key == name or key.startswith(f"{name}.") for name in keys)
-            if power is None or not value or is_typed:
-                continue
-            if (_end(key), value) not in known:
-                raise ConfigurationError(
-                    f"{key} is {value!r} in {file}, and a folder may not choose {power}. If you "
-                    f"trust its author, add --trust, or type it yourself: {key}=..."
-                )
 
 
 def refuse_references(config: DictConfig, file: Path) -> None:
@@ -97,44 +44,6 @@ def refuse_references(config: DictConfig, file: Path) -> None:
                 f"{file}: {key} refers to another value or to an environment variable; dataenvgym "
                 "saves plain values, and follows no references in a folder: write the value there"
             )
-
-
-def _power(key: str, value: object) -> str | None:
-    """Name what the option could run or reach; None for a harmless option.
-
-    An address is a server under any key: `cache: redis://...` of a speaker, `where` of a store.
-    """
-    names = key.split(".")
-    if names[-1] == _TARGET or (key == "task.name" and "/" in str(value)):  # task=inspect
-        return "code that is not dataenvgym's"
-    if (power := next((_POWERS[name] for name in names if name in _POWERS), None)) is not None:
-        return power
-    return _SERVER if isinstance(value, str) and _ADDRESS.match(value) else None
-
-
-def _end(key: str) -> str:
-    """The part of the key from the dangerous option on: trainer.environment.X -> environment.X."""
-    names = key.split(".")
-    if names[-1] == _TARGET:
-        return _TARGET
-    first = next((i for i, name in enumerate(names) if name in _POWERS), -1)
-    return ".".join(names[first:])
-
-
-@cache
-def _of_the_package() -> list[tuple[str, Any]]:
-    return _named_in(None)
-
-
-def _named_in(config_dir: str | Path | None) -> list[tuple[str, Any]]:
-    """The values with a power in the YAML files, by the end of their key."""
-    files = [file for group in files_by_group(config_dir).values() for file in group.values()]
-    return [
-        (_end(key), value)
-        for file in files
-        for key, value in leaves(filled(OmegaConf.to_container(OmegaConf.load(file))))
-        if _power(key, value) is not None
-    ]
 
 
 class Workspaces(ABC):
@@ -177,7 +86,7 @@ class Workspaces(ABC):
                 f"{directory} is not the folder of {self.a_kind}: it has no config.yaml"
             )
         try:
-            config = OmegaConf.load(path)
+            config = OmegaConf.load(io.StringIO(read_yaml(path)))
         except Exception as error:
             reason = " ".join(str(error).split())
             raise RunDirectoryError(
@@ -239,8 +148,9 @@ class Workspaces(ABC):
         """Write the `config.yaml` of a locked workspace."""
         text = resolved_yaml(config, secrets=False)
         path = directory / "config.yaml"
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
+        if not path.exists() or read_bytes(path) != text.encode():
             write_text(path, text)
+        mark_own(directory)
 
     def find(self, name: str, folder: str | Path | None = None) -> Path:
         """Find the workspace with this path, or with this name in `folder`.
@@ -257,6 +167,7 @@ class Workspaces(ABC):
             if directory.is_dir():
                 self.recognize(directory)
                 check_format(directory)
+                refuse_links(directory)
                 return directory
         names = sorted(self.names(folder))
         number = f"1 {self.kind}" if len(names) == 1 else f"{len(names)} {self.kind}s"

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model
-from dataenvgym.storage import hash_file, is_temporary, read_json, write_json
+from dataenvgym.storage import hash_file, is_temporary, read_bytes, read_json, write_json
 from dataenvgym.workspace import naming_damage
 
 MARKS_FILE = "files.json"
@@ -127,7 +127,7 @@ class MarkedFolder:
 def mark_of(path: Path) -> FileMark:
     """Compute the mark of a file."""
     if path.suffix in _NAMING_PATHS and path.stat().st_size < LARGE:
-        data = path.read_bytes()
+        data = read_bytes(path)
         if _ITERATIONS in data:  # leave out the part of paths before it
             parts = _TEXTS.split(data)
             data = b"".join(text[max(text.rfind(_ITERATIONS), 0) :] for text in parts)
@@ -157,9 +157,11 @@ def refuse_damage(
             continue
         if not path.exists():
             raise RunDirectoryError(f"{path} is missing; {way_out}")
-        if not large and mark.bytes >= LARGE and path.stat().st_size == mark.bytes:
+        size = path.stat().st_size
+        if not large and mark.bytes >= LARGE and size == mark.bytes:
             continue
-        if (found := mark_of(path)) != mark:
+        is_hashed = size < LARGE or size == mark.bytes
+        if (found := mark_of(path) if is_hashed else FileMark(bytes=size, sha256="")) != mark:
             raise RunDirectoryError(
                 f"{path} is damaged: it has {found.bytes} bytes, and was written with "
                 f"{mark.bytes}{'' if found.bytes != mark.bytes else ' other ones'}; {way_out}"

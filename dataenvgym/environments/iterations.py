@@ -46,7 +46,16 @@ from dataenvgym.records import (
     parse_training_datum,
 )
 from dataenvgym.records.reports import Faults
-from dataenvgym.storage import read_json, read_jsonl, write_bytes, write_json, write_jsonl
+from dataenvgym.storage import (
+    open_file,
+    read_bytes,
+    read_json,
+    read_jsonl,
+    read_lines,
+    write_bytes,
+    write_json,
+    write_jsonl,
+)
 from dataenvgym.workspace import naming_damage
 
 
@@ -138,13 +147,12 @@ def read_records_file(path: Path, rows: Iterable[int] | None = None) -> list[Tra
             values = enumerate(read_jsonl(path))
             return [parse_training_datum(value, index=i) for i, value in values]
         wanted = set(rows)
-        with path.open("rb") as stream:
-            lines = (line for line in stream if line.strip())
-            return [
-                parse_training_datum(exact_json.loads(line), index=i)
-                for i, line in enumerate(islice(lines, max(wanted, default=-1) + 1))
-                if i in wanted
-            ]
+        lines = (line for line in read_lines(path) if line.strip())
+        return [
+            parse_training_datum(exact_json.loads(line), index=i)
+            for i, line in enumerate(islice(lines, max(wanted, default=-1) + 1))
+            if i in wanted
+        ]
 
 
 _TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
@@ -229,7 +237,7 @@ class IterationFiles:
         """The bands of the accepted records, for finding near duplicates; None if not written."""
         path = self.directory / "bands.npy"
         with naming_damage(path):
-            return np.load(path, allow_pickle=False) if path.exists() else None
+            return np.load(open_file(path), allow_pickle=False) if path.exists() else None
 
     def write_bands(self, bands: Bands) -> None:
         """Save the bands so that a resumed episode need not compute them; nothing if empty."""
@@ -276,7 +284,7 @@ class IterationFiles:
 
     def repeat(self, other: IterationFiles, name: str = "completed.jsonl") -> None:
         """Write the evaluated instances of another iteration as this one's."""
-        content = (other.directory / "completed.jsonl").read_bytes()
+        content = read_bytes(other.directory / "completed.jsonl")
         with self.marks.replacing(name) as path:
             write_bytes(path, content)
 

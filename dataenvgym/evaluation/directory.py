@@ -19,8 +19,9 @@ from dataenvgym.config.composition import compose, overlay
 from dataenvgym.config.identity import decisive_values, digest, run_name, task_name
 from dataenvgym.config.instantiation import section_target
 from dataenvgym.config.overrides import Override, new_speakers, parse_overrides
+from dataenvgym.config.received import refuse_untrusted
 from dataenvgym.config.resolved import literal
-from dataenvgym.config.workspaces import Workspaces, refuse_untrusted
+from dataenvgym.config.workspaces import Workspaces
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.metrics.additions import EvaluationAddition
 from dataenvgym.metrics.files import EvaluationFiles

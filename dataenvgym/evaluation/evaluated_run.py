@@ -19,9 +19,9 @@ from dataenvgym.config.composition import compose, files_by_group, overlay
 from dataenvgym.config.hydra_files import read_with_bases
 from dataenvgym.config.identity import short_name
 from dataenvgym.config.overrides import new_speakers, parse_overrides
+from dataenvgym.config.received import refuse_untrusted
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.run_directory import find_run, is_hand_made, read_config
-from dataenvgym.config.workspaces import refuse_untrusted
 from dataenvgym.environments.identity import identity_of, read_identity
 from dataenvgym.environments.iterations import IterationFiles, finished_iterations
 from dataenvgym.environments.student import former_of

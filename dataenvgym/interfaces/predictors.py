@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_che
 
 from pydantic import Field, JsonValue
 
-from dataenvgym.options import Given
+from dataenvgym.options import Given, PlainText
 from dataenvgym.records import Conversation, Model, PerformanceReport, Refusal, TrainingDatum
 from dataenvgym.records.model import Frozen, Text
 from dataenvgym.records.usage import Usage
@@ -40,7 +40,9 @@ class SamplingParameters(Model):
     max_tokens: int = Field(default=64, ge=1)
     seed: int = Field(default=0, ge=0)
     json_schema: Given[Frozen[dict[str, JsonValue] | None]] = None
-    stop: tuple[Annotated[Text, Field(min_length=1)], ...] = Field(default=(), exclude_if=not_)
+    stop: tuple[Annotated[PlainText[Text], Field(min_length=1)], ...] = Field(
+        default=(), exclude_if=not_
+    )
 
     def until_stop(self, text: str) -> str:
         """The text up to where the first of `stop` begins."""

@@ -15,6 +15,7 @@ from dataenvgym.judging.judge import Judge
 from dataenvgym.judging.panel import AGGREGATIONS, LEVELS, Aggregation, Judged, Level, agreement
 from dataenvgym.judging.questions import MOST_CHARACTERS, conversation_text, question
 from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.options import PlainText
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model
 from dataenvgym.records.model import Finite, Text
 from dataenvgym.rollouts import describe_speakers
@@ -59,7 +60,7 @@ class RubricJudge(Judge[RubricVerdict]):
         teachers: Mapping[str, TeacherInterface],
         *,
         prompt: Prompt | Mapping[str, Any] | str = "judge",
-        rubric: str = RUBRIC,
+        rubric: PlainText[str] = RUBRIC,
         rubric_file: str | Path | None = None,
         scale: Sequence[float] = (0.0, 10.0),
         aggregation: Aggregation = "mean",

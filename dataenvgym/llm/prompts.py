@@ -27,6 +27,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault
+from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation, Message, Model
 from dataenvgym.shipped_configs import config_directory
 
@@ -47,8 +48,8 @@ class Prompt(Model):
             with its answer (see `Domain.record_forms`).
     """
 
-    system: str = ""
-    user: str = Field(min_length=1)
+    system: PlainText[str] = ""
+    user: PlainText[str] = Field(min_length=1)
     form: str = ""
 
     @property

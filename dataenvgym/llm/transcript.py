@@ -18,6 +18,7 @@ from dataenvgym import exact_json
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import Conversation, Model
 from dataenvgym.secrets import redact_bytes
+from dataenvgym.storage import read_lines
 
 
 class TeacherCall(Model):
@@ -69,12 +70,8 @@ def read_calls(directory: Path) -> Iterator[TeacherCall]:
 
 def whole_lines(path: Path) -> Iterator[bytes]:
     """The complete lines of a file; none if there is no file."""
-    try:
-        stream = path.open("rb")
-    except FileNotFoundError:
-        return
-    with stream:
-        yield from (line for line in stream if line.endswith(b"\n"))
+    if path.exists():
+        yield from (line for line in read_lines(path) if line.endswith(b"\n"))
 
 
 class Page:

@@ -24,7 +24,9 @@ from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome
 from dataenvgym.episodes.texts import minutes
 from dataenvgym.episodes.warning_log import RunWarning, warning_lines
+from dataenvgym.errors import BrokenFileError
 from dataenvgym.progress import ProgressMessage
+from dataenvgym.storage import read_bytes
 
 _NAMED = 3  # kinds of unknown time that a line names
 
@@ -99,8 +101,8 @@ class ExpectedTime:
 def run_seconds(summary: Summary, directory: Path) -> float:
     """The time of a run: its iterations, and the evaluations of the test split."""
     seconds = sum(one.seconds.get("total", 0.0) for one in summary.iterations)
-    with suppress(OSError):
-        for line in (directory / EVENTS_FILE).read_bytes().splitlines():
+    with suppress(OSError, BrokenFileError):
+        for line in read_bytes(directory / EVENTS_FILE).splitlines():
             with suppress(KeyError, TypeError, ValueError):  # only a log: skip a damaged line
                 event = exact_json.loads(line)
                 if event["event"] == "phase" and event["phase"] == "test":

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
-from dataenvgym.options import Given
+from dataenvgym.options import Given, PlainText
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.examples import Examples, ExamplesFor
 from dataenvgym.tasks.pressures import Pressure
@@ -28,8 +28,8 @@ class PromptOptions:
         template: the user message, in which `{instruction}` stands for the problem.
     """
 
-    system_prompt: str = ""
-    template: str = INSTRUCTION
+    system_prompt: PlainText[str] = ""
+    template: PlainText[str] = INSTRUCTION
 
     @property
     def prompt(self) -> PromptTemplate:
@@ -54,8 +54,8 @@ class RowOptions:
 
     fractions: Mapping[Split, float] = field(default_factory=lambda: FRACTIONS)
     limit: int | None = None
-    where: Mapping[str, Any] | None = None
-    balance: Sequence[str] = ()
+    where: PlainText[Mapping[str, Any] | None] = None
+    balance: PlainText[Sequence[str]] = ()
     per_cell: int | None = None
     seed: int = 0
 

@@ -4,6 +4,7 @@ import re
 import sys
 from argparse import ArgumentParser
 from importlib.util import find_spec
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -55,11 +56,12 @@ OTHERS = {
 
 
 @pytest.fixture
-def received(dataenvgym, folder, small):
+def received(dataenvgym, folder, small, as_received):
     """The current folder, with a run and an evaluation, and modules beside them."""
     options = ("student=simulated", "task=pocket_math", *small[2:])
     assert dataenvgym("run", *options, "name=run").code == 0
     assert dataenvgym("eval", *options[:4], "name=evaluation").code == 0
+    as_received()
     (folder / "trap.py").write_text(TRAP)
     return folder
 
@@ -106,6 +108,69 @@ def test_a_store_in_an_evaluation_is_refused(dataenvgym, received):
         assert result.code == 2
         assert re.search(r"store\.\w+ is .* --trust", result.err)
     assert not (received / "SPRUNG").exists()
+
+
+ROWS = "".join(f'{{"question": "{i} + 1 = ?", "answer": "{i + 1}"}}\n' for i in range(40))
+POWERS = {
+    "a program": {
+        "_target_": "dataenvgym.domains.tool_use.calls.bfcl_multi_turn.BFCLMultiTurnTask",
+        "checkout": "runs/run/clone",
+    },
+    "servers": {
+        "_target_": "dataenvgym.domains.orchestrate.task.OrchestrateTask",
+        "sources": "runs/run/rows.jsonl",
+        "endpoints": "runs/run/servers.json",
+        "retriever": "notes",
+    },
+    "a file": {"_target_": "dataenvgym.domains.math.task.MathTask", "sources": "/etc/passwd"},
+    "a model": {"_target_": "dataenvgym.domains.math.pocket.PocketMathTask", "student": "a/b"},
+    "a module": {"_target_": "dataenvgym.domains.tool_use.task.ToolUseTask", "world": "trap.World"},
+    "a module of another": {
+        "_target_": "dataenvgym.evaluation.inspect_task.InspectTask",
+        "name": "trap/task",
+    },
+    "a class": {"_target_": "dataenvgym.storage.remove_folder", "directory": "runs"},
+    "a prompt's file": {
+        "_target_": "dataenvgym.domains.social.task.SocialTask",
+        "judge_prompt": "/etc/passwd",
+    },
+}
+
+
+def test_a_received_folder_has_no_power_that_is_not_typed(dataenvgym, received):
+    commands = cycle([("eval", "--run", "run"), ("rescore", "evaluation"), ("attribute", "run")])
+    for power, command in zip(POWERS.values(), commands, strict=False):
+        for file in CONFIGURATIONS:
+            config = OmegaConf.load(received / file)
+            config.task = power
+            (received / file).write_text(OmegaConf.to_yaml(config))
+        dataenvgym.refuses("--trust", *command)
+    assert not (received / "SPRUNG").exists()
+
+
+def test_a_folder_of_ones_own_may_name_what_one_typed_for_it(dataenvgym, folder, as_received):
+    (folder / "rows.jsonl").write_text(ROWS)
+    asked = ("student=simulated", "task=math_jsonl", "task.sources=rows.jsonl", "name=mine")
+    assert dataenvgym("eval", *asked).code == 0
+    assert dataenvgym("rescore", "mine").code == 0
+    as_received()
+    dataenvgym.refuses("task.sources is 'rows.jsonl'", "rescore", "mine")
+    assert dataenvgym("rescore", "mine", "task.sources=rows.jsonl").code == 0
+    assert dataenvgym("rescore", "mine", "--trust").code == 0
+
+
+def test_a_run_of_ones_own_is_evaluated_and_another_is_when_its_values_are_harmless(
+    dataenvgym, received
+):
+    file = received / CONFIGURATIONS[0]
+    file.write_text(file.read_text().replace("system_prompt: ''", "system_prompt: Be brief."))
+    assert "Be brief." in file.read_text()
+    assert dataenvgym("eval", "--run", "run", "name=harmless").code == 0
+    file.write_text(
+        file.read_text().replace("sampling:", "others: {user: {model: m}}\n  sampling:")
+    )
+    dataenvgym.refuses("task.others.user.model", "eval", "--run", "run")
+    assert dataenvgym("eval", "--run", "run", "--trust", "--dry").code == 2  # read, and not built
 
 
 def test_the_current_folder_is_searched_last_and_only_for_a_class_that_the_user_names(

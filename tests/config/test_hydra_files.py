@@ -105,9 +105,10 @@ def test_comments_of_bases_that_are_put_elsewhere_are_printed(own):
     assert OmegaConf.create(text).trainer.deepspeed.bf16 == {"enabled": "auto"}
 
 
-def test_classes_in_your_own_base_need_no_trust(own, tmp_path):
+def test_classes_in_your_own_base_need_no_trust(own, tmp_path, as_received):
     config = compose(["task=custom", "task._target_=mine.Task", f"runs_dir={tmp_path}", "name=r"])
     with open_run(config) as run:
+        as_received()
         with pytest.raises(ConfigurationError, match=r"task\._target_"):
             compose_for_run(str(run), [])
         (own / "task" / "mine.yaml").write_text("_target_: mine.Task\n")

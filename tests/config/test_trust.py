@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 
 from dataenvgym.config import compose, open_run, read_config
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.workspaces import refuse_untrusted
+from dataenvgym.config.received import refuse_untrusted
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.evaluation.directory import (
     EVALUATIONS,
@@ -19,11 +19,12 @@ from dataenvgym.evaluation.evaluated_run import compose_for_run
 
 
 @pytest.fixture
-def run_with(tmp_path):
+def run_with(tmp_path, as_received):
     """A run with these options, as if somebody had sent it."""
 
     def make(*overrides: str) -> str:
         with open_run(compose([*overrides, f"runs_dir={tmp_path}", "name=r"])) as directory:
+            as_received()
             return str(directory)
 
     return make
@@ -36,7 +37,7 @@ def evaluation():
 
 
 @pytest.fixture
-def evaluation_with(tmp_path):
+def evaluation_with(tmp_path, as_received):
     """An evaluation with these options, as if somebody had sent it."""
 
     def make(*overrides: str) -> Path:
@@ -44,6 +45,7 @@ def evaluation_with(tmp_path):
         settings = evaluation_settings(config, split="test", limit=None, adapter=None)
         with EVALUATIONS.opened(tmp_path / "e", settings):
             EVALUATIONS.keep(tmp_path / "e", settings)
+        as_received()
         return tmp_path / "e"
 
     return make

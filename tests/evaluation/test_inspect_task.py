@@ -8,7 +8,7 @@ import pytest
 
 from dataenvgym.config import compose
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.workspaces import refuse_untrusted
+from dataenvgym.config.received import refuse_untrusted
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.evaluation import run_evaluation
 from dataenvgym.evaluation.inspect_task import InspectTask, _instance

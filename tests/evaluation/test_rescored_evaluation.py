@@ -77,8 +77,10 @@ def test_a_judge_is_chosen_when_samples_are_judged_again(small, server, tmp_path
     assert '"maximum":20' in server.requests[0]["messages"][-1]["content"]
 
 
-def test_a_folder_may_not_choose_which_server_judges(small, server, tmp_path):
+def test_a_received_folder_may_not_choose_which_server_judges(small, server, tmp_path, as_received):
     run_evaluation([*small, "metrics=[judge]", *teacher(server)])
+    assert rescore_evaluation("e", evaluations_dir=tmp_path).after.metrics[0].value == 7
+    as_received()
     with pytest.raises(ConfigurationError, match=r"judge\.teachers\.teacher\.base_url.*--trust"):
         rescore_evaluation("e", evaluations_dir=tmp_path)
     other = rescore_evaluation("e", ["metrics=[accuracy]"], evaluations_dir=tmp_path)

@@ -13,7 +13,7 @@ from typing import Any
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import CodeVerdict, judge
 from dataenvgym.errors import ConfigurationError, check_at_least, shorten
-from dataenvgym.options import taken_from
+from dataenvgym.options import PlainText, taken_from
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
@@ -53,7 +53,7 @@ class CodeOptions(PromptOptions):
     packages: bool = False
     limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS
     max_turns: int = 1
-    feedback: str = FEEDBACK
+    feedback: PlainText[str] = FEEDBACK
     message_limit: int = 1000
 
 

@@ -32,7 +32,7 @@ from dataenvgym.errors import (
     first_fault,
 )
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.options import takes
+from dataenvgym.options import PlainText, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
@@ -66,7 +66,7 @@ class FewShotOptions(TaskOptions, RowOptions, PromptOptions):
     sources: Places
     _: KW_ONLY
     name: str = "few_shot"
-    template: str = TEMPLATE
+    template: PlainText[str] = TEMPLATE
     sampling: SamplingParameters = SamplingParameters(max_tokens=2048)
     ids: str | Path | Sequence[str | int] | None = None
     max_turns: int = ATTEMPTS

@@ -29,7 +29,7 @@ from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import GradedBy
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.options import takes
+from dataenvgym.options import PlainText, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, PromptOptions, RowOptions, TaskOptions
@@ -64,7 +64,7 @@ class KnowledgeOptions(TaskOptions, RowOptions, PromptOptions):
     name: str = "knowledge"
     graded_by: GradedBy = "exact_match"
     n_passages: int | None = None
-    template: str = QUESTION_AND_ANSWER
+    template: PlainText[str] = QUESTION_AND_ANSWER
     sampling: SamplingParameters = SamplingParameters(max_tokens=64, stop=("\n",))
     fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
 

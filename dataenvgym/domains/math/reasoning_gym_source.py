@@ -17,6 +17,7 @@ import numpy as np
 
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of
+from dataenvgym.options import PlainText
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.options import PromptOptions, TaskOptions
@@ -56,8 +57,8 @@ class ReasoningGymOptions(TaskOptions, PromptOptions):
     name: str = "reasoning_gym"
     sizes: Mapping[Split, int] = field(default_factory=lambda: SIZES)
     seed: int = 0
-    system_prompt: str = PROMPT
-    reply: str = "#### {answer}"
+    system_prompt: PlainText[str] = PROMPT
+    reply: PlainText[str] = "#### {answer}"
 
 
 class ReasoningGymSource(Source):

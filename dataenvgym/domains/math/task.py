@@ -34,7 +34,7 @@ from dataenvgym.errors import (
     first_fault,
 )
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.options import takes
+from dataenvgym.options import PlainText, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.tasks.base import Task
@@ -75,8 +75,8 @@ class MathOptions(TaskOptions, RowOptions, PromptOptions):
     _: KW_ONLY
     name: str = "math"
     format: Format = "auto"
-    question_field: str | None = None
-    answer_field: str | None = None
+    question_field: PlainText[str | None] = None
+    answer_field: PlainText[str | None] = None
     code: CodeRuns | Mapping[str, Any] | None = None
 
 

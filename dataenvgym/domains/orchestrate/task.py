@@ -27,7 +27,7 @@ from dataenvgym.domains.orchestrate.tiers import (
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.llm.budget import Price, parse_price
-from dataenvgym.options import takes
+from dataenvgym.options import PlainText, takes
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.usage import NOTHING
@@ -56,8 +56,8 @@ class OrchestrationOptions(TaskOptions, PromptOptions, CallOptions):
     preference: Mapping[str, Any] | None = None
     policy_price: Price | Mapping[str, float] | None = None
     max_turns: int = 50
-    system_prompt: str = SYSTEM
-    template: str = TEMPLATE
+    system_prompt: PlainText[str] = SYSTEM
+    template: PlainText[str] = TEMPLATE
     sampling: SamplingParameters = SamplingParameters(max_tokens=1024)
 
 

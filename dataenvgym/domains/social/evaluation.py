@@ -29,7 +29,7 @@ from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import TaskInstance
 from dataenvgym.rollouts.speakers import CURRENT, StudentSpeaker
 from dataenvgym.seeding import derive_seed
-from dataenvgym.storage import write_json
+from dataenvgym.storage import read_bytes, write_json
 from dataenvgym.store import FileStore, MemoryStore, Store
 from dataenvgym.tasks.base import Purpose, Task
 from dataenvgym.tasks.first_prompts import first_prompts
@@ -97,7 +97,7 @@ class Scenes:
         if not path.exists():
             return None
         with naming_damage(path, "remove the file, and `dataenvgym eval` writes it again"):
-            before = DimensionTable.model_validate_json(path.read_bytes())
+            before = DimensionTable.model_validate_json(read_bytes(path))
         names = SocialDomain.model_names(settings) | {"student": before.models["student"]}
         return cls(names, settings.task, are_seats_alike=before.every_seat)
 

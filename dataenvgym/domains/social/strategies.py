@@ -30,6 +30,7 @@ from dataenvgym.domains.social.prompts import (
 from dataenvgym.domains.social.scene import Cast, Event, SceneState
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation
 from dataenvgym.run_warnings import warn_run
 
@@ -67,7 +68,7 @@ class Strategies:
     role: Role = "speaker"
     strategists: Sequence[Side] = ()
     strategy_max_words: int = 10
-    strategy_format: str = f"Strategy: {_WORDS}"
+    strategy_format: PlainText[str] = f"Strategy: {_WORDS}"
     strategy_sampling: SamplingParameters = SamplingParameters(temperature=0.7, max_tokens=128)
 
     def __post_init__(self) -> None:

@@ -30,7 +30,7 @@ from dataenvgym.domains.textworld.house import TASK_TYPES
 from dataenvgym.domains.textworld.worlds import Problem
 from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.options import Given, takes
+from dataenvgym.options import Given, PlainText, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, PocketOptions, PromptOptions, RowOptions, TaskOptions
@@ -55,7 +55,7 @@ class HouseOptions(PocketOptions, PromptOptions, PlayOptions, FlowOptions):
     n_train: int = 120
     n_validation: int = 40
     n_test: int = 40
-    system_prompt: str = PROMPTS["house"]
+    system_prompt: PlainText[str] = PROMPTS["house"]
     sampling: SamplingParameters = SamplingParameters(max_tokens=128)
 
 
@@ -69,7 +69,7 @@ class ShopOptions(HouseOptions):
     """
 
     max_turns: int = 10
-    system_prompt: str = PROMPTS["shop"]
+    system_prompt: PlainText[str] = PROMPTS["shop"]
 
 
 class _TextWorldTask(Task):
@@ -132,7 +132,7 @@ class GameOptions(TaskOptions, PromptOptions, PlayOptions):
     limit: int | None = None
     seed: int = 0
     name: Given[str | None] = None
-    system_prompt: str = PROMPTS["game"]
+    system_prompt: PlainText[str] = PROMPTS["game"]
     sampling: SamplingParameters = SamplingParameters(max_tokens=128)
 
 
@@ -155,7 +155,7 @@ class WebshopOptions(GameOptions):
     sources: Places = field(default_factory=lambda: _SESSIONS)
     n_products: int | None = 1000
     max_turns: int = 10
-    system_prompt: str = PROMPTS["shop"]
+    system_prompt: PlainText[str] = PROMPTS["shop"]
 
 
 class _GamesTask(Task):

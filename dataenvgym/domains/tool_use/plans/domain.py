@@ -24,6 +24,7 @@ from dataenvgym.domains.tool_use.plans.plan import (
     plan_scores,
 )
 from dataenvgym.errors import InvalidInstanceError, check_one_of
+from dataenvgym.options import PlainText
 from dataenvgym.records import CompletedTaskInstance, Conversation, LabeledAnswer, TaskInstance
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
@@ -129,8 +130,8 @@ class PlanOptions:
 
     form: str = "json"
     correct_by: Level = "tools"
-    system_prompt: str | None = None
-    template: str = INSTRUCTION
+    system_prompt: PlainText[str | None] = None
+    template: PlainText[str] = INSTRUCTION
 
 
 class PlansDomain(Domain):
