@@ -48,14 +48,13 @@ _FINAL_ANSWER = re.compile(rf"\bfinal\s+{_MARK}", re.IGNORECASE)
 _ANSWER = re.compile(rf"\b{_MARK}", re.IGNORECASE)
 _MATHS = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _SENTENCE_END = re.compile(
-    r"(?<!\bi\.e)(?<!\bapprox)(?<!\bRs)[.!?](?=\s|$|\*)|\n"
+    r"(?<!\b[ie]\.[eg])(?<!\bapprox)(?<!\b(?:Rs|ca))(?<!\bviz)[.!?](?=\s|$|\*)|\n"
     r"|,?\s(?:because|since|so|which|where|as)\s|\s(?:I hope)\b"
 )
 _WHICH_IS = re.compile(r"^[^\d\n.$\\]{1,80}?,? which (?:is|equals) ")
 _EMPHASIS = re.compile(r"(?<!\S)(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)(?=[\s.,;:!?)]|$)")  # not 2**3
-_BARE = re.compile(
-    r"(?:\w ?(?:[=<>]|\\[lg]e))?(?:\\[A-Za-z]+|(?<![A-Za-z])[A-Za-z]|[^A-Za-z?=<>])+"
-)
+_BARE = re.compile(r"(?:\w ?(?:[=<>]|\\[lg]e))?[^?=<>]*[\d\\][^?=<>]*")
+_PROSE = re.compile(r"(?<!\S)[^\W\d_]{2,}[ ']|[ ][^\W\d_]{2,}(?![\^_({\d])")
 _MAX_BARE = 200
 _MAX_SENTENCE = 1_000
 
@@ -109,7 +108,7 @@ def _bare_answer(text: str) -> str | None:
     """The response itself, if it is only an answer (see the module)."""
     text = text.strip("*_` ").rstrip(".*_` ")
     number = "" if len(text) > _MAX_BARE or "\n" in text else split_unit(clean(text))[0]
-    if not _BARE.fullmatch(number) or not re.search(r"\d|\\", number):
+    if not _BARE.fullmatch(number) or _PROSE.search(number):
         return None
     maths = _MATHS.fullmatch(text)
     return next(filter(None, maths.groups())).strip() if maths else text

@@ -10,33 +10,34 @@ from __future__ import annotations
 import re
 
 _LEADS = (
-    "about|approximately|approx|roughly|around|exactly|precisely|indeed|simply|just|only|clearly"
-    "|actually|still|now|also|equals?|equal to|equivalent to|a total of|therefore|thus|hence|so"
-    "|then|it is|USD|EUR|GBP|Rs"
+    "about|approximately|approx|circa|ca|roughly|around|exactly|precisely|indeed|simply|just|only"
+    "|clearly|actually|still|now|also|equals?|equal to|equivalent to|a total of|therefore|thus"
+    "|hence|so|then|it is|USD|EUR|GBP|Rs"
 )
 _LEAD = re.compile(
-    r"(?:[\s=:~]|\\(?:approx|sim|simeq|cong)(?![A-Za-z])"
-    rf"|(?:{_LEADS})\b[.,:]?|\\text ?\{{ ?(?:{_LEADS}) ?\}})+(?=[^\w\\]*(?:\d|\\|\w ?=))",
+    r"(?:[\s=:~,]|\\(?:approx|thickapprox|sim|simeq|cong)(?![A-Za-z])"
+    rf"|(?:{_LEADS})\b[.,:]?|\\text ?\{{ ?(?:{_LEADS})[.,:]? ?\}})+(?=[^\w\\]*(?:\d|\\|\w ?=))",
     re.IGNORECASE,
 )
 _SAID_AGAIN = re.compile(
-    r"(?:[\s,;:(]|\s-+)\s*+(?:i\.?e\b|(?:that is|that's|namely|in other words|because|since)\b"
-    r"|which\b|\((?:rounded|correct|accurate|to|nearest)\b).*$",
+    r"(?:[\s,;:(]|\s-+)\s*+(?:and )?(?:(?:i\.?e|e\.?g|viz|aka|that is|that's|namely|because|since"
+    r"|in other words|assuming|which|in all|in total|altogether)\b"
+    r"|\((?:rounded|correct|accurate|to|nearest)\b).*$",
     re.IGNORECASE,
 )
 _WORDS = r"((?:[^\W\d_]++(?:['.-][^\W\d_]++)*+[\s.,;!]*+)++)"
 _REMARK = re.compile(rf"(?:[,;:]\s+|\s-+\s+){_WORDS}$")
 _BRACKETS = re.compile(rf"\s*\({_WORDS}\)$")
-_ALTERNATIVE = re.compile(r"\s*\((?:or ([^()]+)|([\d.]+\\?%))\)$")
+_ALTERNATIVE = re.compile(r"\s*\((?:(?:or|=) ([^()]+)|([\d.]+\\?%))\)$")
 _LONG_WORD = 3
-_PHRASES = """in on of the a an that this these he she it they we you us i is are was were as for to
-    at up per after before with from down all her his their altogether total overall together
+_PHRASES = """in on of the a an that this these he she it they we you us i is are was were be as for
+    to at up per after before with from down all her his their altogether total overall together
     combined approximately roughly exactly indeed inclusive obviously clearly precisely rounded"""
-_DOUBTS = """no not nor or but maybe perhaps wait wrong incorrect plus minus less more half times
+_DOUBTS = """no not nor or but maybe perhaps wait wrong incorrect plus minus less more times
     unless if else otherwise infinity undefined none mod modulo pi theta alpha beta sqrt sin cos tan
     ln log negative"""
 _NUMBERS = """zero one two three four five six seven eight nine ten eleven twelve twenty thirty
-    forty fifty sixty seventy eighty ninety hundred thousand million dozen"""
+    forty fifty sixty seventy eighty ninety hundred thousand million dozen half"""
 _PHRASE_WORDS, _DOUBTFUL_WORDS, _NUMBER_WORDS = (
     frozenset(words.split()) for words in (_PHRASES, _DOUBTS, _NUMBERS)
 )
@@ -48,7 +49,8 @@ def without_remarks(text: str) -> str:
         text = text[lead.end() :]
     for remark in (_SAID_AGAIN, _REMARK, _BRACKETS):
         if (found := remark.search(text)) and re.search(r"[\d\\]", text[: found.start()]):
-            text = text[: found.start()] + _kept(found)
+            head = text[: found.start()] + _kept(found)
+            text = head + "}" * (head.count("{") - head.count("}"))
     return _ALTERNATIVE.sub(r", or \1\2", text)
 
 
