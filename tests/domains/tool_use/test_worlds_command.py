@@ -54,6 +54,18 @@ def test_a_world_that_comes_with_the_package_passes(dataenvgym):
     assert result.out.split()[-1] == "0"
 
 
+@pytest.mark.parametrize(("calls", "found"), [("", 0), ("lazily.now()", 1)])
+def test_an_import_in_a_tool_may_ask_the_clock_and_the_tool_may_not(
+    dataenvgym, own_world, calls, found
+):
+    tasks = own_world(GOOD)
+    Path("lazily.py").write_text("from time import time as now\nbegun = now()\n")
+    body = f"import lazily; {calls}\n        self.state"
+    Path("counting.py").write_text(OWN.replace("self.state", body, 1))
+    result = dataenvgym("worlds", "audit", *tasks)
+    assert (result.code, result.out.count("asks time.time")) == (found, found)
+
+
 def test_your_own_world_passes(dataenvgym, own_world):
     result = dataenvgym("worlds", "audit", *own_world(GOOD))
     assert (result.code, result.err) == (0, "")

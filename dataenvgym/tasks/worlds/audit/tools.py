@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import sys
@@ -217,19 +218,26 @@ _NOT_TOOLS = frozenset(
     {time_limit.__name__, "_strptime", "logging", "importlib._bootstrap_external"}
 )
 _SEED = random.Random.__init__.__code__
+_IMPORT = vars(importlib._bootstrap)["_find_and_load"].__code__
 
 
 @contextmanager
 def asked() -> Iterator[set[str]]:
     """Names of the varying facts that this thread reads in the block, such as "datetime.now".
 
-    Clocks, chance, and the machine's processes and files. Only Python calls are seen; the block
-    runs more slowly.
+    Clocks, chance, and the machine's processes and files. Only Python calls are seen, and not those
+    of an import, which a process makes once; the block runs more slowly.
     """
     found: set[str] = set()
+    imports = 0
 
     def watch(frame: Any, event: str, function: Any) -> None:
-        if event == "call" and frame.f_code is _SEED and frame.f_locals["x"] is None:
+        nonlocal imports
+        if frame.f_code is _IMPORT:
+            imports += (event == "call") - (event == "return")
+        elif imports:
+            return
+        elif event == "call" and frame.f_code is _SEED and frame.f_locals["x"] is None:
             found.add("random.Random() without a seed")
         elif event == "c_call" and frame.f_globals.get("__name__") not in _NOT_TOOLS:
             found.update(filter(None, [_impure(function)]))
